@@ -1,0 +1,68 @@
+# Everything runs inside $(VENV). On a bare Debian, Python 3 and make are enough.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+CODE := iglu_marl tests $(wildcard agents benchmarks examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types format bench docs clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+
+setup: $(STAMP)  ## make .venv with iglu_marl (editable) and the development tools
+
+# The stamp holds as long as pyproject.toml, the only list of dependencies, does not change.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "iglu_marl needs Python 3.10 or newer as '$(PYTHON)'; name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+	  exit 1; }
+	@if ! $(PY) -m pip --version >/dev/null 2>&1 && ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "This Python cannot make virtual environments yet: installing python3-venv"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; \
+	  fi; \
+	  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "'$(PYTHON)' cannot make virtual environments (it lacks venv or ensurepip)." >&2; \
+	    echo "On Debian or Ubuntu:  sudo apt-get install python3-venv" >&2; \
+	    exit 1; }; \
+	fi
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing iglu_marl and its tools into $(VENV): about half a minute"
+	@$(PY) -m pip install --disable-pip-version-check -q -e '.[dev]'
+	@touch $@
+
+demo: setup  ## play one game; says where the video and the picture are
+	$(VENV)/bin/iglu-marl demo
+
+test: setup  ## the whole test suite
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+check: lint types  ## what must hold before a commit, besides the tests
+
+lint: setup
+	$(PY) -m ruff check $(CODE)
+	$(PY) -m ruff format --check $(CODE)
+
+# mypy follows no import hooks, so it sees the package as it is installed: agents/ inside iglu_marl/.
+TREE := build/types
+types: setup
+	@rm -rf $(TREE) && mkdir -p $(TREE)/iglu_marl
+	@ln -s $(CURDIR)/iglu_marl/* $(CURDIR)/agents $(TREE)/iglu_marl/
+	cd $(TREE) && $(abspath $(PY)) -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p iglu_marl
+
+format: setup  ## rewrite the code in the house's format
+	$(PY) -m ruff check --fix-only $(CODE)
+	$(PY) -m ruff format $(CODE)
+
+bench: setup  ## measure, and print the table
+	$(PY) -m benchmarks
+
+clean:  ## remove what was built, but not .venv
+	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov site
+	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +

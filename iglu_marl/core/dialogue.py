@@ -1,0 +1,224 @@
+"""The conversation: who said what, as an immutable value with one text form.
+
+The text form holds one utterance per line, each with its speaker: `<Architect> …` or `<Builder> …`. Further
+lines of an utterance follow without a speaker; one that would itself look like a spoken line is indented by a
+space, so that nobody can put words into the other's mouth. `Dialogue.parse` inverts `Dialogue.text`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol, overload, runtime_checkable
+
+from iglu_marl.core.errors import DialogueError
+
+
+class Role(str, Enum):
+    """The two parts of the game. Members compare equal to their lower-case names."""
+
+    ARCHITECT = "architect"
+    BUILDER = "builder"
+
+    __str__ = str.__str__
+
+    @property
+    def tag(self) -> str:
+        """What stands before this role's lines: `<Architect>` or `<Builder>`."""
+        return f"<{self.value.capitalize()}>"
+
+
+_TAG = re.compile(r"<(architect|builder)>", re.IGNORECASE)
+_LOOKS_SPOKEN = re.compile(r" *<(?:architect|builder)>", re.IGNORECASE)
+_ESCAPED = re.compile(r" +<(?:architect|builder)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One thing said. Surrounding white space is dropped; every kind of line end becomes a line feed.
+
+    Raises `DialogueError` for an unknown role or a text that is not a string.
+    """
+
+    role: Role
+    text: str
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "role", Role(self.role))
+        except ValueError:
+            raise DialogueError(f"unknown role {self.role!r}; expected 'architect' or 'builder'") from None
+        if not isinstance(self.text, str):
+            raise DialogueError(f"utterance {self.text!r} is a {type(self.text).__name__}, expected a string")
+        text = self.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in self.text else self.text
+        object.__setattr__(self, "text", text.strip())
+
+    @property
+    def line(self) -> str:
+        """The text form: the speaker's tag and the text, further lines protected as the module says."""
+        if "\n" not in self.text:
+            return f"{self.role.tag} {self.text}"
+        first, *rest = self.text.split("\n")
+        rest = [f" {line}" if _LOOKS_SPOKEN.match(line) else line for line in rest]
+        return "\n".join((f"{self.role.tag} {first}", *rest))
+
+    def __str__(self) -> str:
+        return self.line
+
+
+class Dialogue(Sequence[Utterance]):
+    """An immutable sequence of utterances; equal and hashable by content.
+
+    `Dialogue()` is the empty conversation. `say` returns a longer one and leaves this one as it is.
+    """
+
+    __slots__ = ("_text", "_utterances")
+    _utterances: tuple[Utterance, ...]
+    _text: str | None
+
+    def __init__(self, utterances: Iterable[Utterance] = ()) -> None:
+        said = tuple(utterances)
+        for number, utterance in enumerate(said):
+            if not isinstance(utterance, Utterance):
+                raise DialogueError(f"entry {number} of a dialogue is {utterance!r}, expected an Utterance")
+        self._utterances = said
+        self._text = None
+
+    @classmethod
+    def parse(cls, text: str) -> Dialogue:
+        """The dialogue behind a text form; speaker tags may be in any case.
+
+        Lines without a tag continue the utterance before them; without one before, they are the architect's.
+        Blank text is the empty dialogue. Raises `DialogueError` when `text` is not a string.
+        """
+        if not isinstance(text, str):
+            raise DialogueError(f"a dialogue text is {text!r} ({type(text).__name__}), expected a string")
+        if not text.strip():
+            return cls()
+        said: list[tuple[Role, list[str]]] = []
+        for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+            match = _TAG.match(line)
+            if match:
+                said.append((Role(match.group(1).lower()), [line[match.end() :]]))
+            elif said:
+                said[-1][1].append(line[1:] if _ESCAPED.match(line) else line)
+            elif line.strip():
+                said.append((Role.ARCHITECT, [line]))
+        return cls(Utterance(role, "\n".join(lines)) for role, lines in said)
+
+    @classmethod
+    def of(cls, value: Any) -> Dialogue:
+        """A dialogue from whatever can be meant by one; raises `DialogueError` for anything else.
+
+        That is: a text form, a `Dialogue`, an `Utterance`, or a list of such parts, each a new utterance.
+        """
+        if isinstance(value, Dialogue):
+            return value
+        if isinstance(value, str):
+            return cls.parse(value)
+        if isinstance(value, Utterance):
+            return cls((value,))
+        if isinstance(value, (list, tuple)):
+            return cls(utterance for part in value for utterance in cls.of(part))
+        raise DialogueError(f"a dialogue is {value!r}, expected text, a Dialogue or a list of utterances")
+
+    def say(self, role: Role | str, text: str) -> Dialogue:
+        """A dialogue with one more utterance. Silence (blank text) leaves no line: this one comes back."""
+        utterance = Utterance(role, text)  # type: ignore[arg-type]
+        if not utterance.text:
+            return self
+        longer = Dialogue.__new__(Dialogue)
+        longer._utterances = (*self._utterances, utterance)
+        longer._text = None
+        if self._text is not None:  # grow the cached text instead of joining everything again
+            longer._text = f"{self._text}\n{utterance.line}" if self._utterances else utterance.line
+        return longer
+
+    @property
+    def text(self) -> str:
+        """The text form, a line `<Architect> …` or `<Builder> …` for each utterance; computed once."""
+        if self._text is None:
+            self._text = "\n".join(utterance.line for utterance in self._utterances)
+        return self._text
+
+    @property
+    def utterances(self) -> tuple[Utterance, ...]:
+        """Everything said, oldest first."""
+        return self._utterances
+
+    def last(self, role: Role | str | None = None) -> Utterance | None:
+        """The latest utterance (of that role), or None."""
+        for utterance in reversed(self._utterances):
+            if role is None or utterance.role == role:
+                return utterance
+        return None
+
+    def __len__(self) -> int:
+        return len(self._utterances)
+
+    def __iter__(self) -> Iterator[Utterance]:
+        return iter(self._utterances)
+
+    @overload
+    def __getitem__(self, index: int) -> Utterance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Dialogue: ...
+    def __getitem__(self, index: int | slice) -> Utterance | Dialogue:
+        if isinstance(index, slice):
+            return Dialogue(self._utterances[index])
+        return self._utterances[index]
+
+    def __add__(self, other: Dialogue) -> Dialogue:
+        if not isinstance(other, Dialogue):
+            return NotImplemented
+        return Dialogue(self._utterances + other._utterances)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dialogue) and self._utterances == other._utterances
+
+    def __hash__(self) -> int:
+        return hash(self._utterances)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Dialogue({list(self._utterances)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dialogue, (self._utterances,)
+
+    def __copy__(self) -> Dialogue:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Dialogue:
+        return self
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """Text to tokens and back, as token chat needs it.
+
+    Token 0 is padding and never comes out of `encode`; the symbols are 1..size-1. `version` changes whenever
+    the vocabulary does, so that a trained policy can tell.
+    """
+
+    @property
+    def name(self) -> str:
+        """Which vocabulary this is."""
+
+    @property
+    def version(self) -> str:
+        """Which edition of it."""
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, padding included."""
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens (1..size-1) of a text."""
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of tokens; padding (0) is skipped. Raises `DialogueError` for tokens outside 0..size-1."""

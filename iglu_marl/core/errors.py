@@ -1,0 +1,55 @@
+"""The exception tree: everything this package raises on purpose is an `IgluMarlError`.
+
+Each message names the value, the place and what was expected. Most classes are also `ValueError`s, so that
+code that catches the standard exception keeps working.
+"""
+
+from __future__ import annotations
+
+
+class IgluMarlError(Exception):
+    """Base class of all errors raised by iglu_marl."""
+
+
+class ConfigError(IgluMarlError, ValueError):
+    """A configuration value or keyword argument is unknown, of the wrong type or out of range."""
+
+
+class GridError(IgluMarlError, ValueError):
+    """A voxel grid or block list has the wrong shape, ids or cells."""
+
+
+class TaskError(IgluMarlError, ValueError):
+    """A task is inconsistent: its grids, its dialogue or its source."""
+
+
+class PoseError(IgluMarlError, ValueError):
+    """A pose is not finite or lies outside of what an episode may start from."""
+
+
+class ActionError(IgluMarlError, ValueError):
+    """An action lies outside its space, or is not that agent's to take now."""
+
+
+class DialogueError(IgluMarlError, ValueError):
+    """An utterance is too long, of the wrong type, or cannot be encoded."""
+
+
+class StateError(IgluMarlError, RuntimeError):
+    """A saved state does not fit, or a call came at the wrong time (a step before the first reset, say)."""
+
+
+class AgentError(IgluMarlError, RuntimeError):
+    """An agent got an observation that it cannot act on, or broke the Agent protocol."""
+
+
+class DataError(IgluMarlError, ValueError):
+    """A data file is missing, damaged or not in the expected format."""
+
+
+class RenderError(IgluMarlError, RuntimeError):
+    """A picture cannot be made: no renderer, a bad size, a lost window."""
+
+
+class PlanningError(IgluMarlError, ValueError):
+    """A plan was asked for that makes no sense (cells outside the zone, unknown colours)."""

@@ -1,0 +1,161 @@
+"""The build zone: axes, colours, dense and sparse structures, and their validation.
+
+A *dense grid* is an integer array of shape (9, 11, 11) with axes [y, x, z]: the cell (x, y, z) lies at
+`grid[y + 1, x + 5, z + 5]`, with x and z in -5..5 and y in -1..7 (y = -1 is the layer on the ground).
+A *sparse structure* is a list of blocks (x, y, z, color id). North is -z, east +x, up +y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import GridError
+
+ZONE_SHAPE = (9, 11, 11)  # [y, x, z]
+MIN_CORNER = (-5, -1, -5)  # x, y, z
+MAX_CORNER = (5, 7, 5)
+BLOCKS_PER_COLOR = 20
+
+BlockGrid = npt.NDArray[np.int8]
+Block = tuple[int, int, int, int]
+Cell = tuple[int, int, int]
+
+
+class Color(IntEnum):
+    """Block colours, numbered as the IGLU documentation does (`iglu.const.id2color`)."""
+
+    AIR = 0
+    BLUE = 1
+    YELLOW = 2
+    GREEN = 3
+    ORANGE = 4
+    PURPLE = 5
+    RED = 6
+
+
+COLORS = tuple(Color)[1:]
+COLOR_NAMES = tuple(color.name.lower() for color in Color)
+
+# The 2022 tools number the same six colours differently: blue, green, red, orange, purple, yellow.
+_COLOR_OF_IGLU2022_ID = (Color.AIR, Color.BLUE, Color.GREEN, Color.RED, Color.ORANGE, Color.PURPLE, Color.YELLOW)
+IGLU_ID_OF_IGLU2022 = np.array(_COLOR_OF_IGLU2022_ID, dtype=np.int8)
+IGLU2022_ID_OF_IGLU = np.argsort(IGLU_ID_OF_IGLU2022).astype(np.int8)
+
+
+def color_id(name: str) -> int:
+    """The id of a colour name, in any case: `color_id("red") == 6`. Raises `GridError` for other names."""
+    try:
+        return COLOR_NAMES.index(name.strip().lower())
+    except (ValueError, AttributeError):
+        raise GridError(f"unknown colour {name!r}; expected one of {', '.join(COLOR_NAMES)}") from None
+
+
+def color_name(color: int) -> str:
+    """The lower-case name of a colour id 0..6: `color_name(6) == "red"`."""
+    if not 0 <= color < len(COLOR_NAMES):
+        raise GridError(f"unknown colour id {color!r}; expected 0..{len(COLOR_NAMES) - 1}")
+    return COLOR_NAMES[color]
+
+
+def in_zone(x: int, y: int, z: int) -> bool:
+    """Whether the cell (x, y, z) belongs to the build zone."""
+    return -5 <= x <= 5 and -1 <= y <= 7 and -5 <= z <= 5
+
+
+def cell_index(x: int, y: int, z: int) -> tuple[int, int, int]:
+    """Index of the cell (x, y, z) in a dense grid; raises `GridError` when it lies outside the zone."""
+    if not in_zone(x, y, z):
+        raise GridError(f"cell {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
+    return y + 1, x + 5, z + 5
+
+
+def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
+    """A validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
+
+    Raises `GridError` for a wrong shape, a non-numeric type, fractions, or ids outside 0..6.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise GridError(f"{name} is not an array of shape {ZONE_SHAPE}: {error}") from None
+    if array.shape != ZONE_SHAPE:
+        raise GridError(f"{name} has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
+    if array.dtype.kind not in "iufb":
+        raise GridError(f"{name} has dtype {array.dtype}, expected integers 0..6")
+    bad = ~((array >= 0) & (array <= 6))
+    if array.dtype.kind == "f":
+        bad |= array != np.floor(array)
+    if bad.any():
+        iy, ix, iz = np.argwhere(bad)[0]
+        raise GridError(
+            f"{name} holds {array[iy, ix, iz]!r} at cell {(int(ix) - 5, int(iy) - 1, int(iz) - 5)} "
+            f"(index [{iy}, {ix}, {iz}]), expected a colour id 0..6"
+        )
+    grid = array.astype(np.int8)
+    grid.setflags(write=False)
+    return grid
+
+
+def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
+    """The dense, read-only grid of blocks (x, y, z, color id).
+
+    Raises `GridError` for a block that is not four integers, lies outside the zone, has an id outside 1..6, or
+    shares its cell with another.
+    """
+    grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+    try:
+        rows = list(blocks)
+    except TypeError:
+        raise GridError(f"{name} is {blocks!r}, expected a list of blocks (x, y, z, color id)") from None
+    for number, row in enumerate(rows):
+        try:
+            x, y, z, color = (int(value) for value in row)
+            whole = all(float(value) == int(value) for value in row)
+        except (TypeError, ValueError, OverflowError):
+            whole = False
+        if not whole:
+            raise GridError(f"{name}[{number}] is {row!r}, expected four integers (x, y, z, color id)")
+        if not in_zone(x, y, z):
+            raise GridError(f"{name}[{number}] at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
+        if not 1 <= color <= 6:
+            raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected 1..6")
+        if grid[y + 1, x + 5, z + 5]:
+            raise GridError(f"{name}[{number}] at {(x, y, z)} is a second block in the same cell")
+        grid[y + 1, x + 5, z + 5] = color
+    grid.setflags(write=False)
+    return grid
+
+
+def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:
+    """The sorted blocks (x, y, z, id) of the non-zero cells of a dense grid."""
+    array = np.asarray(grid)
+    if array.shape != ZONE_SHAPE:
+        raise GridError(f"grid has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
+    cells = np.argwhere(array)
+    ids = array[tuple(cells.T)]
+    return sorted((int(x) - 5, int(y) - 1, int(z) - 5, int(c)) for (y, x, z), c in zip(cells, ids, strict=True))
+
+
+def _mapped(grid: npt.ArrayLike, table: npt.NDArray[np.int8], convention: str) -> npt.NDArray[Any]:
+    array = np.asarray(grid)
+    if array.dtype.kind not in "iub":
+        raise GridError(f"grid has dtype {array.dtype}, expected integer colour ids 0..6")
+    if array.size and (array.min() < 0 or array.max() > 6):
+        bad = array.min() if array.min() < 0 else array.max()
+        raise GridError(f"grid holds {bad!r}, expected {convention} colour ids 0..6")
+    return table[array.astype(np.intp)].astype(array.dtype)
+
+
+def to_iglu2022_ids(grid: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A copy of a grid (any shape, this project's ids 0..6) in the ids of the 2022 tools; the dtype is kept."""
+    return _mapped(grid, IGLU2022_ID_OF_IGLU, "iglu_marl")
+
+
+def from_iglu2022_ids(grid: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A copy of a grid (any shape, ids 0..6 of the 2022 tools) in this project's ids; the dtype is kept."""
+    return _mapped(grid, IGLU_ID_OF_IGLU2022, "2022")

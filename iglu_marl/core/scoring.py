@@ -1,0 +1,179 @@
+"""The score: maximal intersection of a build and a target over rotations and shifts.
+
+Source: the published definition of IGLU Gridworld (`shifts="all"`), and what its 2022 implementation computes
+(`shifts="inside"`). Inside episodes the same match counts are kept incrementally by `core/rules.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core import rules
+from iglu_marl.core.errors import GridError
+from iglu_marl.core.grid import ZONE_SHAPE
+
+Shifts = Literal["all", "inside"]
+SHIFTS: tuple[Shifts, ...] = ("all", "inside")
+
+
+class Alignment(NamedTuple):
+    """How a target lies over a build: the build's (x, z) meets (x + dx, z + dz) of the target rotated `rotation` times.
+
+    One more rotation takes the cell (x, z) of every layer to (z, 10 - x) (array indices).
+    """
+
+    dx: int
+    dz: int
+    rotation: int
+
+
+class IntersectionScores(NamedTuple):
+    """Precision, recall and F1 of a build against a target, each in 0..1, and the intersection in blocks."""
+
+    precision: float
+    recall: float
+    f1: float
+    intersection: int
+
+
+def _integers(value: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
+    array = np.asarray(value)
+    if array.shape != ZONE_SHAPE:
+        raise GridError(f"{name} has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
+    if array.dtype.kind not in "iufb":
+        raise GridError(f"{name} has dtype {array.dtype}, expected integers")
+    if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+        raise GridError(f"{name} holds fractions, expected integers")
+    return array.astype(np.int64)
+
+
+def _small_ids(arrays: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int8 | np.int16]]:
+    """The same arrays with ids renumbered where they do not fit int8 (0 stays 0): only equality matters."""
+    if all(array.min() >= -128 and array.max() <= 127 for array in arrays):
+        return [array.astype(np.int8) for array in arrays]
+    values = np.unique(np.concatenate([array.ravel() for array in arrays]))
+    values = values[values != 0]
+    return [np.where(array == 0, 0, np.searchsorted(values, array) + 1).astype(np.int16) for array in arrays]
+
+
+class Target:
+    """A target prepared once, against which any number of builds are scored.
+
+    `grid`: integers [9, 11, 11] (any ids, 0 = air); `shifts`: "all" or "inside" (only shifts that keep the whole
+    target, or `full_grid` when given, in the zone); `invariant=False`: only the map's own alignment counts.
+    """
+
+    def __init__(
+        self,
+        grid: npt.ArrayLike,
+        shifts: Shifts = "all",
+        invariant: bool = True,
+        full_grid: npt.ArrayLike | None = None,
+    ) -> None:
+        if shifts not in SHIFTS:
+            raise GridError(f"shifts is {shifts!r}, expected one of {SHIFTS}")
+        self.grid = _integers(grid, "target")
+        self.size = int(np.count_nonzero(self.grid))
+        self.shifts = np.zeros((4, 4), dtype=np.int8)
+        if invariant:
+            extent = self.grid if full_grid is None else _integers(full_grid, "full_grid")
+            rules.shift_box((extent != 0).astype(np.int8), shifts == "inside", self.shifts)
+        else:
+            rules.fix_in_place(self.shifts)
+
+    def match_counts(self, grid: npt.ArrayLike) -> npt.NDArray[np.int16]:
+        """Number of equal blocks, int16[4, 21, 21] by rotation, dx + 10, dz + 10; 0 where not admissible."""
+        matches = np.zeros((4, 21, 21), dtype=np.int16)
+        build, target = _small_ids([_integers(grid, "grid"), self.grid])
+        rules.count_all(build, target, self.shifts, matches)
+        return matches
+
+    def score(self, grid: npt.ArrayLike) -> int:
+        """The maximal intersection of a build with this target, in blocks."""
+        return int(self.match_counts(grid).max())
+
+    def alignment(self, grid: npt.ArrayLike) -> tuple[int, Alignment]:
+        """The maximal intersection and the first alignment (by rotation, dx, dz) that attains it."""
+        matches = self.match_counts(grid)
+        top = int(matches.max())
+        return top, Alignment(*map(int, rules.first_alignment(matches, self.shifts, top)))
+
+
+@overload
+def maximal_intersection(
+    grid: npt.ArrayLike,
+    target: npt.ArrayLike,
+    shifts: Shifts = ...,
+    invariant: bool = ...,
+    full_grid: npt.ArrayLike | None = ...,
+    return_argmax: Literal[False] = ...,
+) -> int: ...
+@overload
+def maximal_intersection(
+    grid: npt.ArrayLike,
+    target: npt.ArrayLike,
+    shifts: Shifts = ...,
+    invariant: bool = ...,
+    full_grid: npt.ArrayLike | None = ...,
+    *,
+    return_argmax: Literal[True],
+) -> tuple[int, Alignment]: ...
+def maximal_intersection(
+    grid: npt.ArrayLike,
+    target: npt.ArrayLike,
+    shifts: Shifts = "all",
+    invariant: bool = True,
+    full_grid: npt.ArrayLike | None = None,
+    return_argmax: bool = False,
+) -> Any:
+    """The largest number of equal blocks of build and target over 4 rotations and all horizontal shifts.
+
+    grid, target: integers [9, 11, 11], axes [y, x, z]; any ids, 0 = air. `shifts="all"` is the published definition
+    (what hangs over the edge is cut off); "inside" admits only shifts that keep the whole target, or `full_grid`, in the
+    zone, as the 2022 implementation does. `invariant=False`: no rotation, no shift. With `return_argmax` also the
+    `Alignment` (dx, dz, rotation): the first one in the order rotation, dx, dz; zeros when the intersection is 0.
+    Raises `GridError` for wrong shapes or fractions.
+    """
+    prepared = Target(target, shifts, invariant, full_grid)
+    return prepared.alignment(grid) if return_argmax else prepared.score(grid)
+
+
+def intersection_scores(
+    grid: npt.ArrayLike,
+    target: npt.ArrayLike,
+    shifts: Shifts = "all",
+    invariant: bool = True,
+    full_grid: npt.ArrayLike | None = None,
+) -> IntersectionScores:
+    """Precision, recall and F1 from the maximal intersection.
+
+    Precision is intersection / blocks of the build, recall intersection / blocks of the target. Nothing built of an
+    empty target scores 1; a quotient by zero is 0 otherwise.
+    """
+    prepared = Target(target, shifts, invariant, full_grid)
+    built = int(np.count_nonzero(np.asarray(grid)))
+    common = prepared.score(grid)
+    if built == 0 and prepared.size == 0:
+        return IntersectionScores(1.0, 1.0, 1.0, 0)
+    precision = common / built if built else 0.0
+    recall = common / prepared.size if prepared.size else 0.0
+    f1 = 2 * common / (built + prepared.size)
+    return IntersectionScores(precision, recall, f1, common)
+
+
+def align(target: npt.NDArray[Any], alignment: Alignment) -> npt.NDArray[Any]:
+    """The target as it lies over the build at an alignment; what falls outside the zone is cut off.
+
+    target: [9, 11, 11]; returns an array of the same shape and dtype.
+    """
+    dx, dz, rotation = alignment
+    turned = np.rot90(target, -rotation, axes=(1, 2))
+    placed = np.zeros_like(turned)
+    columns = np.arange(11)
+    xs = columns[(columns + dx >= 0) & (columns + dx <= 10)]
+    zs = columns[(columns + dz >= 0) & (columns + dz <= 10)]
+    placed[:, xs[:, None], zs[None, :]] = turned[:, (xs + dx)[:, None], (zs + dz)[None, :]]
+    return placed

@@ -1,0 +1,204 @@
+"""`Worlds`: a batch of worlds in one structured array, and how an episode is put into it.
+
+All that happens is decided by `core/rules.py`; this module lays out memory, prepares tasks and saves states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core import rules
+from iglu_marl.core.errors import PoseError, StateError, TaskError
+from iglu_marl.core.scoring import Alignment, Shifts, align
+from iglu_marl.core.task import Task
+
+Completion = Literal["exact", "cover"]
+COMPLETIONS: tuple[Completion, ...] = ("exact", "cover")
+
+
+class Pose(NamedTuple):
+    """Where an episode starts: the eye in cells, the gaze in degrees (yaw 0 = north, clockwise; pitch up positive)."""
+
+    x: float = 0.0
+    y: float = 0.0
+    z: float = 0.0
+    yaw_deg: float = 0.0
+    pitch_deg: float = 0.0
+
+
+# The space of the observation `agentPos`, in its order x, y, z, pitch, yaw. One can fly down to y = -3, and a jump from the
+# highest starting pose ends at most 1.1 above it.
+POSE_LOW = np.array([-8, -3, -8, -90, 0], dtype=np.float32)
+POSE_HIGH = np.array([8, 13.25, 8, 90, 360], dtype=np.float32)
+HIGHEST_START = 12.0
+
+
+def as_pose(value: Any) -> Pose:
+    """A validated `Pose` from five numbers x, y, z, yaw_deg, pitch_deg.
+
+    Raises `PoseError` unless they are finite and lie in x, z -8..8, y -3..12, yaw 0..360 and pitch -90..90.
+    """
+    try:
+        pose = Pose(*(float(number) for number in value))
+        count = len(value)
+    except (TypeError, ValueError):
+        raise PoseError(f"pose is {value!r}, expected five numbers (x, y, z, yaw_deg, pitch_deg)") from None
+    if count != 5:
+        raise PoseError(f"pose has {count} numbers, expected five (x, y, z, yaw_deg, pitch_deg)")
+    limits = ((-8, 8), (-3, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))
+    for name, number, (low, high) in zip(Pose._fields, pose, limits, strict=True):
+        if not low <= number <= high:
+            raise PoseError(f"pose {name} is {number}, expected a number in {low}..{high:g}")
+    return pose
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a world is played by, besides its task: score, pay and budgets (0 = no limit)."""
+
+    shifts: Shifts = "all"
+    completion: Completion = "exact"
+    right_scale: float = 2.0
+    wrong_scale: float = 1.0
+    step_cost: float = 0.0
+    size_reward: bool = False
+    max_steps: int = 0
+    max_turns: int = 0
+    turn_steps: int = 0
+
+
+DEFAULT_TERMS = Terms()
+
+
+def _extent(task: Task, terms: Terms) -> npt.NDArray[np.int8]:
+    """What must stay inside the zone when shifts are "inside": the session's full structure, or the target."""
+    return task.target_grid if task.full_grid is None else task.full_grid
+
+
+@lru_cache(maxsize=1024)
+def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
+    """The ready-made first state of an episode, WORLD[1], read-only: what `Worlds.spawn` copies."""
+    task = task.in_ids("iglu")
+    state = np.zeros(1, rules.WORLD)
+    record = state[0]
+    record["start"], record["target"] = task.start_grid, task.target_grid
+    record["invariant"] = task.is_invariant
+    record["completion"] = COMPLETIONS.index(terms.completion)
+    for name in ("right_scale", "wrong_scale", "step_cost", "size_reward", "max_steps", "max_turns", "turn_steps"):
+        record[name] = getattr(terms, name)
+    rules.prepare_at(state, 0, _extent(task, terms), terms.shifts == "inside")
+    state.setflags(write=False)
+    return state
+
+
+_EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
+
+
+class Worlds:
+    """n independent worlds, stepped by one kernel call; one world is a batch of one.
+
+    `state` is a structured array WORLD[n]; its fields are views and attributes of this object: `pose` float64 [n, 5] (x, y,
+    z, yaw_deg, pitch_deg), `speed` float64 [n] (cells/s), `slices`, `inventory` int16 [n, 6] (signed), `active` int8 [n],
+    `grid`, `start`, `target` int8 [n, 9, 11, 11], `best`, `reward`, `terminated`, `truncated`, `floor`, `event`, …
+    Results do not depend on n.
+    """
+
+    grid: npt.NDArray[np.int8]
+    pose: npt.NDArray[np.float64]
+    position: npt.NDArray[np.float64]
+
+    def __init__(self, n: int = 1) -> None:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise StateError(f"the number of worlds is {n!r}, expected an integer of 1 or more")
+        self.state = np.repeat(_EMPTY, n)
+        self._name_fields()
+
+    def _name_fields(self) -> None:
+        for name in rules.WORLD.names or ():
+            setattr(self, name, self.state[name])
+        self.position = self.pose[:, :3]
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Worlds has no field {name!r}; expected one of {', '.join(rules.WORLD.names or ())}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.state}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.state = np.array(saved["state"])  # the fields are views and have to be views of this very array
+        self._name_fields()
+
+    # -- episodes
+
+    def spawn(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS, pose: Sequence[float] | None = None) -> None:
+        """Begin an episode in one world. Everything is restored; nothing is carried over from the last."""
+        self.spawn_prepared(index, prepare(task, terms), pose)
+
+    def spawn_prepared(self, index: int, prepared: npt.NDArray[Any], pose: Sequence[float] | None = None) -> None:
+        """`spawn` with what `prepare` made earlier; the pose is taken as it is."""
+        self.state[index] = prepared[0]
+        if pose is not None:
+            self.pose[index] = pose
+            rules.sense_at(self.state, index)
+
+    def retarget(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS) -> None:
+        """Go on in the same world with another target; the grid as it stands is the new start, baselines begin anew.
+
+        The shifts and turns allowed are those of `task` (by default none, since there is a start).
+        """
+        task = task.in_ids("iglu")
+        self.target[index] = task.target_grid
+        self.invariant[index] = task.is_invariant
+        rules.retarget_at(self.state, index, _extent(task, terms), terms.shifts == "inside")
+
+    # -- time
+
+    def step(self, controls: npt.NDArray[Any]) -> None:
+        """One builder step in every world. controls: CONTROL[n], as `Controls.encode_batch` makes them."""
+        if not isinstance(controls, np.ndarray) or controls.dtype != rules.CONTROL or controls.shape != self.state.shape:
+            got = f"{getattr(controls, 'dtype', type(controls).__name__)}{list(getattr(controls, 'shape', []))}"
+            raise StateError(f"controls are {got}, expected CONTROL[{len(self)}]")
+        rules.step_many(self.state, controls)
+
+    # -- reading
+
+    def alignment(self, index: int) -> Alignment:
+        """An alignment that attains the maximal intersection now; the map's own where that does."""
+        record = self.state[index]
+        if record["matches"][0, 10, 10] == record["best"]:
+            return Alignment(0, 0, 0)
+        return Alignment(*map(int, rules.first_alignment(record["matches"], record["shifts"], int(record["best"]))))
+
+    def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
+        """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""
+        return align(self.target[index], self.alignment(index))
+
+    # -- saving
+
+    def get_state(self) -> npt.NDArray[Any]:
+        """A copy of everything, WORLD[n]."""
+        # As bytes: copying a structured array field by field takes twenty times as long.
+        return self.state.view(np.uint8).copy().view(rules.WORLD)
+
+    def set_state(self, state: npt.NDArray[Any]) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if not isinstance(state, np.ndarray) or state.dtype != rules.WORLD or state.shape != self.state.shape:
+            got = f"{getattr(state, 'dtype', type(state).__name__)!s:.60}{list(getattr(state, 'shape', []))}"
+            raise StateError(f"state is {got}, expected WORLD[{len(self)}] as get_state returns it")
+        self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)
+
+
+def as_task(value: Any) -> Task:
+    """The value itself when it is a `Task`; raises `TaskError` otherwise."""
+    if not isinstance(value, Task):
+        raise TaskError(f"task is {value!r:.80}, expected an iglu_marl.Task")
+    return value

@@ -1,0 +1,32 @@
+"""The doors: PettingZoo AEC and parallel environments, Gymnasium single-agent ones. Adapters without rules.
+
+Members load when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_MODULE_OF = {
+    "AECGame": "aec",
+    "ParallelGame": "parallel",
+    "SingleAgentEnv": "single",
+    "GridworldEnv": "single",
+    "SilentBuilderEnv": "single",
+    "env": "aec",
+    "parallel_env": "parallel",
+    "raw_env": "aec",
+}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,70 @@
+"""The game as a PettingZoo parallel environment: both act in every step, an empty utterance is silence.
+
+It tells the same story as the AEC view with `turn_steps=1`: each step is one turn of the architect, whose utterance
+applies before the builder moves. Native, because AEC turns have variable length and cannot be converted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pettingzoo import ParallelEnv
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.stage import StageState
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
+from iglu_marl.game.config import GameConfig
+
+ByAgent = dict[str, Any]
+
+
+class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
+    """Architect and builder act at the same time; see `GameConfig` for the options (`turn_steps` is 1 here)."""
+
+    def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
+        self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
+        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        self._stage.start(seed, options)
+        self.agents = list(AGENTS)
+        self._cut = dict.fromkeys(AGENTS, False)
+        return self._observations(), {agent: self._info(agent) for agent in AGENTS}
+
+    def _observations(self) -> ByAgent:
+        return {agent: self._observers[agent].observe(self._episode) for agent in AGENTS}
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
+        """One step of both agents: observations, rewards, terminations, truncations, infos by agent."""
+        if not self.agents:
+            raise StateError("the episode is over or has not begun: call reset() before step()")
+        if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
+            got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
+            raise ActionError(f"actions are for {got}, expected a dict with one action each for {list(AGENTS)}")
+        moves = {Role.ARCHITECT: self._read_architect(actions[ARCHITECT]), Role.BUILDER: self._read_builder(actions[BUILDER])}
+        outcome = self._episode.advance(moves)
+        if outcome.terminated or outcome.truncated:
+            self.agents = []
+        return (
+            self._observations(),
+            {agent: outcome.rewards[ROLES[agent]] for agent in AGENTS},
+            dict.fromkeys(AGENTS, outcome.terminated),
+            dict.fromkeys(AGENTS, outcome.truncated),
+            {agent: self._info(agent) for agent in AGENTS},
+        )
+
+    def get_state(self) -> StageState:
+        """Everything needed to go on from here: one record copy and a few values."""
+        return self._save(list(self.agents))
+
+    def set_state(self, state: StageState) -> None:
+        """Put back what `get_state` gave."""
+        self.agents = list(self._restore(state))
+
+
+def parallel_env(config: GameConfig | None = None, **options: Any) -> ParallelGame:
+    """The parallel environment. Options: the fields of `GameConfig`."""
+    return ParallelGame(config, **options)

@@ -1,0 +1,78 @@
+"""What `render()` shows of an episode: a composed frame, or text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.grid import COLOR_NAMES
+from iglu_marl.game.episode import EVENTS, Episode
+
+LETTERS = ".bygopr"  # air, then the colours in the order of their ids
+_EYES = (256, 256)  # pixels of the builder's picture in a composed frame
+
+
+def status(episode: Episode) -> dict[str, Any]:
+    """Where the episode stands: clocks, blocks and intersection."""
+    worlds = episode.worlds
+    return {
+        "step": int(worlds.steps[0]),
+        "max_steps": int(worlds.max_steps[0]),
+        "turn": int(worlds.turns[0]),
+        "intersection": int(worlds.best[0]),
+        "target_blocks": int(worlds.target_blocks[0]),
+        "blocks": int(worlds.blocks[0]),
+        "event": EVENTS[worlds.event[0]],
+        "complete": bool(worlds.terminated[0]),
+    }
+
+
+def scene_frame(episode: Episode) -> npt.NDArray[np.uint8]:
+    """The builder's eyes, the build with the target's ghost, the target, and the dialogue: uint8 [height, width, 3]."""
+    from iglu_marl.rendering import composed_frame
+
+    worlds = episode.worlds
+    return composed_frame(  # type: ignore[no-any-return]
+        pov=episode.renderer.render(worlds, (0,), _EYES)[0],
+        grid=worlds.grid[0],
+        aligned_target=worlds.aligned_target(0),
+        target=worlds.target[0],
+        pose=worlds.pose[0],
+        dialogue=[(utterance.role.value, utterance.text) for utterance in episode.dialogue],
+        status=status(episode),
+    )
+
+
+def _rows(layer: npt.NDArray[np.int8], builder: tuple[int, int] | None) -> list[str]:
+    """A layer seen from above, north up, west left."""
+    rows = [[LETTERS[layer[ix, iz]] for ix in range(11)] for iz in range(11)]
+    if builder is not None and 0 <= builder[0] <= 10 and 0 <= builder[1] <= 10:
+        rows[builder[1]][builder[0]] = "@"
+    return [" ".join(row) for row in rows]
+
+
+def scene_text(episode: Episode) -> str:
+    """The episode as text: clocks, dialogue, and the layers of build and target side by side (north up)."""
+    now, worlds = status(episode), episode.worlds
+    x, y, z, yaw, pitch = (float(value) for value in worlds.pose[0])
+    limit = f"/{now['max_steps']}" if now["max_steps"] else ""
+    lines = [
+        f"step {now['step']}{limit}, turn {now['turn']}, floor: {episode.floor.value}",
+        f"intersection {now['intersection']} of {now['target_blocks']}, {now['blocks']} blocks in the build",
+        f"builder at x {x:.2f}, y {y:.2f}, z {z:.2f}, yaw {yaw:.0f}, pitch {pitch:.0f}; last: {now['event']}",
+        "",
+        episode.dialogue.text or "(nothing said yet)",
+    ]
+    build, target = worlds.grid[0], worlds.aligned_target(0)
+    feet = round(y - 1)  # the layer of the builder's legs
+    cell = (round(x) + 5, round(z) + 5)
+    for iy in range(9):
+        if iy and not (build[iy].any() or target[iy].any() or feet == iy - 1):
+            continue
+        left, right = _rows(build[iy], cell if feet == iy - 1 else None), _rows(target[iy], None)
+        lines += ["", f"{f'build, y = {iy - 1}':25}target"]
+        lines += [f"{a}    {b}" for a, b in zip(left, right, strict=True)]
+    key = ", ".join(f"{letter} {name}" for letter, name in zip(LETTERS, COLOR_NAMES, strict=True))
+    return "\n".join([*lines, "", f"{key}, @ builder"])

@@ -1,0 +1,30 @@
+"""The ids under which Gymnasium and PettingZoo know the environments. Importing `iglu_marl` registers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import pettingzoo
+
+# `gym.make` returns the environment itself: with its checkers and order enforcement it would hide `set_task` and friends.
+_PLAIN: dict[str, Any] = {"order_enforce": False, "disable_env_checker": True}
+
+GYMNASIUM_IDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "IGLUGridworld-v0": ("iglu_marl.envs.single:GridworldEnv", {}),
+    "IGLUGridworldVector-v0": ("iglu_marl.envs.single:GridworldEnv", {"vector_state": True, "render": False}),
+    "IGLUSilentBuilder-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {}),
+    "IGLUSilentBuilderVisual-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {"visual": True}),
+}
+PETTINGZOO_ID = "iglu_marl/architect_builder-v0"
+
+
+def register() -> None:
+    """Make the ids known; does nothing for those that are."""
+    for name, (entry_point, kwargs) in GYMNASIUM_IDS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=entry_point, kwargs=kwargs, **_PLAIN)
+    if hasattr(pettingzoo, "register"):  # PettingZoo 1.27 and later
+        for kind, entry_point in (("aec", "aec:env"), ("parallel", "parallel:parallel_env")):
+            if PETTINGZOO_ID not in getattr(pettingzoo, f"{kind}_registry"):
+                pettingzoo.register(kind, PETTINGZOO_ID, f"iglu_marl.envs.{entry_point}")

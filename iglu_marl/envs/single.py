@@ -1,0 +1,264 @@
+"""The builder alone, as Gymnasium environments: a recorded dialogue, or a live architect, tells what to build.
+
+The ids and keyword arguments are those of IGLU 2022 (`IGLUGridworld-v0`) and IGLU 2021 (`IGLUSilentBuilder-v0`), in
+Gymnasium's five-value form.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+
+from iglu_marl.core import rules
+from iglu_marl.core.controls import Controls, ControlsName
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import EVENTS, Episode, Say
+from iglu_marl.game.observing import (
+    Observer,
+    architect_observer,
+    gridworld_observer,
+    silent_builder_observer,
+    target_info,
+)
+
+_MAX_SEED = 2**31 - 1
+
+
+def _default_render_mode() -> str | None:
+    """`IGLU_HEADLESS=0` opens a window, as in the IGLU tools."""
+    return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
+
+
+class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
+    """A builder's view of the game, with its tasks.
+
+    Without `architect` the task's recorded dialogue is shown. With one (any object with the `Agent` protocol), the
+    dialogue begins empty and the architect speaks at the start and whenever its turn comes, after each `turn_steps`
+    steps. A progressive task shows its next utterance when a turn's structure is reached.
+    """
+
+    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012 (Gymnasium's way)
+
+    def __init__(
+        self,
+        config: GameConfig,
+        controls: Controls,
+        make_observer: Callable[[Episode], Observer],
+        *,
+        architect: Agent | None = None,
+        iglu2022: bool = False,
+        info_offset: int = 0,
+    ) -> None:
+        if architect is None:
+            config = dataclasses.replace(config, turn_steps=None, max_turns=None)
+        elif not isinstance(architect, Agent):
+            raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
+        self.config = config
+        self.render_mode = config.render_mode
+        self._stage = Stage(config, controls, default_mode="turns")
+        self._episode = self._stage.episode
+        self._controls = controls
+        self._observer = make_observer(self._episode)
+        self.observation_space = self._observer.space
+        self.action_space = controls.space
+        self._architect = architect
+        self._architect_observer = architect_observer(self._episode, draw_view)
+        self._iglu2022 = iglu2022
+        self._info_offset = info_offset
+        self._fixed_pose: Pose | None = None
+        self._fixed_start: Any = None
+
+    # -- tasks
+
+    @property
+    def task(self) -> Task | None:
+        """The task of this episode; before the first reset, the one that was set."""
+        if self._episode.task is not None:
+            return self._episode.task
+        return self._stage.tasks if isinstance(self._stage.tasks, Task) else None
+
+    def set_task(self, task: Task) -> None:
+        """Play this task from the next reset on.
+
+        With `compat="iglu2022"`, grids of a task that does not say otherwise (`Task.ids`) are in 2022 ids.
+        """
+        self._stage.tasks = as_task(task)
+        self._fixed_start = self._fixed_pose = None
+
+    def set_task_generator(self, generator: Any) -> None:
+        """Draw tasks from a source, a function or a list at each reset from now on."""
+        self._stage.tasks = generator
+        self._fixed_start = self._fixed_pose = None
+
+    def update_taskset(self, tasks: Any) -> None:
+        """The same as `set_task_generator`, under its 2021 name."""
+        self.set_task_generator(tasks)
+
+    def initialize_world(self, starting_grid: Any, initial_position: Any = None) -> None:
+        """Begin episodes with these blocks (dense, or (x, y, z, id)) and pose (x, y, z, yaw_deg, pitch_deg).
+
+        Takes effect at the next reset, and stays until other tasks are set.
+        """
+        checked = Task("", np.zeros((9, 11, 11), dtype=np.int8), starting_grid=starting_grid)
+        pose = None if initial_position is None else as_pose(initial_position)
+        self._fixed_start, self._fixed_pose = checked.start_grid, pose
+
+    def _adapt(self, task: Task) -> Task:
+        """The task as this environment plays it: with the world that was initialised, in its id table."""
+        if self._fixed_start is not None:
+            task = task.replace(starting_grid=self._fixed_start)
+        if self._iglu2022 and task.ids is None:
+            task = task.replace(ids="iglu2022")
+        return task
+
+    # -- Gymnasium
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        live = self._architect is not None
+        self._stage.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
+        if live:
+            assert self._architect is not None
+            assert self._stage.rng is not None
+            begin(self._architect, Role.ARCHITECT, int(self._stage.rng.integers(_MAX_SEED)), self._episode.task)
+        self._architect_speaks()
+        if self.render_mode == "human":
+            self.render()
+        return self._observer.observe(self._episode), self._info()
+
+    def _architect_speaks(self) -> None:
+        """The architect's turn: what a live one says, the silence of a recorded one."""
+        if self._architect is None:
+            self._episode.architect_says("")
+            return
+        action = self._architect.act(self._architect_observer.observe(self._episode))
+        text, _ = self._episode.chat.read(action, "the utterance of the architect")
+        self._episode.advance({Role.ARCHITECT: Say(text)})
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """One builder step: observation, reward, terminated, truncated, info."""
+        episode = self._episode
+        if episode.task is None:
+            raise StateError("the episode has not begun: call reset() before step()")
+        records, index = self._controls.encode(action)
+        reward = episode.builder_acts(records, index)
+        worlds = episode.worlds
+        terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
+        if worlds.floor[0] == rules.ARCHITECT and not (terminated or truncated):
+            self._architect_speaks()
+        if self.render_mode == "human":
+            self.render()
+        return self._observer.observe(episode), reward, terminated, truncated, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        episode = self._episode
+        return {
+            "target_grid": target_info(episode, iglu2022=self._iglu2022, offset=self._info_offset),
+            "event": EVENTS[episode.worlds.event[0]],
+        }
+
+    def render(self) -> Any:
+        """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
+        return self._stage.render(self.render_mode)
+
+    def close(self) -> None:
+        """Close window, renderer and architect."""
+        self._stage.close()
+        if self._architect is not None:
+            self._architect.close()
+
+    def get_state(self) -> StageState:
+        """Everything needed to go on from here: one record copy and a few values. A live architect is not saved."""
+        return self._stage.get_state()
+
+    def set_state(self, state: StageState) -> None:
+        """Put back what `get_state` gave."""
+        self._stage.set_state(state)
+
+
+class GridworldEnv(SingleAgentEnv):
+    """`IGLUGridworld-v0` (IGLU 2022).
+
+    action_space: any of the five encodings; `discretize=False` turns "walking" into keys and a camera of ±5°.
+    render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
+    compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
+        the compass are those of the 2022 tools.
+    Further keyword arguments are fields of `GameConfig`.
+    """
+
+    def __init__(
+        self,
+        action_space: ControlsName = "walking",
+        *,
+        render: bool = True,
+        vector_state: bool = False,
+        target_in_obs: bool = False,
+        discretize: bool = True,
+        render_size: tuple[int, int] = (64, 64),
+        compat: Literal["iglu2022"] | None = None,
+        architect: Agent | None = None,
+        render_mode: str | None = None,
+        config: GameConfig | None = None,
+        **options: Any,
+    ) -> None:
+        if compat not in (None, "iglu2022"):
+            raise ConfigError(f"compat is {compat!r}, expected None or 'iglu2022'")
+        camera_limit = None
+        if action_space == "walking" and not discretize:
+            action_space, camera_limit = "human-level", 5.0
+        options.setdefault("controls", action_space)
+        options.setdefault("pov_size", render_size)
+        options.setdefault("render_mode", render_mode or _default_render_mode())
+        config = GameConfig.of(config, options)
+        iglu2022 = compat is not None
+        controls = Controls(
+            config.controls, select_and_place=config.select_and_place, camera_limit=camera_limit, iglu2022=iglu2022
+        )
+
+        def observer(episode: Episode) -> Observer:
+            return gridworld_observer(
+                episode, render=render, vector_state=vector_state, target_in_obs=target_in_obs, iglu2022=iglu2022
+            )
+
+        super().__init__(config, controls, observer, architect=architect, iglu2022=iglu2022)
+
+
+class SilentBuilderEnv(SingleAgentEnv):
+    """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
+
+    action_space: any of the five encodings (default "human-level"). Grids count air as -1 and colours as 0..5, in
+    `info["target_grid"]` too. Further keyword arguments are fields of `GameConfig`.
+    """
+
+    def __init__(
+        self,
+        action_space: ControlsName = "human-level",
+        *,
+        visual: bool = False,
+        architect: Agent | None = None,
+        render_mode: str | None = None,
+        config: GameConfig | None = None,
+        **options: Any,
+    ) -> None:
+        options.setdefault("controls", action_space)
+        options.setdefault("render_mode", render_mode or _default_render_mode())
+        config = GameConfig.of(config, options)
+        controls = Controls(config.controls, select_and_place=config.select_and_place)
+
+        def observer(episode: Episode) -> Observer:
+            return silent_builder_observer(episode, visual=visual)
+
+        super().__init__(config, controls, observer, architect=architect, info_offset=-1)

@@ -1,0 +1,186 @@
+"""What every view shares: where tasks come from, seeding, pictures, and saving. No rules are decided here."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import seeding
+
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.dialogue import Codec, Dialogue
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.game.chat import make_chat
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import Episode, EpisodeState, Renderer
+from iglu_marl.tasks import default_tasks, draw, is_source
+
+FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
+
+
+def make_renderer(config: GameConfig) -> Renderer:
+    """Who draws the builder's pictures."""
+    if not isinstance(config.renderer, str):
+        renderer: Renderer = config.renderer
+        return renderer
+    from iglu_marl.rendering import Painter
+
+    return Painter()  # type: ignore[no-any-return]
+
+
+def make_codec(config: GameConfig) -> Codec | None:
+    """The vocabulary of token chat; None for text chat."""
+    if config.chat != "tokens":
+        return None
+    if isinstance(config.vocabulary, Codec):
+        return config.vocabulary
+    from iglu_marl.language import SymbolCodec, TemplateCodec
+
+    return TemplateCodec() if isinstance(config.vocabulary, str) else SymbolCodec(config.vocabulary)
+
+
+def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """An orbit view of a structure, uint8 [height, width, 3]."""
+    from iglu_marl.rendering import orbit_view
+
+    return orbit_view(grid, size=size)  # type: ignore[no-any-return]
+
+
+class StageState(NamedTuple):
+    """A saved environment: the episode, the random generator, and what else the view keeps."""
+
+    episode: EpisodeState
+    rng: dict[str, Any]
+    view: Any
+
+
+class Stage:
+    """An episode with everything around it: tasks in, pictures out.
+
+    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    """
+
+    def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
+        self.config = config
+        self.controls = controls
+        self.default_mode = default_mode
+        self._tasks: Any = None
+        if config.tasks is not None:
+            self.tasks = config.tasks
+        self.rng: np.random.Generator | None = None
+        self.episode = Episode(config, controls, make_chat(config, make_codec(config)), make_renderer(config))
+        self._window: Any = None
+
+    # -- tasks
+
+    @property
+    def tasks(self) -> Any:
+        """Where tasks come from; the default source is loaded when it is first needed."""
+        if self._tasks is None:
+            self._tasks = default_tasks(self.default_mode)  # type: ignore[arg-type]
+        return self._tasks
+
+    @tasks.setter
+    def tasks(self, source: Any) -> None:
+        if not is_source(source):
+            raise ConfigError(
+                f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
+            )
+        self._tasks = source
+
+    def seed(self, seed: int | None) -> None:
+        """Seed the generator; without a seed it is seeded once, from the system."""
+        if seed is not None or self.rng is None:
+            self.rng, _ = seeding.np_random(seed)
+
+    def start(
+        self,
+        seed: int | None,
+        options: Mapping[str, Any] | None,
+        *,
+        from_recording: bool = False,
+        adapt: Callable[[Task], Task] | None = None,
+        pose: Pose | None = None,
+    ) -> None:
+        """Begin an episode from `options["task"]` and `options["pose"]`, or with a drawn task at the given pose.
+
+        `from_recording`: the dialogue begins as the task tells it, rather than empty. `adapt` changes the drawn or
+        given task.
+        """
+        task, asked_pose = self._read_options(options)
+        pose = asked_pose or pose
+        self.seed(seed)
+        assert self.rng is not None
+        if task is None:
+            task = draw(self.tasks, self.rng)
+        if adapt is not None:
+            task = adapt(task)
+        self.episode.begin(task, pose, task.dialogue if from_recording else Dialogue())
+
+    def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
+        if not options:
+            return None, None
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"options is {options!r:.80}, expected a dict with the keys 'task' and 'pose'")
+        for name in options:
+            if name not in ("task", "pose"):
+                warnings.warn(f"unknown reset option {name!r}, expected 'task' or 'pose'", stacklevel=4)
+        task, pose = options.get("task"), options.get("pose")
+        return None if task is None else as_task(task), None if pose is None else as_pose(pose)
+
+    # -- pictures
+
+    def render(self, mode: str | None) -> Any:
+        """The picture of a render mode: an RGB array, a text, or None after showing it in the window."""
+        if mode is None:
+            warnings.warn("render() was called, but no render_mode was chosen at construction", stacklevel=3)
+            return None
+        if self.episode.task is None:
+            raise StateError("there is nothing to render yet: call reset() first")
+        from iglu_marl.envs.pictures import scene_frame, scene_text
+
+        if mode == "ansi":
+            return scene_text(self.episode)
+        frame = scene_frame(self.episode)
+        if mode == "rgb_array":
+            return frame
+        if self._window is None:
+            from iglu_marl.rendering import Window
+
+            self._window = Window()
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close window and renderer."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+        self.episode.renderer.close()
+
+    # -- saving
+
+    def get_state(self, view: Any = None) -> StageState:
+        """Everything needed to go on from here, also over later resets without a seed."""
+        rng = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
+        return StageState(self.episode.get_state(), rng, view)
+
+    def set_state(self, state: StageState) -> Any:
+        """Put back what `get_state` gave; returns the view's own part."""
+        if not isinstance(state, StageState):
+            raise StateError(f"state is a {type(state).__name__}, expected a StageState as get_state returns it")
+        self.episode.set_state(state.episode)
+        if state.rng:
+            self.seed(None)
+            assert self.rng is not None
+            self.rng.bit_generator.state = state.rng
+        return state.view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_window": None}  # a window stays with its process

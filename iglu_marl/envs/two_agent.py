@@ -1,0 +1,152 @@
+"""What the AEC and the parallel view of the two-agent game have in common: agents, spaces, reading of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ActionError
+from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.game.chat import TokenChat
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import EVENTS, Act, Move, Say
+from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+
+ARCHITECT, BUILDER = "architect_0", "builder_0"
+AGENTS = (ARCHITECT, BUILDER)
+ROLES = {ARCHITECT: Role.ARCHITECT, BUILDER: Role.BUILDER}
+
+METADATA: dict[str, Any] = {
+    "name": "architect_builder_v0",
+    "render_modes": ["human", "rgb_array", "ansi"],
+    "render_fps": FRAMES_PER_SECOND,
+    "is_parallelizable": True,
+}
+
+_STATE_SIZE = 5 + 1 + 6 + 1 + 4 + 2 * 9 * 11 * 11  # without tokens
+
+
+class TwoAgentGame:
+    """Mixin: the game behind a PettingZoo environment."""
+
+    metadata = METADATA
+
+    def _set_up(self, config: GameConfig) -> None:
+        self.config = config
+        self.render_mode = config.render_mode
+        self._stage = Stage(config, config.make_controls(can_yield=True), default_mode="structures")
+        episode = self._episode = self._stage.episode
+        self._observers: dict[str, Observer] = {
+            ARCHITECT: architect_observer(episode, draw_view),
+            BUILDER: builder_observer(episode),
+        }
+        self._action_spaces: dict[str, spaces.Space[Any]] = {
+            ARCHITECT: episode.chat.action_space(),
+            BUILDER: self._builder_space(),
+        }
+        self._state_space: spaces.Box | None = None
+        self._cut = dict.fromkeys(AGENTS, False)
+        self.possible_agents = list(AGENTS)
+        self.agents: list[str] = []
+        # Attributes that PettingZoo's wrappers and older code look for beside the methods.
+        self.observation_spaces = {agent: observer.space for agent, observer in self._observers.items()}
+        self.action_spaces = self._action_spaces
+
+    def _builder_space(self) -> spaces.Space[Any]:
+        act = self._stage.controls.space
+        if not self.config.builder_can_ask:
+            return act
+        return spaces.Dict({"act": act, "say": self._episode.chat.action_space()})
+
+    # -- spaces
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations; the same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions; the same object at each call."""
+        return self.action_spaces[agent]
+
+    @property
+    def state_space(self) -> spaces.Box:
+        """The space of `state()`: float32, flat."""
+        if self._state_space is None:
+            size = _STATE_SIZE
+            if isinstance(self._episode.chat, TokenChat):
+                size += self._episode.chat.dialog_length
+            self._state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        return self._state_space
+
+    def state(self) -> npt.NDArray[np.float32]:
+        """The whole game for a centralised critic, float32 [n].
+
+        In order: eye x, y, z, pitch, yaw (5); vertical speed; inventory (6, signed); active colour; floor (0 architect,
+        1 builder), builder steps, architect turns, steps in this turn; grid (1089); target grid (1089); with
+        token chat also the observed dialogue.
+        """
+        worlds = self._episode.worlds
+        parts = [worlds.seen_pose[0], worlds.speed, worlds.inventory[0], worlds.active]
+        parts += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn]
+        parts += [worlds.grid[0].ravel(), worlds.target[0].ravel()]
+        if isinstance(self._episode.chat, TokenChat):
+            parts.append(self._episode.chat.show(self._episode.dialogue))
+        return np.concatenate(parts, dtype=np.float32, casting="unsafe")
+
+    # -- actions
+
+    def _read_architect(self, action: Any) -> Say:
+        text, self._cut[ARCHITECT] = self._episode.chat.read(action, f"the action of {ARCHITECT}")
+        return Say(text)
+
+    def _read_builder(self, action: Any) -> Move:
+        self._cut[BUILDER] = False
+        if not self.config.builder_can_ask:
+            return Act(*self._stage.controls.encode(action))
+        if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
+            raise ActionError(f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say")
+        act = Act(*self._stage.controls.encode(action["act"]))
+        text, self._cut[BUILDER] = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
+        return Say(text) if text.strip() else act
+
+    # -- information
+
+    def _info(self, agent: str) -> dict[str, Any]:
+        """Fresh each time. The builder's holds nothing that depends on the target."""
+        worlds = self._episode.worlds
+        info: dict[str, Any] = {"event": EVENTS[worlds.event[0]]}
+        if agent == ARCHITECT:
+            info["intersection"] = int(worlds.best[0])
+            info["target_blocks"] = int(worlds.target_blocks[0])
+            info["blocks"] = int(worlds.blocks[0])
+        if self._cut[agent]:
+            info["message_cut"] = True
+        return info
+
+    @property
+    def task(self) -> Any:
+        """The task of this episode, as it was given."""
+        return self._episode.task
+
+    # -- pictures and saving
+
+    def render(self) -> Any:
+        """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
+        return self._stage.render(self.render_mode)
+
+    def close(self) -> None:
+        """Close window and renderer."""
+        self._stage.close()
+
+    def _save(self, view: Any) -> StageState:
+        return self._stage.get_state((view, dict(self._cut)))
+
+    def _restore(self, state: StageState) -> Any:
+        view, cut = self._stage.set_state(state)
+        self._cut = dict(cut)
+        return view

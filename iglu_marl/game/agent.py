@@ -1,0 +1,33 @@
+"""The `Agent` protocol: what plays a role, whether it is a script, a model or a person."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from iglu_marl.core.dialogue import Role
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Something that acts.
+
+    An agent whose attribute `privileged` is true (an oracle, a replay) is also given the episode's `Task`: its `reset`
+    is called as `reset(role, seed, task=task)`.
+    """
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode in a role; all randomness follows from the seed."""
+
+    def act(self, observation: Any) -> Any:
+        """The action for an observation, from the role's action space."""
+
+    def close(self) -> None:
+        """Release what is held. May be called more than once."""
+
+
+def begin(agent: Agent, role: Role, seed: int | None, task: Any) -> None:
+    """Reset an agent for an episode; the task goes to privileged ones only."""
+    if getattr(agent, "privileged", False):
+        agent.reset(role, seed, task=task)  # type: ignore[call-arg]
+    else:
+        agent.reset(role, seed)

@@ -1,0 +1,169 @@
+"""The two forms of chat, text and tokens: their spaces, and the way from an action to an utterance and back.
+
+Both are views of the same `Dialogue`. Which vocabulary stands behind tokens is not known here: a `Codec` is handed in.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from iglu_marl.core.dialogue import Codec, Dialogue, Role
+from iglu_marl.core.errors import ActionError, ConfigError
+from iglu_marl.game.config import GameConfig
+
+_SAMPLE_CHARACTERS = string.ascii_lowercase + " "
+_SAMPLE_LENGTH = 40
+
+
+class ChatText(spaces.Text):
+    """A `Text` space of any Unicode string up to a length; membership is checked in constant time.
+
+    Samples are short lower-case gibberish.
+    """
+
+    def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        """Whether x is a string of at most `max_length` characters."""
+        return isinstance(x, str) and len(x) <= self.max_length
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """A random text of at most 40 characters."""
+        if mask is not None or probability is not None:
+            return str(super().sample(mask, probability))
+        length = int(self.np_random.integers(min(self.max_length, _SAMPLE_LENGTH) + 1))
+        letters = self.np_random.integers(len(_SAMPLE_CHARACTERS), size=length)
+        return "".join(_SAMPLE_CHARACTERS[letter] for letter in letters)
+
+    def __repr__(self) -> str:
+        return f"ChatText({self.max_length})"
+
+
+class Chat(Protocol):
+    """How utterances look as actions and observations."""
+
+    silence: Any
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The space of one utterance."""
+
+    def observation_space(self) -> spaces.Space[Any]:
+        """The space of the observed dialogue."""
+
+    def read(self, action: Any, where: str) -> tuple[str, bool]:
+        """The text of an utterance, and whether it was cut. Raises `ActionError` for what is none."""
+
+    def show(self, dialogue: Dialogue) -> Any:
+        """The dialogue as it is observed; a fresh object each time."""
+
+    def words(self, text: str) -> int:
+        """How many words (or tokens) an utterance costs."""
+
+
+class TextChat:
+    """Utterances are strings; the dialogue is its text form, whose latest lines are kept when it gets too long."""
+
+    silence = ""
+
+    def __init__(self, message_length: int, dialog_length: int, strict: bool = True) -> None:
+        self.message_length, self.dialog_length, self.strict = message_length, dialog_length, strict
+
+    def action_space(self) -> spaces.Space[Any]:
+        return ChatText(self.message_length)
+
+    def observation_space(self) -> spaces.Space[Any]:
+        return ChatText(self.dialog_length)
+
+    def read(self, action: Any, where: str) -> tuple[str, bool]:
+        if not isinstance(action, str):
+            raise ActionError(f"{where} is {action!r:.80} ({type(action).__name__}), expected a string; silence is ''")
+        if len(action) <= self.message_length:
+            return action, False
+        if self.strict:
+            raise ActionError(f"{where} has {len(action)} characters, expected at most {self.message_length}")
+        return action[: self.message_length], True
+
+    def show(self, dialogue: Dialogue) -> str:
+        text = dialogue.text
+        if len(text) <= self.dialog_length:
+            return text
+        tail = text[-self.dialog_length :]
+        start = tail.find("\n<")
+        return tail[start + 1 :] if start >= 0 else tail
+
+    def words(self, text: str) -> int:
+        return len(text.split())
+
+
+class TokenChat:
+    """Utterances are arrays of token ids, 0 = padding; the dialogue is one array with a mark before each utterance.
+
+    Actions: MultiDiscrete([codec.size] * message_length). Observations: int32[dialog_length] in
+    0..codec.size + 1, where codec.size marks the architect and codec.size + 1 the builder as the speaker of what
+    follows; padded with 0 at the end, the latest kept on overflow.
+    """
+
+    def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
+        self.codec, self.message_length, self.dialog_length, self.strict = codec, message_length, dialog_length, strict
+        self._marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+        self._shown: tuple[Dialogue, np.ndarray[Any, Any]] | None = None
+
+    @property
+    def silence(self) -> np.ndarray[Any, Any]:
+        return np.zeros(self.message_length, dtype=np.int64)
+
+    def action_space(self) -> spaces.Space[Any]:
+        return spaces.MultiDiscrete(np.full(self.message_length, self.codec.size))
+
+    def observation_space(self) -> spaces.Space[Any]:
+        return spaces.Box(0, self.codec.size + 1, (self.dialog_length,), np.int32)
+
+    def read(self, action: Any, where: str) -> tuple[str, bool]:
+        expected = f"expected integer token ids in 0..{self.codec.size - 1}, {self.message_length} at most"
+        try:
+            tokens = np.asarray(action)
+        except ValueError:
+            raise ActionError(f"{where} is {action!r:.80}, {expected}") from None
+        if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+            raise ActionError(f"{where} is {action!r:.80}, {expected}")
+        if tokens.size and not (tokens.min() >= 0 and tokens.max() < self.codec.size):
+            raise ActionError(f"{where} is {tokens.tolist()!s:.80}, {expected}")
+        cut = len(tokens) > self.message_length
+        if cut and self.strict:
+            raise ActionError(f"{where} has {len(tokens)} tokens, {expected}")
+        return self.codec.decode(tokens[: self.message_length].tolist()), cut
+
+    def show(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
+        if self._shown is None or self._shown[0] is not dialogue:
+            self._shown = dialogue, self._tokens(dialogue)
+        return self._shown[1].copy()
+
+    def _tokens(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
+        latest: list[int] = []
+        for utterance in reversed(dialogue.utterances):
+            latest[:0] = [self._marks[utterance.role], *self.codec.encode(utterance.text)]
+            if len(latest) >= self.dialog_length:
+                latest = latest[-self.dialog_length :]
+                break
+        shown = np.zeros(self.dialog_length, dtype=np.int32)
+        shown[: len(latest)] = latest
+        return shown
+
+    def words(self, text: str) -> int:
+        return len(self.codec.encode(text))
+
+
+def make_chat(config: GameConfig, codec: Codec | None) -> Chat:
+    """The chat that a configuration asks for; token chat needs the codec of its vocabulary."""
+    assert config.max_message_length is not None and config.dialog_length is not None  # filled in by the config
+    if config.chat == "text":
+        return TextChat(config.max_message_length, config.dialog_length, config.strict)
+    if codec is None:
+        raise ConfigError('chat is "tokens", expected a codec for its vocabulary')
+    return TokenChat(codec, config.max_message_length, config.dialog_length, config.strict)
+

@@ -1,0 +1,171 @@
+"""`Episode`: the text shell around a batch of one world.
+
+It holds the dialogue, the task and its turns, and lets moves happen in the one order that there is: utterances first,
+then the builder's act. Clocks, floor, reward and end come from the kernel; every view asks here and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core import rules
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.errors import StateError
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Pose, Worlds, prepare
+from iglu_marl.game.chat import Chat
+from iglu_marl.game.config import GameConfig
+
+# What the hands did in a step, by `worlds.event`.
+EVENTS = (
+    "nothing",
+    "placed",
+    "removed",
+    "place: nothing in reach",
+    "place: eye inside a block",
+    "place: outside the zone",
+    "place: none left",
+    "place: builder in the way",
+    "remove: nothing in reach",
+    "remove: ground",
+    "both hands",
+)
+
+
+class Renderer(Protocol):
+    """Who draws the builder's picture."""
+
+    def render(self, worlds: Worlds, indices: Sequence[int], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+        """First-person pictures uint8 [k, height, width, 3] of k worlds; size = (height, width)."""
+
+    def close(self) -> None:
+        """Release what is held. May be called more than once."""
+
+
+class Say(NamedTuple):
+    """An utterance. Of the builder it costs one step, cancels that step's act and ends its turn."""
+
+    text: str
+
+
+class Act(NamedTuple):
+    """A builder's step: the control `records[index]`, as `Controls.encode` gives it."""
+
+    records: npt.NDArray[Any]
+    index: int
+
+
+class Yield(NamedTuple):
+    """The builder ends its turn; one step passes."""
+
+
+Move = Say | Act | Yield
+
+
+class Outcome(NamedTuple):
+    """What a move led to: rewards by role, and whether the episode is over."""
+
+    rewards: dict[Role, float]
+    terminated: bool
+    truncated: bool
+
+
+class EpisodeState(NamedTuple):
+    """A saved episode: the world's record WORLD[1], and the values around it."""
+
+    world: npt.NDArray[Any]
+    dialogue: Dialogue
+    task: Task | None
+
+
+class Episode:
+    """One game from `begin` to its end, advanced by moves."""
+
+    def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
+        self.config, self.controls, self.chat, self.renderer = config, controls, chat, renderer
+        self.terms = config.terms()
+        self.worlds = Worlds(1)
+        self.dialogue = Dialogue()
+        self.task: Task | None = None
+
+    # -- course
+
+    def begin(self, task: Task, pose: Pose | None = None, dialogue: Dialogue | None = None) -> None:
+        """Start an episode; the architect has the floor. Nothing is carried over from the last one."""
+        self.worlds.spawn_prepared(0, prepare(task, self.terms), pose)
+        self.task = task
+        self.dialogue = Dialogue() if dialogue is None else dialogue
+
+    @property
+    def floor(self) -> Role:
+        """Whose turn it is."""
+        return Role.BUILDER if self.worlds.floor[0] == rules.BUILDER else Role.ARCHITECT
+
+    def advance(self, moves: Mapping[Role, Move]) -> Outcome:
+        """Let the moves of one moment happen: utterances, then the builder's act."""
+        if self.task is None:
+            raise StateError("the episode has not begun: call reset() before step()")
+        cost = 0.0
+        said = moves.get(Role.ARCHITECT)
+        if said is not None:
+            cost = self.architect_says(said.text if isinstance(said, Say) else "")
+        move = moves.get(Role.BUILDER)
+        reward = 0.0 if move is None else self._builder_moves(move)
+        shared = reward if self.config.rewards == "shared" else 0.0
+        worlds = self.worlds
+        return Outcome(
+            {Role.ARCHITECT: shared - cost, Role.BUILDER: reward}, bool(worlds.terminated[0]), bool(worlds.truncated[0])
+        )
+
+    def architect_says(self, text: str) -> float:
+        """The architect's turn: an utterance, perhaps silence, after which the builder has the floor. Returns its cost."""
+        rules.speak_at(self.worlds.state, 0)
+        if not text:
+            return 0.0
+        self.dialogue = self.dialogue.say(Role.ARCHITECT, text)
+        return self.config.message_cost * self.chat.words(text) if self.config.message_cost else 0.0
+
+    def _builder_moves(self, move: Move) -> float:
+        if isinstance(move, Act):
+            return self.builder_acts(move.records, move.index)
+        if isinstance(move, Say):
+            self.dialogue = self.dialogue.say(Role.BUILDER, move.text)
+        return self.builder_acts(*self.controls.yielding())
+
+    def builder_acts(self, records: npt.NDArray[Any], index: int) -> float:
+        """One builder step; returns the building reward. In a progressive task, a reached turn leads to the next."""
+        worlds = self.worlds
+        rules.step_at(worlds.state, 0, records, index)
+        reward = float(worlds.reward[0])
+        if worlds.terminated[0]:
+            self._go_on()
+        return reward
+
+    def _go_on(self) -> None:
+        """Take up the next turns of a progressive task for as long as there are any and they are not yet built."""
+        while self.worlds.terminated[0] and self.task is not None and self.task.next_task is not None:
+            following = self.task.next_task
+            if following.ids is None and self.task.ids is not None:
+                following = following.replace(ids=self.task.ids)
+            known = len(self.task.dialogue)
+            self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
+            self.task = following
+            self.worlds.retarget(0, following, self.terms)
+
+    # -- saving
+
+    def get_state(self) -> EpisodeState:
+        """A copy of the world's record and the (immutable) dialogue and task."""
+        return EpisodeState(self.worlds.get_state(), self.dialogue, self.task)
+
+    def set_state(self, state: EpisodeState) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if not isinstance(state, EpisodeState):
+            raise StateError(f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it")
+        self.worlds.set_state(state.world)
+        self.dialogue, self.task = state.dialogue, state.task

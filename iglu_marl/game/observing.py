@@ -1,0 +1,195 @@
+"""Who sees what: one table per kind of environment, from which both the observation and its space are built.
+
+This is the only information barrier: the tables of the two-agent builder hold nothing that reads the target.
+A *sight* is one entry of an observation: its key, its space, and a function that reads it from the episode into
+memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
+from iglu_marl.game.episode import Episode
+
+Array = npt.NDArray[Any]
+
+
+class Sight(NamedTuple):
+    """One entry of an observation."""
+
+    key: str
+    space: spaces.Space[Any]
+    read: Callable[[Episode], Any]
+
+
+class Observer:
+    """Builds an observation and its space from one list of sights."""
+
+    def __init__(self, sights: Iterable[Sight]) -> None:
+        ordered = sorted(sights, key=lambda sight: sight.key)  # as spaces.Dict sorts its keys
+        self.space = spaces.Dict({sight.key: sight.space for sight in ordered})
+        self._readers = tuple((sight.key, sight.read) for sight in ordered)
+
+    def observe(self, episode: Episode) -> dict[str, Any]:
+        """The observation now; shares no memory with the episode or with other observations."""
+        return {key: read(episode) for key, read in self._readers}
+
+
+# --- readers ---------------------------------------------------------------------------------------------------
+# Functions of the module, not lambdas: environments are pickled.
+
+
+def _pov(size: tuple[int, int], episode: Episode) -> Array:
+    return episode.renderer.render(episode.worlds, (0,), size)[0]
+
+
+def _inventory(episode: Episode) -> Array:
+    return episode.worlds.seen_inventory[0].copy()
+
+
+def _inventory_2022(episode: Episode) -> Array:
+    return episode.worlds.seen_inventory[0][IGLU_ID_OF_IGLU2022[1:] - 1]
+
+
+def _compass(episode: Episode) -> Array:
+    return episode.worlds.seen_compass[0].copy()
+
+
+def _compass_2022(episode: Episode) -> Array:
+    return episode.worlds.seen_pose[0, 4:5] - np.float32(180)
+
+
+def _angle(episode: Episode) -> dict[str, Array]:
+    return {"angle": np.array(episode.worlds.seen_compass[0, 0])}
+
+
+def _agent_pos(episode: Episode) -> Array:
+    return episode.worlds.seen_pose[0].copy()
+
+
+def _grid(field: str, ids: Array | None, offset: int, episode: Episode) -> Array:
+    grid = getattr(episode.worlds, field)[0]
+    if ids is not None:
+        return ids[grid]
+    return grid.astype(np.int32) if offset == 0 else np.add(grid, offset, dtype=np.int32)
+
+
+def _dialog(episode: Episode) -> Any:
+    return episode.chat.show(episode.dialogue)
+
+
+def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode: Episode) -> Array:
+    return draw(getattr(episode.worlds, field)[0], size=size)
+
+
+# --- sights ----------------------------------------------------------------------------------------------------
+
+_IDS_2022 = IGLU2022_ID_OF_IGLU.astype(np.int32)
+
+
+def pov_sight(size: tuple[int, int]) -> Sight:
+    """`pov`: uint8 [height, width, 3], what the builder sees."""
+    return Sight("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
+
+
+def inventory_sight(iglu2022: bool = False) -> Sight:
+    """`inventory`: float32 [6], blocks left by colour (a negative stock shows as 0)."""
+    space = spaces.Box(0, BLOCKS_PER_COLOR, (6,), np.float32)
+    return Sight("inventory", space, _inventory_2022 if iglu2022 else _inventory)
+
+
+def compass_sight(iglu2022: bool = False) -> Sight:
+    """`compass`: float32 [1] in degrees, 0 = facing north, 90 = east (2022: half a turn off)."""
+    return Sight("compass", spaces.Box(-180, 180, (1,), np.float32), _compass_2022 if iglu2022 else _compass)
+
+
+def angle_sight() -> Sight:
+    """`compass` as `Dict(angle)`: float32 [] in degrees."""
+    return Sight("compass", spaces.Dict({"angle": spaces.Box(-180, 180, (), np.float32)}), _angle)
+
+
+def agent_pos_sight() -> Sight:
+    """`agentPos`: float32 [5], eye x, y, z in cells; pitch, yaw in degrees."""
+    return Sight("agentPos", spaces.Box(POSE_LOW, POSE_HIGH, dtype=np.float32), _agent_pos)
+
+
+def grid_sight(key: str, iglu2022: bool = False, low: int = 0, high: int = 6, offset: int = 0) -> Sight:
+    """`grid` or `target_grid`: int32 [9, 11, 11] of colour ids, plus an offset."""
+    field = "target" if key == "target_grid" else "grid"
+    space = spaces.Box(low, high, ZONE_SHAPE, np.int32)
+    return Sight(key, space, partial(_grid, field, _IDS_2022 if iglu2022 else None, offset))
+
+
+def dialog_sight(episode: Episode, key: str = "dialog") -> Sight:
+    """`dialog`: the conversation as text or tokens."""
+    return Sight(key, episode.chat.observation_space(), _dialog)
+
+
+def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> Sight:
+    """`grid_view` or `target_view`: uint8 [height, width, 3], an orbit view; `draw(grid, size=…)` makes it."""
+    field = "target" if key == "target_view" else "grid"
+    return Sight(key, spaces.Box(0, 255, (*size, 3), np.uint8), partial(_view, field, size, draw))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def architect_observer(episode: Episode, draw_view: Callable[..., Array]) -> Observer:
+    """What the architect sees, as the configuration says."""
+    makers: dict[str, Callable[[], Sight]] = {
+        "target_grid": lambda: grid_sight("target_grid"),
+        "grid": lambda: grid_sight("grid"),
+        "dialog": lambda: dialog_sight(episode),
+        "pose": agent_pos_sight,
+        "target_view": lambda: view_sight("target_view", episode.config.pov_size, draw_view),
+        "grid_view": lambda: view_sight("grid_view", episode.config.pov_size, draw_view),
+    }
+    return Observer(makers[name]() for name in episode.config.architect_sees)
+
+
+def builder_observer(episode: Episode) -> Observer:
+    """What the builder of the two-agent game sees. Nothing here may read the target."""
+    makers: dict[str, Callable[[], Sight]] = {
+        "pov": lambda: pov_sight(episode.config.pov_size),
+        "inventory": inventory_sight,
+        "compass": compass_sight,
+        "dialog": lambda: dialog_sight(episode),
+        "pose": agent_pos_sight,
+        "grid": lambda: grid_sight("grid"),
+    }
+    return Observer(makers[name]() for name in episode.config.builder_sees)
+
+
+def gridworld_observer(
+    episode: Episode, *, render: bool, vector_state: bool, target_in_obs: bool, iglu2022: bool
+) -> Observer:
+    """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
+    sights = [inventory_sight(iglu2022), compass_sight(iglu2022), dialog_sight(episode)]
+    if render:
+        sights.append(pov_sight(episode.config.pov_size))
+    if vector_state:
+        sights += [agent_pos_sight(), grid_sight("grid", iglu2022, low=-1, high=7)]
+    if target_in_obs:
+        sights.append(grid_sight("target_grid", iglu2022, low=-1, high=7))
+    return Observer(sights)
+
+
+def silent_builder_observer(episode: Episode, *, visual: bool) -> Observer:
+    """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
+    sights = [pov_sight(episode.config.pov_size), inventory_sight(), angle_sight(), dialog_sight(episode, "chat")]
+    if not visual:
+        sights += [agent_pos_sight(), grid_sight("grid", low=-1, high=5, offset=-1)]
+    return Observer(sights)
+
+
+def target_info(episode: Episode, *, iglu2022: bool = False, offset: int = 0) -> Array:
+    """`info["target_grid"]` of single-agent environments: a copy, in the representation of `grid`."""
+    return _grid("target", _IDS_2022 if iglu2022 else None, offset, episode)

@@ -1,0 +1,138 @@
+"""Vocabularies for token chat: the closed word list of the templates, and symbols without a meaning.
+
+Both meet the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.errors import ConfigError, DialogueError
+from iglu_marl.language.templates import words
+
+PADDING = 0
+UNKNOWN = 1
+UNKNOWN_TEXT = "<unk>"
+MAX_SYMBOLS = 1_000_000
+
+
+@lru_cache(maxsize=1)
+def vocabulary_words() -> tuple[str, ...]:
+    """The closed word list, in the order of its tokens. Editions only ever append to it."""
+    file = resources.files("iglu_marl.language").joinpath("words.txt")
+    return tuple(file.read_text(encoding="utf-8").split())
+
+
+def _checked(tokens: Iterable[int], size: int) -> list[int]:
+    checked = []
+    for token in np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens)).ravel().tolist():
+        if not isinstance(token, int) or not 0 <= token < size:
+            raise DialogueError(f"token {token!r} is not in the vocabulary, expected integers 0..{size - 1}")
+        if token != PADDING:
+            checked.append(token)
+    return checked
+
+
+class TemplateCodec:
+    """The closed vocabulary of the instruction templates, one token a word.
+
+    Case and punctuation are not carried (but question marks are); a word outside of the vocabulary becomes the
+    unknown-word token 1. Tokens keep their meaning from edition to edition: new words are only appended.
+    """
+
+    name = "templates"
+    version = "1"
+
+    def __init__(self) -> None:
+        self.words = vocabulary_words()
+        self._tokens = {word: number for number, word in enumerate(self.words, start=UNKNOWN + 1)}
+        self._texts = ("", UNKNOWN_TEXT, *self.words)
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, padding and the unknown word included."""
+        return len(self._texts)
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of the words of a text."""
+        return [self._tokens.get(word, UNKNOWN) for word in words(text)]
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The words of tokens, in lower case; padding is skipped.
+
+        Raises `DialogueError` for tokens outside of the vocabulary.
+        """
+        return " ".join(self._texts[token] for token in _checked(tokens, self.size)).replace(" ?", "?")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TemplateCodec) and self.words == other.words
+
+    def __hash__(self) -> int:
+        return hash(self.words)
+
+    def __repr__(self) -> str:
+        return f"TemplateCodec(version {self.version}, {self.size} tokens)"
+
+
+class SymbolCodec:
+    """`count` symbols without a meaning, for languages that have yet to emerge; in text `s1`, `s2`, ...
+
+    Anything else in a text is nothing that this channel can carry, and is left out by `encode`. Raises
+    `ConfigError` for a count below 1.
+    """
+
+    name = "symbols"
+    version = "1"
+
+    def __init__(self, count: int) -> None:
+        whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+        if not whole or not 1 <= count <= MAX_SYMBOLS:
+            raise ConfigError(f"vocabulary of {count!r} symbols, expected an integer 1..{MAX_SYMBOLS}")
+        self.count = int(count)
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, padding included."""
+        return self.count + 1
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of the symbols in a text."""
+        found = []
+        for part in text.split():
+            digits = part[1:]
+            if part[0] in "sS" and digits.isascii() and digits.isdigit() and 1 <= int(digits) <= self.count:
+                found.append(int(digits))
+        return found
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The symbols of tokens; padding is skipped. Raises `DialogueError` for tokens outside 0..count."""
+        return " ".join(f"s{token}" for token in _checked(tokens, self.size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolCodec) and self.count == other.count
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.count))
+
+    def __repr__(self) -> str:
+        return f"SymbolCodec({self.count})"
+
+
+def make_codec(vocabulary: Any) -> Codec:
+    """The codec that a configuration names: "templates", a number of symbols, or a codec itself.
+
+    Raises `ConfigError` for anything else.
+    """
+    if vocabulary == "templates":
+        return TemplateCodec()
+    if isinstance(vocabulary, (int, np.integer)) and not isinstance(vocabulary, bool):
+        return SymbolCodec(int(vocabulary))
+    if isinstance(vocabulary, Codec):
+        return vocabulary
+    raise ConfigError(f"vocabulary is {vocabulary!r}, expected 'templates', a number of symbols or a Codec")

@@ -1,0 +1,238 @@
+"""Views from outside: a structure on its board, seen by a camera that orbits around the build zone.
+
+The camera's azimuth is the compass direction that it looks in, as a builder's yaw: 0 looks north (-z), 90 east. The
+board carries the compass points; north is the bright one. With a `ghost` (a target that is already aligned with the
+grid) missing blocks appear translucent and blocks that the target does not have there get a red frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageChops, ImageDraw
+
+from iglu_marl.core.errors import RenderError
+from iglu_marl.core.grid import BlockGrid, as_grid
+from iglu_marl.rendering import palette
+from iglu_marl.rendering.painter import GROUND_Y, Lens, check_size, paint_scenes
+
+RGB = tuple[int, int, int]
+Points = npt.NDArray[np.float64]
+
+DEFAULT_AZIMUTH_DEG = 28.0
+DEFAULT_ELEVATION_DEG = 34.0
+BACKGROUND: RGB = (33, 40, 54)
+GHOST_OPACITY = 0.42
+WRONG: RGB = (255, 45, 85)
+
+_LENS = Lens(fov_deg=26.0, near=1.0, far=200.0, ground=6.5)
+_BOARD: RGB = (243, 245, 249)
+_BOARD_LINE: RGB = (203, 210, 221)
+_FRAME: RGB = (64, 75, 96)
+_SLAB: RGB = (46, 54, 71)
+_SLAB_DEPTH = 0.45  # cells
+_POINT: RGB = (128, 141, 166)
+_NORTH: RGB = (255, 196, 61)
+_SHADES = (1.0, 0.84, 0.70, 0.45)  # top, ±z, ±x, bottom: softer than the builder's picture
+_MARGIN = 0.96  # share of the picture that the board may fill
+_MIN_TOP = 2.5  # at least this height (y) is in the picture
+
+_WRONG_IDS = 6  # grid ids 7..12: a block that the ghost does not have there
+_GHOST_IDS = 12  # grid ids 13..18: a missing block
+
+# Strokes of the compass points on the board's frame, in cells right of and above the letter's centre.
+_LETTERS: dict[str, tuple[tuple[float, float], ...]] = {
+    "N": ((-0.22, -0.3), (-0.22, 0.3), (0.22, -0.3), (0.22, 0.3)),
+    "E": ((0.2, -0.3), (-0.2, -0.3), (-0.2, 0.0), (0.12, 0.0), (-0.2, 0.0), (-0.2, 0.3), (0.2, 0.3)),
+    "S": ((-0.2, -0.22), (-0.1, -0.3), (0.1, -0.3), (0.2, -0.22), (0.2, -0.08), (-0.2, 0.08), (-0.2, 0.22),
+          (-0.1, 0.3), (0.1, 0.3), (0.2, 0.22)),
+    "W": ((-0.3, 0.3), (-0.15, -0.3), (0.0, 0.15), (0.15, -0.3), (0.3, 0.3)),
+}  # fmt: skip
+_LETTER_AT = {"N": (0.0, -6.0), "E": (6.0, 0.0), "S": (0.0, 6.0), "W": (-6.0, 0.0)}  # x, z
+
+
+@dataclass(frozen=True)
+class Camera:
+    """An eye (x, y, z, yaw, pitch) with a lens and a picture size (height, width)."""
+
+    pose: tuple[float, float, float, float, float]
+    lens: Lens
+    size: tuple[int, int]
+
+    @property
+    def axes(self) -> Points:
+        """float64[3, 3]: unit vectors right, up and forward."""
+        return _axes(self.pose[3], self.pose[4])
+
+    def project(self, points: npt.ArrayLike) -> Points:
+        """Pixel coordinates (column, row) float64[n, 2] of points float64[n, 3] in front of the eye."""
+        across, above, depth = self.axes @ (np.asarray(points, float) - self.pose[:3]).T
+        height, width = self.size
+        scale = 0.5 * height / math.tan(math.radians(self.lens.fov_deg) / 2) / depth
+        return np.stack([0.5 * width + across * scale, 0.5 * height - above * scale], axis=1)
+
+
+def _axes(yaw_deg: float, pitch_deg: float) -> Points:
+    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
+    right = (math.cos(yaw), 0.0, math.sin(yaw))
+    forward = (math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
+    return np.array([right, np.cross(right, forward), forward])
+
+
+def orbit_camera(
+    size: tuple[int, int], azimuth_deg: float, elevation_deg: float, top: float = _MIN_TOP
+) -> Camera:
+    """The camera that looks along `azimuth_deg`, `elevation_deg` down, and just sees the board up to y = `top`.
+
+    `elevation_deg` lies in 5..90: 90 looks straight down. Raises `RenderError` for other angles or bad sizes.
+    """
+    size = check_size(size)
+    if not (math.isfinite(azimuth_deg) and 5.0 <= elevation_deg <= 90.0):
+        raise RenderError(
+            f"azimuth {azimuth_deg!r}, elevation {elevation_deg!r}: expected a finite angle and 5..90 degrees"
+        )
+    edge, low = _LENS.ground, GROUND_Y - _SLAB_DEPTH
+    box = np.array([(x, y, z) for x in (-edge, edge) for y in (low, GROUND_Y) for z in (-edge, edge)])
+    zone = np.array([(x, y, z) for x in (-5.5, 5.5) for y in (top,) for z in (-5.5, 5.5)])
+    across, above, depth = _axes(azimuth_deg, -elevation_deg) @ np.concatenate([box, zone]).T
+    tan_y = math.tan(math.radians(_LENS.fov_deg) / 2) * _MARGIN
+    tan_x = tan_y * size[1] / size[0]
+    # The nearest eye (0, lift, -distance) in camera axes from which all corners are inside the field of view.
+    high = np.max(above - tan_y * depth)
+    deep = np.min(above + tan_y * depth)
+    lift = 0.5 * (high + deep)
+    distance = max((high - deep) / (2 * tan_y), np.max(np.abs(across) / tan_x - depth))
+    _, up, forward = _axes(azimuth_deg, -elevation_deg)
+    x, y, z = (lift * up - distance * forward).tolist()
+    return Camera((x, y, z, azimuth_deg, -elevation_deg), _LENS, size)
+
+
+@lru_cache(maxsize=1)
+def _colors() -> npt.NDArray[np.uint32]:
+    """The packed palette of these views: softer shades, and the ids of wrong and missing blocks."""
+    rgb = np.zeros((palette.FIRST_BLOCK + 3 * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
+    rgb[palette.SKY] = BACKGROUND
+    rgb[palette.WHITE_FILL], rgb[palette.WHITE_LINE] = _BOARD, _BOARD_LINE
+    rgb[palette.GREY_FILL] = rgb[palette.GREY_LINE] = _FRAME
+    for color in range(1, 7):
+        fill = palette.RGB[palette.block_index(color, palette.SHADE_TOP, palette.FILL)].astype(float)
+        for shade, light in enumerate(_SHADES):
+            for first in (0, _WRONG_IDS, _GHOST_IDS):
+                index = palette.block_index(color + first, shade, palette.FILL)
+                rgb[index] = fill * light
+                rgb[index + 1] = fill * light * 0.72
+            rgb[palette.block_index(color + _WRONG_IDS, shade, palette.BORDER)] = np.array(WRONG) * (light**0.5)
+            rgb[palette.block_index(color + _GHOST_IDS, shade, palette.BORDER)] = fill * light * 0.55
+    colors = palette.pack(rgb)
+    return colors
+
+
+def _scene(grid: BlockGrid, ghost: BlockGrid | None) -> tuple[BlockGrid, BlockGrid | None]:
+    """The grid with its wrong blocks marked, and the same with the missing blocks of the ghost (None: none)."""
+    if ghost is None:
+        return grid, None
+    marked = np.where((grid != 0) & (grid != ghost), grid + _WRONG_IDS, grid).astype(np.int8)
+    missing = (grid == 0) & (ghost != 0)
+    if not missing.any():
+        return marked, None
+    return marked, np.where(missing, ghost + _GHOST_IDS, marked).astype(np.int8)
+
+
+def _top(*grids: BlockGrid | None) -> float:
+    """Height of the upper side of the highest block, at least `_MIN_TOP`."""
+    layers = [layer for grid in grids if grid is not None for layer in np.flatnonzero(grid.any(axis=(1, 2)))]
+    return max(_MIN_TOP, max(layers, default=0) - 0.5)
+
+
+def orbit_view(
+    grid: npt.ArrayLike,
+    *,
+    size: tuple[int, int] = (360, 360),
+    azimuth_deg: float = DEFAULT_AZIMUTH_DEG,
+    elevation_deg: float = DEFAULT_ELEVATION_DEG,
+    ghost: npt.ArrayLike | None = None,
+    pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
+    top: float | None = None,
+    smoothing: int = 2,
+) -> npt.NDArray[np.uint8]:
+    """A picture uint8[height, width, 3] of a dense grid [9, 11, 11] on its board.
+
+    Args:
+        grid: the structure, ids 0..6.
+        size: (height, width) in pixels.
+        azimuth_deg: the compass direction that the camera looks in; 0 north, 90 east.
+        elevation_deg: how steeply it looks down, 5..90.
+        ghost: a dense grid, aligned with `grid`: what is missing is drawn translucent, what is wrong gets a frame.
+        pose: a builder to draw: x, y, z of the eye, yaw and pitch in degrees.
+        top: the height (y) that has to fit into the picture; by default that of the blocks, 2.5 or more.
+        smoothing: samples per pixel and direction, 1..4.
+
+    Raises `GridError` for bad grids, `RenderError` for bad sizes or angles.
+    """
+    if smoothing not in (1, 2, 3, 4):
+        raise RenderError(f"smoothing is {smoothing!r}, expected 1..4")
+    height, width = check_size(size)
+    blocks = as_grid(grid)
+    aim = None if ghost is None else as_grid(ghost, "ghost")
+    limit = _top(blocks, aim) if top is None else float(top)
+    camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, limit)
+    marked, ghosted = _scene(blocks, aim)
+    picture = _paint(marked, camera)
+    if ghosted is not None:
+        picture = Image.blend(picture, _paint(ghosted, camera), GHOST_OPACITY)
+    _draw_slab(picture, camera)
+    _draw_compass(picture, camera)
+    if pose is not None:
+        _draw_builder(picture, camera, marked, [float(value) for value in pose])
+    if smoothing > 1:
+        picture = picture.reduce(smoothing)
+    return np.asarray(picture).copy()
+
+
+def _paint(grid: BlockGrid, camera: Camera) -> Image.Image:
+    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=camera.lens, colors=_colors())[0]
+    return Image.fromarray(frame)
+
+
+def _polygon(points: Points) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in points]
+
+
+def _draw_slab(picture: Image.Image, camera: Camera) -> None:
+    """The sides of the board, which hide nothing: they lie below its surface."""
+    draw = ImageDraw.Draw(picture)
+    edge = camera.lens.ground
+    for nx, nz, light in ((1, 0, 0.8), (-1, 0, 0.8), (0, 1, 1.0), (0, -1, 1.0)):
+        if camera.pose[0] * nx + camera.pose[2] * nz <= edge:
+            continue
+        ends = [(edge * nx + s * edge * nz, edge * nz + s * edge * nx) for s in (-1, 1)]
+        corners = [(x, GROUND_Y, z) for x, z in ends]
+        corners += [(x, GROUND_Y - _SLAB_DEPTH, z) for x, z in reversed(ends)]
+        red, green, blue = (int(channel * light) for channel in _SLAB)
+        draw.polygon(_polygon(camera.project(corners)), fill=(red, green, blue))
+
+
+def _draw_compass(picture: Image.Image, camera: Camera) -> None:
+    """Letters painted on the board's frame; only on pixels that still show the frame, so blocks cover them."""
+    cell = camera.size[0] / (2 * math.tan(math.radians(camera.lens.fov_deg) / 2)) / np.linalg.norm(camera.pose[:3])
+    for letter, (x, z) in _LETTER_AT.items():
+        strokes = [(x + right, GROUND_Y, z - up) for right, up in _LETTERS[letter]]
+        points = camera.project(strokes)
+        low = np.floor(points.min(axis=0) - cell).astype(int)
+        high = np.ceil(points.max(axis=0) + cell).astype(int)
+        box = (max(low[0], 0), max(low[1], 0), min(high[0], picture.width), min(high[1], picture.height))
+        if box[0] >= box[2] or box[1] >= box[3]:
+            continue
+        crop = picture.crop(box)
+        free = (np.asarray(crop) == _FRAME).all(axis=2)
+        drawn = Image.new("L", crop.size)
+        path = [(px - box[0], py - box[1]) for px, py in points]
+        ImageDraw.Draw(drawn).line(path, fill=255, width=max(1, round(0.1 * cell)), joint="curve")
+        mask = ImageChops.multiply(drawn, Image.fromarray((free * 255).astype(np.uint8)))
+        picture.paste(_NORTH if letter == "N" else _POINT, box, mask)

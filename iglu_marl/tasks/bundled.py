@@ -1,0 +1,111 @@
+"""The tasks that come with the package, and which tasks are the default."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from iglu_marl.core.errors import TaskError
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.tasks.source import TaskSource
+from iglu_marl.tasks.structures import find_structure_files, load_structures
+from iglu_marl.tasks.task_set import TaskSet
+
+Mode = Literal["turns", "structures"]
+
+
+class SessionTasks(TaskSource):
+    """Sessions of the game, by structure: `source.tasks["bridge"][0]` is a `Subtasks`.
+
+    tasks: for each structure its sessions.
+    mode: "turns": a random turn of a random session of a random structure, with all that was said until then.
+        "structures": the whole structure, from the world that the session began with.
+    dialog: whether the tasks of whole structures carry the session's words; turns always do.
+    progressive: whether the task of a turn knows its next one.
+
+    Iteration runs through every turn, or every whole structure (each once without words). Raises
+    `TaskError` for an empty collection or an unknown mode.
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Sequence[Subtasks]],
+        *,
+        mode: Mode = "turns",
+        dialog: bool = False,
+        progressive: bool = False,
+    ) -> None:
+        if mode not in ("turns", "structures"):
+            raise TaskError(f"mode is {mode!r}, expected 'turns' or 'structures'")
+        if not tasks or not all(tasks.values()):
+            raise TaskError(f"{type(self).__name__} needs at least one structure, and a session for each")
+        self.mode = mode
+        self.dialog = bool(dialog)
+        self.tasks = {name: [copy.copy(session) for session in sessions] for name, sessions in tasks.items()}
+        for sessions in self.tasks.values():
+            for session in sessions:
+                session.progressive = progressive
+        self._names = list(self.tasks)
+        self._wholes: dict[int, Task] = {}
+
+    def seed(self, rng: np.random.Generator | int | None) -> None:
+        """Set where calls without a generator draw from, those of the sessions included."""
+        super().seed(rng)
+        for sessions in self.tasks.values():
+            for session in sessions:
+                session.seed(self.rng)
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random structure, of it a random session, of it a random turn (or the whole)."""
+        generator = self.rng if rng is None else rng
+        sessions = self.tasks[self._names[int(generator.integers(len(self._names)))]]
+        session = sessions[int(generator.integers(len(sessions)))]
+        return self._whole(session) if self.mode == "structures" else session.sample(generator)
+
+    def _whole(self, session: Subtasks) -> Task:
+        if id(session) not in self._wholes:
+            whole = session.create_task(len(session) - 1, start=0)
+            self._wholes[id(session)] = whole if self.dialog else whole.replace(dialog="")
+        return self._wholes[id(session)]
+
+    def __iter__(self) -> Iterator[Task]:
+        if self.mode == "turns":
+            yield from (turn for sessions in self.tasks.values() for session in sessions for turn in session)
+            return
+        for sessions in self.tasks.values():
+            wholes = [self._whole(session) for session in sessions]
+            yield from wholes if self.dialog else dict.fromkeys(wholes)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_wholes": {}}  # keyed by identity
+
+    def __repr__(self) -> str:
+        count = sum(len(sessions) for sessions in self.tasks.values())
+        return f"{type(self).__name__}({len(self.tasks)} structures, {count} sessions, mode={self.mode!r})"
+
+
+class BundledTasks(SessionTasks):
+    """The sessions that come with the package (see `SessionTasks` for the options). They need no download."""
+
+    def __init__(self, *, mode: Mode = "turns", dialog: bool = False, progressive: bool = False) -> None:
+        from iglu_marl.data import bundled  # read when first asked for
+
+        super().__init__(bundled.load(), mode=mode, dialog=dialog, progressive=progressive)
+
+
+def default_tasks(mode: Mode = "turns") -> TaskSource:
+    """What is played when no tasks are given.
+
+    C8 of the Minecraft Dialogue Corpus when its structures are at hand (see `TaskSet`), as the
+    documentation of the IGLU tools says; else the bundled tasks. A damaged corpus raises `DataError`
+    rather than going unnoticed.
+    """
+    if any("C8" in load_structures(file) for file in find_structure_files()):
+        return TaskSet(preset=["C8"])
+    return BundledTasks(mode=mode)

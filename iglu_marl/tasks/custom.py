@@ -1,0 +1,48 @@
+"""Tasks written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.errors import TaskError
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.tasks.source import FiniteSource
+
+DUMMY_TASK = Task("", blocks_to_grid([(0, -1, 0, 1)]), task_id="dummy", ids="iglu")
+"""A task for trying things out: one blue block and nothing said."""
+
+
+class CustomTasks(FiniteSource):
+    """Tasks from (conversation, target grid) pairs, `Task` objects and sessions, in any mixture.
+
+    A conversation is text with `<Architect>` and `<Builder>` lines (or a `Dialogue`, or a list of
+    utterances); a grid is dense [9, 11, 11]. A `Subtasks` session gives the task of each of its turns.
+    `ids` says in which colour ids the grids of the pairs are (see `Task`). Raises `TaskError` for
+    anything else.
+    """
+
+    def __init__(self, goals: Iterable[Any], *, ids: str | None = None) -> None:
+        try:
+            entries = list(goals)
+        except TypeError:
+            raise TaskError(
+                f"CustomTasks got {goals!r}, expected a list of (conversation, grid) pairs"
+            ) from None
+        tasks: list[Task] = []
+        for number, entry in enumerate(entries):
+            if isinstance(entry, Task):
+                tasks.append(entry)
+            elif isinstance(entry, Subtasks):
+                tasks.extend(entry)
+            elif isinstance(entry, (tuple, list)) and len(entry) == 2:
+                tasks.append(Task(entry[0], entry[1], task_id=f"custom-{number}", ids=ids))
+            else:
+                kind = f"array of shape {entry.shape}" if isinstance(entry, np.ndarray) else repr(entry)
+                raise TaskError(
+                    f"custom task {number} is {kind}, expected a (conversation, grid) pair or a Task"
+                )
+        super().__init__(tasks, "CustomTasks")

@@ -1,0 +1,192 @@
+"""Tasks made up at random: a few blocks near each other, without words."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from iglu_marl.core.errors import DataError, GridError, TaskError
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
+from iglu_marl.core.task import Task
+from iglu_marl.tasks.source import TaskSource
+
+_HEIGHT, _WIDTH, _ = ZONE_SHAPE
+_FORMAT = 1
+
+
+def _checked(name: str, value: Any, low: int, high: int | None = None) -> int:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        bounds = f"at least {low}" if high is None else f"{low}..{high}"
+        raise TaskError(f"RandomTasks got {name}={value!r}, expected an integer, {bounds}")
+    return int(value)
+
+
+class RandomTasks(TaskSource):
+    """Random structures with an empty dialog.
+
+    max_blocks: 1 to this many blocks, each number as likely as the others. More than fit the other limits
+        (and 20 of each colour) are never asked for.
+    height_levels: the layers that may hold blocks, counted from the ground, 1..9.
+    allow_float: whether blocks may have air below them.
+    max_dist: largest Chebyshev distance between any two blocks: all lie within a cube of max_dist + 1 cells.
+    num_colors: at most this many colours in a task, drawn anew each time, 1..6.
+    max_cache: 0: every task is new. Otherwise the tasks come from a fixed stock of this many, which
+        depends only on the parameters and on `seed`, and is filled as it is used.
+
+    Raises `TaskError` for parameters out of range.
+    """
+
+    def __init__(
+        self,
+        max_blocks: int = 4,
+        height_levels: int = 1,
+        allow_float: bool = False,
+        max_dist: int = 2,
+        num_colors: int = 1,
+        max_cache: int = 0,
+    ) -> None:
+        self.max_blocks = _checked("max_blocks", max_blocks, 1)
+        self.height_levels = _checked("height_levels", height_levels, 1, _HEIGHT)
+        if not isinstance(allow_float, (bool, np.bool_)):
+            raise TaskError(f"RandomTasks got allow_float={allow_float!r}, expected True or False")
+        self.allow_float = bool(allow_float)
+        self.max_dist = _checked("max_dist", max_dist, 0)
+        self.num_colors = _checked("num_colors", num_colors, 1, 6)
+        self.max_cache = _checked("max_cache", max_cache, 0)
+        self._stock: dict[int, Task] = {}
+        self._stock_seed = 0
+        self._loaded = False
+
+    def seed(self, rng: np.random.Generator | int | None) -> None:
+        """Set where calls without a generator draw from, and choose a new stock (unless one was loaded)."""
+        super().seed(rng)
+        if self.max_cache and not self._loaded:
+            self._stock_seed = int(self.rng.integers(2**63))
+            self._stock.clear()
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random task: a new one, or one of the stock."""
+        generator = self.rng if rng is None else rng
+        if self.max_cache:
+            return self._stocked(int(generator.integers(self.max_cache)))
+        return self._new_task(generator)
+
+    def _stocked(self, number: int) -> Task:
+        if number not in self._stock:
+            self._stock[number] = self._new_task(np.random.default_rng((self._stock_seed, number)))
+        return self._stock[number]
+
+    def _new_task(self, rng: np.random.Generator) -> Task:
+        return Task("", self._structure(rng), ids="iglu")
+
+    def _structure(self, rng: np.random.Generator) -> BlockGrid:
+        """One structure: a box that keeps the distance, a number of blocks, their cells, their colours."""
+        width = min(self.max_dist + 1, _WIDTH)
+        height = min(self.max_dist + 1, self.height_levels)
+        volume = width * width * height
+        most = min(self.max_blocks, volume, BLOCKS_PER_COLOR * self.num_colors)
+        count = int(rng.integers(1, most + 1))
+        x, z = rng.integers(0, _WIDTH - width + 1, size=2)
+        slots = rng.choice(volume, size=count, replace=False, shuffle=False)
+        if self.allow_float:
+            y = int(rng.integers(0, self.height_levels - height + 1))
+            cells = np.unravel_index(slots, (height, width, width))
+        else:  # slots say how many blocks each column gets; columns then stand on the ground
+            y = 0
+            heights = np.bincount(slots % (width * width), minlength=width * width).reshape(width, width)
+            cells = np.nonzero(np.arange(height)[:, None, None] < heights)
+        grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+        grid[cells[0] + y, cells[1] + x, cells[2] + z] = self._colors(count, rng)
+        return grid
+
+    def _colors(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Colours int8 [count] of at most `num_colors` kinds, none more often than there are blocks of it."""
+        fewest = -(-count // BLOCKS_PER_COLOR)
+        kinds = int(rng.integers(fewest, max(fewest, min(self.num_colors, count)) + 1))
+        palette = rng.permutation(6)[:kinds] + 1
+        available = np.repeat(palette, min(BLOCKS_PER_COLOR, count))
+        return rng.permutation(available)[:count].astype(np.int8)
+
+    def __len__(self) -> int:
+        if not self.max_cache:
+            raise TypeError("RandomTasks without max_cache has no length: its tasks never end")
+        return self.max_cache
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Task]:
+        """The stock, or without one new tasks without end."""
+        if self.max_cache:
+            yield from (self._stocked(number) for number in range(self.max_cache))
+            return
+        while True:
+            yield self.sample()
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"RandomTasks({arguments})"
+
+    @property
+    def parameters(self) -> dict[str, int | bool]:
+        """The constructor's arguments."""
+        return {
+            "max_blocks": self.max_blocks,
+            "height_levels": self.height_levels,
+            "allow_float": self.allow_float,
+            "max_dist": self.max_dist,
+            "num_colors": self.num_colors,
+            "max_cache": self.max_cache,
+        }
+
+    def dump(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole stock and the parameters to an npz file (whole or not at all).
+
+        Raises `TaskError` without a stock (max_cache = 0).
+        """
+        if not self.max_cache:
+            raise TaskError(
+                "RandomTasks with max_cache=0 keeps no tasks to dump; expected max_cache of at least 1"
+            )
+        grids = np.stack([task.target_grid for task in self])
+        about = json.dumps({"format": _FORMAT, "ids": "iglu", "parameters": self.parameters})
+        target = Path(path)
+        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+        try:
+            with open(partial, "wb") as file:
+                np.savez_compressed(file, grids=grids, about=np.array(about))
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RandomTasks:
+        """The source that `dump` wrote, with the same tasks in the same order.
+
+        Raises `DataError` when the file is missing, damaged or something else.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                about = json.loads(str(file["about"]))
+                grids = file["grids"]
+            if about["format"] != _FORMAT:
+                raise DataError(f"{path} has format {about['format']!r}, expected {_FORMAT}")
+            source = cls(**about["parameters"])
+            source._stock = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
+        except FileNotFoundError:
+            raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump") from None
+        except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, GridError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path} is no file written by RandomTasks.dump: {error}") from None
+        if len(source._stock) != source.max_cache or not source._stock:
+            raise DataError(f"{path} holds {len(source._stock)} tasks, expected {source.max_cache}")
+        source._loaded = True
+        return source

@@ -1,0 +1,192 @@
+"""Where tasks come from: the base of all sources, and `draw`, which takes a task from any of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.errors import TaskError
+from iglu_marl.core.task import Subtasks, Task
+
+MAX_SKIPS = 1000
+"""After so many tasks in a row that ask for no change, `draw` gives up."""
+
+_CALLS = ("sample", "reset", "sample_task")
+
+
+class TaskSource:
+    """The base of task sources.
+
+    A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do: `draw`, and
+    with it every environment, calls the one that was overridden last. `skipped` counts the tasks left out
+    because they were complete at their start.
+    """
+
+    skipped: int = 0
+    _rng: np.random.Generator | None = None
+
+    def seed(self, rng: np.random.Generator | int | None) -> None:
+        """Set where calls without a generator draw from."""
+        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The source's own generator, made at its first use unless `seed` gave one."""
+        if self._rng is None:
+            self.seed(None)
+        assert self._rng is not None
+        return self._rng
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random task, drawn from `rng` or from the source's own generator."""
+        raise TaskError(f"{type(self).__name__} has to define sample(rng), reset() or sample_task()")
+
+    def reset(self) -> Task:
+        """A random task, under the name that `set_task_generator` objects use."""
+        return self.sample()
+
+    def sample_task(self) -> Task:
+        """A random task, under the name of the 2021 tools."""
+        return self.sample()
+
+
+class FiniteSource(TaskSource):
+    """A source over a fixed list of tasks, each as likely as the others."""
+
+    def __init__(self, tasks: Sequence[Task], name: str) -> None:
+        if not tasks:
+            raise TaskError(f"{name} holds no tasks, expected at least one")
+        self._all = tuple(tasks)
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random task of the list."""
+        generator = self.rng if rng is None else rng
+        return self._all[int(generator.integers(len(self._all)))]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self._all)
+
+    def __getitem__(self, index: int) -> Task:
+        return self._all[index]
+
+
+@lru_cache(maxsize=256)
+def _takes_rng(function: Callable[..., Any], bound: bool) -> str:
+    """How a function wants the generator: "rng" (by that name), "first" (its first argument) or "no"."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
+    except (TypeError, ValueError):
+        return "no"
+    if any(p.name == "rng" and p.kind is not p.POSITIONAL_ONLY for p in parameters):
+        return "rng"
+    first = parameters[0] if parameters else None
+    if first is not None and first.kind is first.VAR_POSITIONAL:
+        return "first"
+    if first is not None and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
+        return "first" if first.default is first.empty else "no"
+    return "no"
+
+
+def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = None) -> Any:
+    inner = getattr(function, "__func__", None)
+    try:
+        way = _takes_rng(inner or function, inner is not None)
+    except TypeError:  # a callable object that does not hash
+        way = "no"
+    if way == "rng":
+        return function(rng=rng)
+    if way == "first":
+        return function(rng)
+    # Nothing to hand the generator to: let the source's own calls draw from it, so that seeds still decide.
+    if isinstance(owner, (TaskSource, Subtasks)) and owner._rng is not rng:
+        owner.seed(rng)
+    return function()
+
+
+def _drawing_method(source: Any) -> Callable[..., Any] | None:
+    """The one of `sample`, `reset`, `sample_task` that was overridden last; `sample` when none stands out."""
+    own = getattr(source, "__dict__", {})
+    for name in _CALLS:
+        if callable(own.get(name)):
+            return own[name]
+    for cls in type(source).__mro__:
+        for name in _CALLS:
+            if callable(getattr(cls, name, None)) and name in cls.__dict__:
+                return getattr(source, name)
+    for name in _CALLS:  # given by __getattr__, as wrappers do
+        method = getattr(source, name, None)
+        if callable(method):
+            return method
+    return None
+
+
+def is_source(value: Any) -> bool:
+    """Whether `draw` can take tasks from a value."""
+    if isinstance(value, (str, bytes, type)):
+        return False
+    if isinstance(value, (list, tuple, Mapping)):
+        parts = value.values() if isinstance(value, Mapping) else value
+        return len(value) > 0 and all(is_source(part) for part in parts)
+    if isinstance(value, Task) or _drawing_method(value) is not None:
+        return True
+    return callable(value) or isinstance(value, Iterator)
+
+
+def _draw_once(source: Any, rng: np.random.Generator) -> Task:
+    if isinstance(source, Task):
+        return source
+    if isinstance(source, (str, bytes, type)):
+        raise TaskError(
+            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
+        )
+    if isinstance(source, (list, tuple, Mapping)):
+        parts = list(source.values()) if isinstance(source, Mapping) else source
+        if not parts:
+            raise TaskError("the list of tasks is empty, expected at least one")
+        return _draw_once(parts[int(rng.integers(len(parts)))], rng)
+    method = _drawing_method(source)
+    if method is not None:
+        drawn = _call(method, rng, source)
+    elif isinstance(source, Iterator):
+        drawn = next(source, None)
+        if drawn is None:
+            raise TaskError(f"the task generator {source!r} has run out of tasks")
+    elif callable(source):
+        drawn = _call(source, rng)
+    else:
+        raise TaskError(
+            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
+        )
+    if isinstance(drawn, (Subtasks, list, tuple, Mapping)):
+        return _draw_once(drawn, rng)
+    if isinstance(drawn, Task) and isinstance(source, TaskSource) and drawn.is_complete_at_start:
+        source.skipped += 1
+    if not isinstance(drawn, Task):
+        raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")
+    return drawn
+
+
+def draw(source: Any, rng: np.random.Generator) -> Task:
+    """A task from `source`, drawn from `rng`.
+
+    source: a `Task` (comes back as it is), a `Subtasks` session, an object with `sample`, `reset` or
+        `sample_task` (taking a generator or nothing), a list or dict of such things, a function, or an
+        iterator.
+
+    Tasks that ask for no change are skipped and counted in the source's `skipped`. Raises `TaskError` for
+    anything else, for a source that gives no `Task`, and after `MAX_SKIPS` skips in a row.
+    """
+    if isinstance(source, Task):
+        return source
+    for _ in range(MAX_SKIPS):
+        task = _draw_once(source, rng)
+        if not task.is_complete_at_start:
+            return task
+    raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")

@@ -1,0 +1,139 @@
+"""Named structures from files: the whole structure is the target, and nothing has been said."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.core.errors import DataError, GridError, TaskError
+from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
+from iglu_marl.core.task import Task
+from iglu_marl.tasks.source import FiniteSource
+
+DATA_PATH_VARIABLE = "IGLU_DATA_PATH"
+_AXES = ("x", "y", "z", "colour_id")
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A structure of a file: its key there, its name, its blocks as int8 [9, 11, 11] in our ids."""
+
+    key: str
+    name: str
+    grid: BlockGrid
+
+    def task(self) -> Task:
+        """The task to build it from nothing, without words."""
+        return Task("", self.grid, task_id=self.key, ids="iglu")
+
+
+def _colors(table: Any, path: Path) -> dict[int, int]:
+    """For each id of the file this project's id, by colour name; air needs no entry."""
+    if not isinstance(table, Mapping) or not table:
+        raise DataError(f'{path}: \'colours\' is {table!r}, expected a table such as {{"1": "blue"}}')
+    try:
+        return {int(number): color_id(name) for number, name in table.items()}
+    except (GridError, ValueError) as error:
+        raise DataError(f"{path}: the colour table is wrong: {error}") from None
+
+
+def _order(order: Any, path: Path) -> list[int]:
+    """Where x, y, z and the colour stand in a block."""
+    given: list[str] = order if isinstance(order, list) else []
+    names = ["colour_id" if name == "color_id" else name for name in given]
+    if len(names) != len(_AXES) or set(names) != set(_AXES):
+        raise DataError(f"{path}: 'block_order' is {order!r}, expected an order of {', '.join(_AXES)}")
+    return [names.index(axis) for axis in _AXES]
+
+
+def _structure(
+    key: str, entry: Any, colors: dict[int, int], order: list[int], lift: int, path: Path
+) -> Structure:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("blocks"), list):
+        raise DataError(f"{path}: structure {key!r} has no list of 'blocks'")
+    blocks = []
+    for number, row in enumerate(entry["blocks"]):
+        whole = isinstance(row, list) and len(row) == 4 and all(type(value) is int for value in row)
+        if not whole or row[order[3]] not in colors:
+            raise DataError(
+                f"{path}: block {number} of structure {key!r} is {row!r}, "
+                f"expected four integers with a colour id of {sorted(colors)}"
+            )
+        blocks.append((row[order[0]], row[order[1]] + lift, row[order[2]], colors[row[order[3]]]))
+    try:
+        return Structure(key, str(entry.get("name", key)), blocks_to_grid(blocks))
+    except GridError as error:
+        raise DataError(f"{path}: structure {key!r}: {error}") from None
+
+
+def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
+    """The structures of a JSON file, by key, in the file's order.
+
+    The file holds `colours` (its own id table, read by colour name), `block_order` (by default x, y, z,
+    colour_id), `ground_y` (the y of the layer on the ground, by default -1) and `structures`: for each
+    key `blocks` and, optionally, `name`. Raises `DataError` when it is missing, no such file, or holds
+    blocks that cannot be.
+    """
+    file = Path(path)
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{file} does not exist; expected a JSON file of structures") from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # bad JSON or bad UTF-8
+        raise DataError(f"{file} is no JSON file: {error}") from None
+    structures = content.get("structures") if isinstance(content, Mapping) else None
+    if not isinstance(structures, Mapping) or not structures:
+        raise DataError(f"{file} has no 'structures', expected an object with one entry per structure")
+    ground = content.get("ground_y", -1)
+    if type(ground) is not int:
+        raise DataError(f"{file}: 'ground_y' is {ground!r}, expected an integer")
+    colors = _colors(content.get("colours", content.get("colors")), file)
+    order = _order(content.get("block_order", list(_AXES)), file)
+    return {
+        key: _structure(key, entry, colors, order, -1 - ground, file) for key, entry in structures.items()
+    }
+
+
+def find_structure_files() -> list[Path]:
+    """The structure files that `IGLU_DATA_PATH` leads to: itself, or `structures*.json` in that folder."""
+    place = os.environ.get(DATA_PATH_VARIABLE)
+    if not place:
+        return []
+    path = Path(place).expanduser()
+    if path.is_file():
+        return [path] if path.suffix == ".json" else []
+    return sorted(path.glob("structures*.json"))
+
+
+class StructureTasks(FiniteSource):
+    """The structures of a file as tasks: `StructureTasks("my-structures.json", preset=["C7"])`.
+
+    preset: the keys to use (by default all). `source["C7"]` is the task of one structure,
+    `source.structures` holds them all. Raises `DataError` for a wrong file and `TaskError` for a key that
+    it lacks.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], preset: str | Iterable[str] | None = None) -> None:
+        self.path = Path(path)
+        everything = load_structures(path)
+        keys = list(everything) if preset is None else [preset] if isinstance(preset, str) else list(preset)
+        for key in keys:
+            if key not in everything:
+                raise TaskError(f"{path} has no structure {key!r}, expected one of {', '.join(everything)}")
+        self.structures = {key: everything[key] for key in keys}
+        super().__init__(
+            [structure.task() for structure in self.structures.values()], f"StructureTasks({str(path)!r})"
+        )
+
+    def __getitem__(self, key: int | str) -> Task:
+        if isinstance(key, str):
+            if key not in self.structures:
+                raise TaskError(f"no structure {key!r} here, expected one of {', '.join(self.structures)}")
+            return self[list(self.structures).index(key)]
+        return super().__getitem__(key)

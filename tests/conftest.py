@@ -1,0 +1,34 @@
+"""Settings and fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+from requirements import ROOT, shared_folder
+
+# Before anything can import pygame: no window, no sound, no greeting.
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+# No deadlines: the first call of a kernel compiles it. "ci" draws the same examples every time.
+hypothesis.settings.register_profile(
+    "dev", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("dev"), derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder beside the repository with golden traces and data; the test is skipped without it."""
+    return shared_folder()

@@ -1,0 +1,370 @@
+"""The house rules of the code, read from its syntax trees: which room may import what (see CONTRIBUTING.md).
+
+`complaints` is the checker. The first test runs it over this repository; the others run it over small made-up
+trees, each with one fault, so that a rule which no longer sees its fault is noticed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "iglu_marl"
+
+# Imports point down, or stay on their floor. The wings hang on floor 1; floors 2 and up may use them.
+FLOORS = {
+    "core": 1,
+    "const": 1,
+    "game": 2,
+    "envs": 3,
+    "compat": 3,
+    "agents": 4,
+    "rollout": 4,
+    "metrics": 4,
+    "recording": 4,
+    "cli": 5,
+    "__main__": 5,
+}
+# Wing -> the rooms that it may import besides itself.
+WINGS = {
+    "tasks": {"core", "const", "data"},
+    "data": {"core", "const"},
+    "language": {"core", "const"},
+    "planning": {"core", "const"},
+    "rendering": {"core", "const"},
+}
+# `from iglu_marl import play`: the names of the facade come from all floors, so only things that act use it.
+FACADE_FLOOR = 4
+
+# Library -> the only files (or folders) that may import it.
+OWNERS = {
+    "OpenGL": ["rendering/opengl.py"],
+    "pygame": ["rendering/window.py"],
+    "pandas": ["data/"],
+    "requests": ["data/"],
+    "numba": ["core/jit.py", "core/rules.py", "rendering/painter.py"],
+    "typer": ["cli.py"],
+    "pettingzoo": ["envs/", "compat/", "agents/", "rollout.py", "metrics.py", "recording.py", "cli.py"],
+    "torch": ["agents/"],
+    "transformers": ["agents/"],
+    "pickle": [],  # nothing that is read can run code
+    "random": [],  # randomness is an argument
+}
+# File -> what it may not import, although its floor could.
+BARRED = {
+    "game/episode.py": ["gymnasium"],
+    "core/rules.py": [f"{PACKAGE}.*"],
+    "core/grid.py": [f"{PACKAGE}.core.rules"],
+}
+EXCEPT = {"core/rules.py": f"{PACKAGE}.core.jit"}  # the compiler switch
+
+GENERATORS = {"Generator", "BitGenerator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, or one name imported from a module."""
+
+    module: str
+    name: str | None
+    line: int
+
+    @property
+    def target(self) -> str:
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+
+def imports_of(tree: ast.Module, package: str) -> Iterator[Import]:
+    """All imports of a file of `package`: at the top, in functions, for type checkers, and by importlib."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, None, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                base = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join([*base, module] if module else base)
+            yield from (Import(module, alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            by_name = getattr(node.func, "id", "")
+            function = node.func.attr if isinstance(node.func, ast.Attribute) else by_name
+            if function in ("import_module", "__import__"):
+                yield Import(str(node.args[0].value), None, node.lineno)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: its place inside the installed package, and its syntax tree."""
+
+    place: str  # "core/grid.py", "agents/scripted.py"
+    tree: ast.Module
+
+    @property
+    def room(self) -> str:
+        return self.place.split("/")[0].removesuffix(".py")
+
+    @property
+    def package(self) -> str:
+        return ".".join([PACKAGE, *self.place.split("/")[:-1]])
+
+
+def sources(root: Path) -> Iterator[Source]:
+    """The files of the package below `root`, with the top-level folder agents/ at its installed place."""
+    for folder, prefix in ((root / PACKAGE, ""), (root / "agents", "agents/")):
+        for path in sorted(folder.rglob("*.py")):
+            place = prefix + path.relative_to(folder).as_posix()
+            yield Source(place, ast.parse(path.read_text(encoding="utf-8"), filename=place))
+
+
+def room_of(target: Import, rooms: set[str]) -> str | None:
+    """The room that an import of ours leads to; None for the facade (`from iglu_marl import play`)."""
+    parts = [*target.module.split("."), *([target.name] if target.name else [])]
+    return parts[1] if len(parts) > 1 and parts[1] in rooms else None
+
+
+def check_floor(source: Source, target: Import, rooms: set[str]) -> str | None:
+    """Imports of ours point down."""
+    if target.module.split(".")[0] != PACKAGE or source.place == "__init__.py":
+        return None
+    room, own = room_of(target, rooms), source.room
+    if room == own or target.name == "__version__":
+        return None
+    if own in WINGS:
+        allowed = sorted(WINGS[own])
+        return None if room in allowed else f"wing {own} imports {target.target}; it may import {allowed}"
+    floor = FLOORS.get(own)
+    if floor is None:
+        return None  # reported once per file
+    if room in WINGS:
+        return None if floor >= 2 else f"{own} (floor {floor}) imports the wing {room}"
+    other = FACADE_FLOOR if room is None else FLOORS.get(room, 0)
+    return f"{own} (floor {floor}) imports {target.target} (floor {other})" if other > floor else None
+
+
+def check_owner(source: Source, target: Import) -> str | None:
+    """Some libraries have one home; some files may not import what their floor could."""
+    library = target.module.split(".")[0]
+    homes = OWNERS.get(library)
+    if homes is not None and not any(
+        source.place == home or (home.endswith("/") and source.place.startswith(home)) for home in homes
+    ):
+        return f"imports {library}, whose home is {homes or 'nowhere'}"
+    for barred in BARRED.get(source.place, []):
+        prefix = barred.removesuffix(".*")
+        permitted = EXCEPT.get(source.place)
+        if f"{target.target}.".startswith(f"{prefix}.") and not (
+            permitted and f"{target.target}.".startswith(f"{permitted}.")
+        ):
+            return f"imports {target.target}, which this file may not"
+    return None
+
+
+def check_agents(source: Source, target: Import) -> str | None:
+    """Agents are written against public names: `from iglu_marl... import name`, without underscores."""
+    if source.room != "agents" or target.module.split(".")[0] != PACKAGE:
+        return None
+    inside = target.module.startswith(f"{PACKAGE}.agents")
+    private = [p for p in target.target.split(".") if p.startswith("_") and p != "__version__"]
+    return f"agent imports the private {target.target}" if private and not inside else None
+
+
+def private_attributes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """`thing._name` where `thing` is neither self nor cls nor super()."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        if not node.attr.startswith("_") or node.attr.endswith("__"):
+            continue
+        owner = node.value
+        if isinstance(owner, ast.Name) and owner.id in ("self", "cls", "other"):
+            continue
+        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super":
+            continue
+        yield node.lineno, f"agent uses the private attribute {node.attr}"
+
+
+def global_randomness(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """`np.random.<anything but generators>`, by attribute or by import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+            owner = node.value
+            is_numpy = isinstance(owner.value, ast.Name) and owner.value.id in ("np", "numpy")
+            if is_numpy and owner.attr == "random" and node.attr not in GENERATORS:
+                yield node.lineno, f"uses the global np.random.{node.attr}"
+        elif isinstance(node, ast.ImportFrom) and node.module == "numpy.random":
+            yield from (
+                (node.lineno, f"uses the global np.random.{alias.name}")
+                for alias in node.names
+                if alias.name not in GENERATORS
+            )
+
+
+def unsafe_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """`eval(...)`, `exec(...)`, `allow_pickle=True`: data that could run code."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"):
+            yield node.lineno, f"calls {node.func.id}()"
+        for keyword in node.keywords:
+            if keyword.arg == "allow_pickle" and getattr(keyword.value, "value", None) is not False:
+                yield node.lineno, "reads arrays with allow_pickle"
+
+
+def complaints(root: Path) -> list[str]:
+    """Every breach of the house rules below `root`, as "place:line: what"."""
+    found = []
+    files = list(sources(root))
+    rooms = {source.room for source in files} | FLOORS.keys() | WINGS.keys()
+    rooms.discard("__init__")
+    for source in files:
+        if source.place != "__init__.py" and source.room not in FLOORS.keys() | WINGS.keys():
+            found.append(f"{source.place}:1: this room has no floor; give it one in {Path(__file__).name}")
+        lines = [*global_randomness(source.tree), *unsafe_calls(source.tree)]
+        if source.room == "agents":
+            lines += private_attributes(source.tree)
+        for target in imports_of(source.tree, source.package):
+            checks = (
+                check_floor(source, target, rooms),
+                check_owner(source, target),
+                check_agents(source, target),
+            )
+            lines += [(target.line, what) for what in checks if what]
+        found += [f"{source.place}:{line}: {what}" for line, what in lines]
+    return found
+
+
+def test_the_house_is_in_order(root: Path) -> None:
+    places = {source.place for source in sources(root)}
+    assert {"__init__.py", "core/grid.py", "core/rules.py"} <= places, "the checker looks at the wrong folder"
+    assert complaints(root) == []
+
+
+# --- the checker itself -------------------------------------------------------------------------------------
+
+CLEAN = {
+    "iglu_marl/__init__.py": "import importlib\n_MEMBERS = {'env': 'iglu_marl.envs.aec'}\n",
+    "iglu_marl/core/__init__.py": "",
+    "iglu_marl/core/grid.py": "import numpy as np\nfrom iglu_marl.core.errors import GridError\n",
+    "iglu_marl/core/errors.py": "class GridError(ValueError): ...\n",
+    "iglu_marl/core/jit.py": "import numba\n",
+    "iglu_marl/core/rules.py": "import numpy as np\nfrom iglu_marl.core.jit import jit\n",
+    "iglu_marl/const.py": "from iglu_marl.core import grid\n",
+    "iglu_marl/game/episode.py": "from ..core import grid\nfrom iglu_marl.tasks import sources\n",
+    "iglu_marl/tasks/sources.py": "from iglu_marl.data.store import get\nfrom iglu_marl.core import grid\n",
+    "iglu_marl/data/store.py": "import pandas as pd, requests\nfrom iglu_marl import __version__\n",
+    "iglu_marl/rendering/painter.py": "import numba\nfrom . import palette\n",
+    "iglu_marl/rendering/opengl.py": "def context():\n    from OpenGL import GL\n",
+    "iglu_marl/rendering/window.py": "import pygame\n",
+    "iglu_marl/envs/aec.py": "import pettingzoo\nfrom iglu_marl.game import a\nfrom ..rendering import b\n",
+    "iglu_marl/compat/gridworld.py": "from iglu_marl.envs import aec\n",
+    "iglu_marl/rollout.py": "from iglu_marl.envs import aec\nimport iglu_marl.agents\n",
+    "iglu_marl/cli.py": "import typer\nfrom iglu_marl import play\nfrom iglu_marl import rollout\n",
+    "agents/__init__.py": "from .scripted import ScriptedBuilder\n",
+    "agents/scripted.py": (
+        "import numpy as np\nfrom iglu_marl import env\nfrom iglu_marl.planning import plan\n"
+        "from iglu_marl.agents import _text\n"
+        "rng = np.random.default_rng(0)\n"
+        "class A:\n    def f(self):\n        return self._x, super()._f()\n"
+    ),
+    "agents/_text.py": "",
+}
+
+FAULTS = {
+    # floors
+    "core/grid.py -> game": ("iglu_marl/core/grid.py", "from iglu_marl.game import episode", "floor 1"),
+    "core -> wing": ("iglu_marl/core/errors.py", "import iglu_marl.tasks.sources", "imports the wing tasks"),
+    "core -> facade": ("iglu_marl/core/errors.py", "from iglu_marl import play", "floor 4"),
+    "game -> envs, relative": ("iglu_marl/game/episode.py", "from ..envs import aec", "floor 3"),
+    "game -> envs, from the package": ("iglu_marl/game/episode.py", "from .. import envs", "floor 3"),
+    "game -> envs, in a function": (
+        "iglu_marl/game/episode.py",
+        "def f():\n    from iglu_marl.envs.aec import env",
+        "floor 3",
+    ),
+    "game -> envs, for type checkers": (
+        "iglu_marl/game/episode.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from iglu_marl.envs import aec",
+        "floor 3",
+    ),
+    "game -> envs, by importlib": (
+        "iglu_marl/game/episode.py",
+        "import importlib\nm = importlib.import_module('iglu_marl.envs.aec')",
+        "floor 3",
+    ),
+    "envs -> agents": ("iglu_marl/envs/aec.py", "from iglu_marl.agents import scripted", "floor 4"),
+    "envs -> facade": ("iglu_marl/envs/aec.py", "import iglu_marl", "floor 4"),
+    "rollout -> cli": ("iglu_marl/rollout.py", "from iglu_marl import cli", "floor 5"),
+    "agents -> cli": ("agents/scripted.py", "from iglu_marl.cli import main", "floor 5"),
+    "wing -> game": ("iglu_marl/tasks/sources.py", "from iglu_marl.game import a", "wing tasks imports"),
+    "wing -> wing": ("iglu_marl/rendering/painter.py", "from ..tasks import x", "wing rendering imports"),
+    "data -> tasks": ("iglu_marl/data/store.py", "from ..tasks import sources", "wing data imports"),
+    "wing -> facade": ("iglu_marl/planning/walk.py", "from iglu_marl import Task", "wing planning imports"),
+    "a room without a floor": ("iglu_marl/attic/box.py", "import math", "has no floor"),
+    "a module without a floor": ("iglu_marl/helpers.py", "import math", "has no floor"),
+    # homes
+    "OpenGL": ("iglu_marl/rendering/views.py", "def f():\n    import OpenGL.GL", "imports OpenGL"),
+    "pygame": ("iglu_marl/envs/single.py", "import pygame", "imports pygame"),
+    "pandas": ("iglu_marl/tasks/sources.py", "import pandas as pd", "imports pandas"),
+    "requests": ("agents/scripted.py", "from requests import get", "imports requests"),
+    "numba in grid": ("iglu_marl/core/grid.py", "import numba", "imports numba"),
+    "numba in worlds": ("iglu_marl/core/worlds.py", "from numba import njit", "imports numba"),
+    "rules in grid": ("iglu_marl/core/grid.py", "from iglu_marl.core import rules", "this file may not"),
+    "ours in rules": ("iglu_marl/core/rules.py", "from iglu_marl.core.grid import x", "this file may not"),
+    "ours in rules, relative": ("iglu_marl/core/rules.py", "from . import grid", "this file may not"),
+    "PettingZoo in game": ("iglu_marl/game/config.py", "import pettingzoo", "imports pettingzoo"),
+    "Gymnasium in episode": ("iglu_marl/game/episode.py", "from gymnasium import Env", "this file may not"),
+    "torch": ("iglu_marl/envs/single.py", "import torch.nn", "imports torch"),
+    # agents use public names
+    "private module": ("agents/scripted.py", "from iglu_marl.game._secret import x", "the private"),
+    "private name": ("agents/scripted.py", "from iglu_marl.game.episode import _secret", "the private"),
+    "private attribute": ("agents/scripted.py", "def f(env):\n    return env._x", "private attribute _x"),
+    # randomness, safety
+    "random": ("iglu_marl/tasks/sources.py", "import random", "imports random"),
+    "from random": ("agents/scripted.py", "from random import choice", "imports random"),
+    "np.random": ("iglu_marl/core/grid.py", "import numpy\nx = numpy.random.rand()", "global np.random.rand"),
+    "from numpy.random": ("iglu_marl/core/grid.py", "from numpy.random import seed", "global np.random.seed"),
+    "pickle": ("iglu_marl/data/store.py", "import pickle", "imports pickle"),
+    "allow_pickle": ("iglu_marl/data/store.py", "np.load(f, allow_pickle=True)", "allow_pickle"),
+    "eval": ("iglu_marl/data/store.py", "x = eval('1')", "calls eval()"),
+}
+
+
+def write_tree(root: Path, files: dict[str, str]) -> None:
+    for place, text in files.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def test_a_clean_tree_gives_no_complaint(tmp_path: Path) -> None:
+    write_tree(tmp_path, CLEAN)
+    assert complaints(tmp_path) == []
+
+
+@pytest.mark.parametrize(("place", "line", "expected"), FAULTS.values(), ids=FAULTS)
+def test_every_fault_is_seen(tmp_path: Path, place: str, line: str, expected: str) -> None:
+    write_tree(tmp_path, {**CLEAN, place: CLEAN.get(place, "") + line + "\n"})
+    found = complaints(tmp_path)
+    assert found
+    assert all(expected in complaint for complaint in found), found
+    assert all(complaint.startswith(place.removeprefix("iglu_marl/") + ":") for complaint in found), found
+
+
+def test_the_clean_tree_is_not_clean_upside_down(tmp_path: Path) -> None:
+    """Every floor is looked at: a room that imports the floor above is reported, whichever the room."""
+    write_tree(tmp_path, CLEAN)
+    for room, floor in FLOORS.items():
+        above = next((other for other, level in FLOORS.items() if level > floor), None)
+        if above is None:
+            continue
+        folder = tmp_path / "agents" if room == "agents" else tmp_path / PACKAGE / room
+        folder.mkdir(exist_ok=True)
+        path = folder / "climber.py"
+        path.write_text(f"import iglu_marl.{above}\n", encoding="utf-8")
+        assert any("climber.py" in complaint for complaint in complaints(tmp_path)), room
+        path.unlink()

@@ -1,0 +1,164 @@
+"""What `import iglu_marl` costs and gives: light, complete, and possible where nothing can be written."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iglu_marl
+
+HEAVY = (
+    "OpenGL",
+    "pygame",
+    "pandas",
+    "requests",
+    "torch",
+    "transformers",
+    "numba",
+    "imageio",
+    "PIL",
+    "typer",
+)
+
+
+def run_python(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a fresh interpreter in `folder`: not in the repository, which would be on its path."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def heavy_modules_after(statement: str, folder: Path) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = run_python(code, folder)
+    assert done.returncode == 0, done.stderr
+    return set(HEAVY) & set(done.stdout.split())
+
+
+def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
+    assert heavy_modules_after("import iglu_marl", tmp_path) == set()
+    assert heavy_modules_after("import numba", tmp_path) == {"numba"}, (
+        "this test cannot see what it looks for"
+    )
+
+
+def test_every_public_name_loads() -> None:
+    for name in iglu_marl.__all__:
+        assert getattr(iglu_marl, name) is not None, name
+        assert name in dir(iglu_marl)
+
+
+def test_every_public_name_is_what_its_module_calls_it() -> None:
+    for name, module in iglu_marl._MEMBERS.items():
+        assert getattr(iglu_marl, name) is getattr(sys.modules[module], name)
+
+
+def test_public_modules_load_as_attributes(tmp_path: Path) -> None:
+    code = (
+        "import iglu_marl\nfor name in sorted(iglu_marl._MODULES): print(getattr(iglu_marl, name).__name__)"
+    )
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [f"iglu_marl.{name}" for name in sorted(iglu_marl._MODULES)]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'envv'"):
+        iglu_marl.envv  # noqa: B018 - the access is the test
+    with pytest.raises(ImportError, match="envv"):
+        exec("from iglu_marl import envv")  # noqa: S102 - as a user would write it
+
+
+def test_type_checkers_see_the_names_that_exist() -> None:
+    tree = ast.parse(Path(iglu_marl.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body)
+    seen = {
+        alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname
+    }
+    assert seen == iglu_marl._MEMBERS
+    assert iglu_marl.__all__ == ["__version__", *sorted(iglu_marl._MEMBERS)]
+
+
+# --- a read-only install ------------------------------------------------------------------------------------
+
+CACHED_KERNEL = """
+import numba
+
+@numba.njit(cache=True)
+def twice(x):
+    return 2 * x
+"""
+
+# Import every module (of the optional ones, those that can be), and run one kernel.
+IMPORT_ALL = """
+import importlib, pkgutil
+import iglu_marl
+for module in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl."):
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        if error.name.split(".")[0] not in ("torch", "transformers"):
+            raise
+import numpy
+from iglu_marl.core import grid, jit
+assert jit.jit(lambda x: x + 1)(1) == 2
+print(iglu_marl.__file__)
+"""
+
+
+@pytest.fixture
+def unwritable(root: Path, tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A copy of the package, and an environment, in which no cache folder can be made.
+
+    Permissions do not stop root, so files stand where the folders would have to be.
+    """
+    site = tmp_path / "site"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "iglu_marl", site / "iglu_marl", ignore=ignore)
+    shutil.copytree(root / "agents", site / "iglu_marl" / "agents", ignore=ignore)
+    (site / "cached_kernel.py").write_text(CACHED_KERNEL, encoding="utf-8")
+    for folder in [site, *(path for path in site.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").write_text("a file, not a folder")
+    blocked = tmp_path / "file"
+    blocked.write_text("a file, not a folder")
+    environment = {
+        "HOME": str(blocked / "home"),
+        "XDG_CACHE_HOME": str(blocked / "cache"),
+        "NUMBA_CACHE_DIR": str(blocked / "numba"),
+        "PYTHONPATH": str(site),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return site, environment
+
+
+def test_without_any_writable_cache_everything_imports_and_kernels_run(
+    unwritable: tuple[Path, dict[str, str]],
+) -> None:
+    site, environment = unwritable
+    done = run_python(IMPORT_ALL, site.parent, **environment)
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == site / "iglu_marl" / "__init__.py"
+
+
+def test_without_any_writable_cache_a_careless_kernel_would_fail(
+    unwritable: tuple[Path, dict[str, str]],
+) -> None:
+    """The test above can fail: Numba's own `cache=True` raises in that place."""
+    site, environment = unwritable
+    done = run_python("import cached_kernel", site.parent, **environment)
+    assert done.returncode != 0
+    assert "no locator available" in done.stderr

@@ -1,0 +1,244 @@
+"""The three ways to install: wheel, sdist, editable. In each, the folder agents/ is iglu_marl.agents.
+
+Everything is built without isolation, so without a network, from a copy of the repository, and imported by an
+interpreter that sees nothing but the installed copy and the dependencies.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from requirements import require
+
+import iglu_marl
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # a dependency of pytest there
+    import tomli as tomllib
+
+# What a copy of the repository leaves out: environments, caches, results.
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "iglu-marl-demo"
+)
+TOP_FILES = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Makefile"}
+
+# -S: no site-packages, so none of the .pth files and finders of the environment that runs the tests.
+REPORT = """
+import json, site, sys
+folder, dependencies, data = sys.argv[1:]
+site.addsitedir(folder)
+sys.path.append(dependencies)
+import importlib.metadata, importlib.resources, importlib.util
+import iglu_marl, iglu_marl.agents
+import iglu_marl.core.grid
+submodules = [
+    module.name
+    for package in (iglu_marl, iglu_marl.agents)
+    for module in __import__("pkgutil").iter_modules(package.__path__, package.__name__ + ".")
+]
+inside = importlib.resources.files("iglu_marl")
+print(json.dumps({
+    "package": iglu_marl.__file__,
+    "agents": iglu_marl.agents.__file__,
+    "submodules": sorted({*submodules, "iglu_marl.agents"}),
+    "version": importlib.metadata.version("iglu_marl"),
+    "script": [e.value for e in importlib.metadata.distribution("iglu_marl").entry_points],
+    "missing": [name for name in json.loads(data) if not inside.joinpath(name).is_file()],
+    "stranger": importlib.util.find_spec("agents") is not None,
+}))
+"""
+
+
+def project(root: Path) -> dict[str, object]:
+    """The tables of pyproject.toml."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def source_folders(root: Path) -> dict[str, Path]:
+    """Every package by name, from the folders that have an __init__.py."""
+    found = {}
+    for folder, name in ((root / "iglu_marl", "iglu_marl"), (root / "agents", "iglu_marl.agents")):
+        for init in folder.rglob("__init__.py"):
+            found[".".join([name, *init.parent.relative_to(folder).parts])] = init.parent
+    return found
+
+
+def data_files(root: Path) -> list[str]:
+    """Every file of the package that is not Python, relative to it."""
+    folder = root / "iglu_marl"
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    return sorted(path.relative_to(folder).as_posix() for path in files if "__pycache__" not in path.parts)
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """The output of a command; the test fails with all that it printed if the command does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def installed(wheel: Path, target: Path) -> Path:
+    """The folder into which pip has put a wheel, alone."""
+    pip = (sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet")
+    run(*pip, "--disable-pip-version-check", "--target", target, wheel, folder=wheel.parent)
+    return target
+
+
+def report(folder: Path, root: Path) -> dict[str, object]:
+    """What an interpreter sees of the copy installed in `folder`."""
+    dependencies = sysconfig.get_path("purelib")
+    data = json.dumps(data_files(root))
+    python = (sys.executable, "-S", "-c", REPORT)
+    answer: dict[str, object] = json.loads(run(*python, folder, dependencies, data, folder=folder))
+    return answer
+
+
+@pytest.fixture(scope="module")
+def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository that may be built in."""
+    missing = [name for name in ("build", "setuptools", "pip") if importlib.util.find_spec(name) is None]
+    require("packaging", not missing, f"this environment lacks {', '.join(missing)}")
+    version = importlib.metadata.version("setuptools")
+    require("packaging", int(version.split(".")[0]) >= 77, f"setuptools {version} is older than 77")
+    copy = tmp_path_factory.mktemp("packaging") / "checkout"
+    shutil.copytree(root, copy, ignore=NOT_COPIED)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def sdist(checkout: Path) -> Path:
+    out = checkout.parent / "sdist"
+    run(
+        sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", out, checkout, folder=checkout
+    )
+    (archive,) = out.glob("*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path) -> Path:
+    return build_wheel(checkout, checkout.parent / "wheel")
+
+
+def build_wheel(source: Path, out: Path) -> Path:
+    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", out, source, folder=source)
+    (archive,) = out.glob("*.whl")
+    return archive
+
+
+def names_in_wheel(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def check_installed(seen: dict[str, object], root: Path) -> None:
+    top = {name for name in source_folders(root) if name.count(".") == 1}
+    assert top <= set(seen["submodules"])  # type: ignore[call-overload]
+    assert seen["version"] == iglu_marl.__version__
+    assert seen["script"] == ["iglu_marl.cli:main"]
+    assert seen["missing"] == []
+    assert not seen["stranger"], "a top-level package `agents` would stand in the way of others"
+
+
+def test_the_listed_packages_are_the_folders(root: Path) -> None:
+    setuptools = project(root)["tool"]["setuptools"]  # type: ignore[index]
+    assert setuptools["packages"] == sorted(source_folders(root)), (
+        "list every package in pyproject.toml, sorted"
+    )
+
+
+def test_the_wheel_has_every_file_and_no_other(root: Path, wheel: Path) -> None:
+    expected = {f"iglu_marl/{name}" for name in data_files(root)}
+    for name, folder in source_folders(root).items():
+        expected |= {f"{name.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
+    assert names_in_wheel(wheel) == expected
+
+
+def test_the_wheel_imports(root: Path, wheel: Path, tmp_path: Path) -> None:
+    target = installed(wheel, tmp_path / "site")
+    seen = report(target, root)
+    check_installed(seen, root)
+    assert seen["package"] == str(target / "iglu_marl" / "__init__.py")
+    assert seen["agents"] == str(target / "iglu_marl" / "agents" / "__init__.py")
+
+
+def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python has none
+        archive.extractall(tmp_path, **safely)  # type: ignore[arg-type]
+    (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert TOP_FILES <= {path.name for path in unpacked.iterdir()}
+    tests = {path.name for path in (root / "tests").glob("*.py")}
+    assert tests <= {path.name for path in (unpacked / "tests").iterdir()}
+    assert not [path for path in unpacked.rglob("*") if path.name == "__pycache__"]
+
+    rebuilt = build_wheel(unpacked, tmp_path / "wheel")
+    assert names_in_wheel(rebuilt) == names_in_wheel(wheel)
+    target = installed(rebuilt, tmp_path / "site")
+    seen = report(target, root)
+    check_installed(seen, root)
+    assert seen["agents"] == str(target / "iglu_marl" / "agents" / "__init__.py")
+
+
+def test_the_editable_install_maps_agents(root: Path, checkout: Path, tmp_path: Path) -> None:
+    hook = "import sys, setuptools.build_meta as backend; backend.build_editable(sys.argv[1])"
+    run(sys.executable, "-c", hook, tmp_path, folder=checkout)
+    (editable,) = tmp_path.glob("*.whl")
+    target = installed(editable, tmp_path / "site")
+    seen = report(target, root)
+    check_installed(seen, root)
+    assert seen["package"] == str(checkout / "iglu_marl" / "__init__.py")
+    assert seen["agents"] == str(checkout / "agents" / "__init__.py")
+
+    # A file that is added later is there without another install.
+    added = checkout / "agents" / "added_later.py"
+    added.write_text("")
+    try:
+        assert "iglu_marl.agents.added_later" in report(target, root)["submodules"]  # type: ignore[operator]
+    finally:
+        added.unlink()
+
+
+def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
+    """A dependency that nothing lists breaks other people's installs only, so it is looked for here."""
+    known = {"PIL": "pillow", "OpenGL": "PyOpenGL", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
+    tables = project(root)["project"]
+    listed = {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
+    extras = {
+        entry.split(">")[0].lower()
+        for name in ("llm", "rl")
+        for entry in tables["optional-dependencies"][name]  # type: ignore[index]
+    }
+    for folder in source_folders(root).values():
+        for path in folder.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                    names.append(node.module)
+                for name in (name.split(".")[0] for name in names):
+                    if name in sys.stdlib_module_names or name in ("iglu_marl", "tomli"):
+                        continue
+                    distribution = known.get(name, name).lower().replace("_", "-")
+                    assert distribution in listed | extras, f"{path.name} imports {name}, which nothing lists"
