@@ -9,7 +9,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from iglu_marl.envs.registration import register
+
 if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py keeps it equal to _MEMBERS
+    from iglu_marl.core.controls import Controls as Controls
+    from iglu_marl.core.dialogue import Dialogue as Dialogue
+    from iglu_marl.core.dialogue import Role as Role
+    from iglu_marl.core.dialogue import Utterance as Utterance
     from iglu_marl.core.errors import ActionError as ActionError
     from iglu_marl.core.errors import AgentError as AgentError
     from iglu_marl.core.errors import ConfigError as ConfigError
@@ -24,29 +30,61 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids
     from iglu_marl.core.grid import to_iglu2022_ids as to_iglu2022_ids
+    from iglu_marl.core.scoring import intersection_scores as intersection_scores
+    from iglu_marl.core.scoring import maximal_intersection as maximal_intersection
+    from iglu_marl.core.task import Subtasks as Subtasks
+    from iglu_marl.core.task import Task as Task
+    from iglu_marl.core.worlds import Pose as Pose
+    from iglu_marl.core.worlds import Worlds as Worlds
+    from iglu_marl.envs.aec import env as env
+    from iglu_marl.envs.aec import raw_env as raw_env
+    from iglu_marl.envs.parallel import parallel_env as parallel_env
+    from iglu_marl.game.agent import Agent as Agent
+    from iglu_marl.game.config import GameConfig as GameConfig
+    from iglu_marl.rollout import play as play
+    from iglu_marl.rollout import Trajectory as Trajectory
 
 __version__ = "0.1.0"
 
 # public name -> module that defines it
 _MEMBERS = {
     "ActionError": "iglu_marl.core.errors",
+    "Agent": "iglu_marl.game.agent",
     "AgentError": "iglu_marl.core.errors",
     "ConfigError": "iglu_marl.core.errors",
+    "Controls": "iglu_marl.core.controls",
     "DataError": "iglu_marl.core.errors",
+    "Dialogue": "iglu_marl.core.dialogue",
     "DialogueError": "iglu_marl.core.errors",
+    "GameConfig": "iglu_marl.game.config",
     "GridError": "iglu_marl.core.errors",
     "IgluMarlError": "iglu_marl.core.errors",
     "PlanningError": "iglu_marl.core.errors",
+    "Pose": "iglu_marl.core.worlds",
     "PoseError": "iglu_marl.core.errors",
     "RenderError": "iglu_marl.core.errors",
+    "Role": "iglu_marl.core.dialogue",
     "StateError": "iglu_marl.core.errors",
+    "Subtasks": "iglu_marl.core.task",
+    "Task": "iglu_marl.core.task",
     "TaskError": "iglu_marl.core.errors",
+    "Trajectory": "iglu_marl.rollout",
+    "Utterance": "iglu_marl.core.dialogue",
+    "Worlds": "iglu_marl.core.worlds",
+    "env": "iglu_marl.envs.aec",
     "from_iglu2022_ids": "iglu_marl.core.grid",
+    "intersection_scores": "iglu_marl.core.scoring",
+    "maximal_intersection": "iglu_marl.core.scoring",
+    "parallel_env": "iglu_marl.envs.parallel",
+    "play": "iglu_marl.rollout",
+    "raw_env": "iglu_marl.envs.aec",
     "to_iglu2022_ids": "iglu_marl.core.grid",
 }
 
 # public modules, loaded as attributes: `import iglu_marl; iglu_marl.agents`
-_MODULES = frozenset({"agents", "core"})
+_MODULES = frozenset(
+    {"agents", "architect_builder_v0", "compat", "const", "core", "data", "envs", "language", "planning", "rendering", "tasks"}
+)
 
 __all__ = ["__version__", *sorted(_MEMBERS)]
 
@@ -65,3 +103,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
+
+
+register()

@@ -21,6 +21,7 @@ FLOORS = {
     "const": 1,
     "game": 2,
     "envs": 3,
+    "architect_builder_v0": 3,  # the name by which PettingZoo users import the envs
     "compat": 3,
     "agents": 4,
     "rollout": 4,

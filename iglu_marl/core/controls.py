@@ -47,7 +47,10 @@ def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
 def _integer(action: Any, limit: int, where: str, check: bool) -> int:
     """A Discrete(limit) value as int; NumPy scalars and 0-d arrays are accepted, booleans and floats are not."""
     try:
-        value = operator.index(action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action)
+        plain = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
+        if plain is True or plain is False:
+            raise TypeError
+        value = operator.index(plain)
     except TypeError:
         raise ActionError(f"{where} is {action!r}, expected an integer in 0..{limit - 1}") from None
     if check and not 0 <= value < limit:
@@ -60,6 +63,8 @@ def _numbers(action: Any, size: int, limit: float, where: str, check: bool) -> l
     expected = f"expected {f'{size} numbers' if size else 'a number'} in [-{limit:g}, {limit:g}]"
     try:
         array = np.asarray(action)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
         values: list[float] = array.astype(np.float64).ravel().tolist()
     except (TypeError, ValueError):
         raise ActionError(f"{where} is {action!r}, {expected}") from None
@@ -116,6 +121,11 @@ class Controls:
             "continuous": self._fill_continuous,
         }.get(name)
 
+    @property
+    def lowest_start(self) -> float:
+        """The lowest eye height from which an episode may start: where there is gravity, one needs ground to stand on."""
+        return -3.0 if self.name in ("flying", "continuous") else -1.25
+
     # -- spaces
 
     def _make_space(self) -> spaces.Space[Any]:
@@ -153,6 +163,8 @@ class Controls:
             return self._table, _integer(action, limit, "action", True)
         self._scratch[:] = np.zeros((), rules.CONTROL)
         _keyed(action, lambda keyed: self._fill(self._scratch[0], keyed, check), self._keys)  # type: ignore[misc]
+        if self.can_yield and _integer(action["yield"], 2, "action['yield']", True):
+            return self.yielding()  # cancels the step's act: only time passes
         return self._scratch, 0
 
     def encode_batch(self, actions: list[Any], check: bool = True) -> Array:
@@ -192,16 +204,13 @@ class Controls:
         return table
 
     def _common(self, c: Any, keyed: Mapping[str, Any], hotbar: str, place: bool, remove: bool, check: bool) -> None:
-        """What all Dict encodings share: camera, colour, hands, the turn's end."""
+        """What all Dict encodings share: camera, colour, hands."""
         camera = _numbers(keyed["camera"], 2, self.camera_limit, "action['camera']", check)
         slot = _integer(keyed[hotbar], 7, f"action['{hotbar}']", True)
         if slot and self.select_and_place:
             place, remove = True, False
         c["mode"], c["camera"], c["hotbar"] = self._mode, camera, self._color_ids[slot]
         c["place"], c["remove"] = place, remove
-        if self.can_yield and _integer(keyed["yield"], 2, "action['yield']", True):
-            # A yield cancels the step's act; only time passes.
-            c[()] = self._noop[1]
 
     def _fill_flying(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
         placement = _integer(keyed["placement"], 3, "action['placement']", True)

@@ -39,22 +39,25 @@ POSE_HIGH = np.array([8, 13.25, 8, 90, 360], dtype=np.float32)
 HIGHEST_START = 12.0
 
 
-def as_pose(value: Any) -> Pose:
+def as_pose(value: Any, lowest: float = -3.0) -> Pose:
     """A validated `Pose` from five numbers x, y, z, yaw_deg, pitch_deg.
 
-    Raises `PoseError` unless they are finite and lie in x, z -8..8, y -3..12, yaw 0..360 and pitch -90..90.
+    Raises `PoseError` unless they are finite and lie in x, z -8..8, y lowest..12, yaw 0..360 and pitch -90..90.
+    `lowest` is -1.25 where there is gravity: from further below one would fall out of the world.
     """
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         pose = Pose(*(float(number) for number in value))
         count = len(value)
     except (TypeError, ValueError):
         raise PoseError(f"pose is {value!r}, expected five numbers (x, y, z, yaw_deg, pitch_deg)") from None
     if count != 5:
         raise PoseError(f"pose has {count} numbers, expected five (x, y, z, yaw_deg, pitch_deg)")
-    limits = ((-8, 8), (-3, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))
+    limits = ((-8, 8), (lowest, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))
     for name, number, (low, high) in zip(Pose._fields, pose, limits, strict=True):
         if not low <= number <= high:
-            raise PoseError(f"pose {name} is {number}, expected a number in {low}..{high:g}")
+            raise PoseError(f"pose {name} is {number}, expected a number in {low:g}..{high:g}")
     return pose
 
 
@@ -140,8 +143,15 @@ class Worlds:
     # -- episodes
 
     def spawn(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS, pose: Sequence[float] | None = None) -> None:
-        """Begin an episode in one world. Everything is restored; nothing is carried over from the last."""
-        self.spawn_prepared(index, prepare(task, terms), pose)
+        """Begin an episode in one world. Everything is restored; nothing is carried over from the last.
+
+        The pose (x, y, z, yaw_deg, pitch_deg) may lie anywhere; raises `PoseError` unless it is five finite numbers.
+        """
+        if pose is not None:
+            numbers = np.asarray(pose)
+            if numbers.shape != (5,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
+                raise PoseError(f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)")
+        self.spawn_prepared(index, prepare(as_task(task), terms), pose)
 
     def spawn_prepared(self, index: int, prepared: npt.NDArray[Any], pose: Sequence[float] | None = None) -> None:
         """`spawn` with what `prepare` made earlier; the pose is taken as it is."""
@@ -189,11 +199,15 @@ class Worlds:
         # As bytes: copying a structured array field by field takes twenty times as long.
         return self.state.view(np.uint8).copy().view(rules.WORLD)
 
-    def set_state(self, state: npt.NDArray[Any]) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+    def check_state(self, state: Any) -> None:
+        """Raises `StateError` unless `set_state` would take this state."""
         if not isinstance(state, np.ndarray) or state.dtype != rules.WORLD or state.shape != self.state.shape:
             got = f"{getattr(state, 'dtype', type(state).__name__)!s:.60}{list(getattr(state, 'shape', []))}"
             raise StateError(f"state is {got}, expected WORLD[{len(self)}] as get_state returns it")
+
+    def set_state(self, state: npt.NDArray[Any]) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        self.check_state(state)
         self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)
 
 

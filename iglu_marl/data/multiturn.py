@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -149,7 +150,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table, in this project's terms. Texts are stripped; "" is nothing said."""
+    """One row of the table, in this project's terms: `$` are line breaks, and "" is nothing said."""
 
     session: str
     step: int
@@ -205,6 +206,10 @@ def read_rows(table: str | bytes, report: Report | None = None, *, place: str = 
     return rows
 
 
+def _text(cell: str) -> str:
+    return _LINE_BREAKS.sub("\n", cell).strip()
+
+
 def _row(record: Mapping[str, str]) -> Row | None:
     session, step = record["PartitionKey"].strip(), _step_number(record["StepId"])
     if not session or step is None:
@@ -213,9 +218,9 @@ def _row(record: Mapping[str, str]) -> Row | None:
         session=session,
         step=step,
         structure=record["structureId"].strip() or session.partition("-")[2] or session,
-        instruction=record["instruction"].strip(),
-        question=record.get(QUESTION, "").strip(),
-        answer=record.get(ANSWER, "").strip(),
+        instruction=_text(record["instruction"]),
+        question=_text(record.get(QUESTION, "")),
+        answer=_text(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
     )
 
@@ -230,19 +235,20 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     floor; ids of both palettes are known. Raises `DataError` for anything else: no JSON, no list of blocks,
     an unknown id, a cell outside the zone or used twice; `place` names the file there.
     """
+    parsed: Any = world
     if isinstance(world, (str, bytes)):
         try:
-            world = json.loads(_decoded(world, place))
-        except ValueError as error:
+            parsed = json.loads(_decoded(world, place))
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{place} is not JSON: {error}") from None
     try:
-        entries = world["worldEndingState"]["blocks"]  # type: ignore[index]
+        entries = parsed["worldEndingState"]["blocks"]
     except (KeyError, TypeError, IndexError):
         raise DataError(f"{place} has no worldEndingState.blocks") from None
     if not isinstance(entries, (list, tuple)):
         raise DataError(f"{place}: worldEndingState.blocks is {entries!r}, expected a list")
     blocks = sorted(_block(entry, place) for entry in entries)
-    for block, after in zip(blocks, blocks[1:], strict=False):
+    for block, after in pairwise(blocks):
         if block[:3] == after[:3]:
             raise DataError(f"{place} has two blocks in the cell {block[:3]}")
     return blocks
@@ -276,10 +282,6 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
 # --------------------------------------------------------------------------------------------- the sessions
 
 
-def _utterance(role: Role, text: str) -> Utterance:
-    return Utterance(role, _LINE_BREAKS.sub("\n", text))
-
-
 @dataclass
 class _Turns:
     """The turns of one session while its rows are read. `words` is the open turn, None between turns."""
@@ -298,7 +300,7 @@ class _Turns:
         if row.instruction:
             if self.words is not None:
                 self.skip(Skip.JOINED_INSTRUCTION, row.step)
-            self.words = [*(self.words or []), _utterance(Role.ARCHITECT, row.instruction)]
+            self.words = [*(self.words or []), Utterance(Role.ARCHITECT, row.instruction)]
         elif not row.answer:
             self.skip(Skip.SILENT_ROW, row.step)
         else:
@@ -308,7 +310,7 @@ class _Turns:
         if self.words is None:
             self.skip(Skip.STRAY_WORDS, step, text[:40])
         else:
-            self.words.append(_utterance(role, text))
+            self.words.append(Utterance(role, text))
 
     def close(self, world: list[Block], step: int) -> None:
         if self.words is None:

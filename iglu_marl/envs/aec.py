@@ -54,6 +54,8 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
             self.terminations = dict.fromkeys(AGENTS, outcome.terminated)
             self.truncations = dict.fromkeys(AGENTS, outcome.truncated)
         self.agent_selection = BUILDER if self._episode.floor is Role.BUILDER else ARCHITECT
+        if self.render_mode == "human":
+            self.render()
 
     def get_state(self) -> StageState:
         """Everything needed to go on from here: one record copy and a few values."""

@@ -48,6 +48,8 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         outcome = self._episode.advance(moves)
         if outcome.terminated or outcome.truncated:
             self.agents = []
+        if self.render_mode == "human":
+            self.render()
         return (
             self._observations(),
             {agent: outcome.rewards[ROLES[agent]] for agent in AGENTS},

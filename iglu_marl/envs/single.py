@@ -79,6 +79,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._fixed_pose: Pose | None = None
         self._fixed_start: Any = None
 
+    @property
+    def episode(self) -> Episode:
+        """The game itself: worlds, dialogue, task. For reading."""
+        return self._episode
+
     # -- tasks
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from gymnasium.utils import seeding
 
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.dialogue import Codec, Dialogue
+from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_pose, as_task
@@ -38,11 +39,9 @@ def make_codec(config: GameConfig) -> Codec | None:
     """The vocabulary of token chat; None for text chat."""
     if config.chat != "tokens":
         return None
-    if isinstance(config.vocabulary, Codec):
-        return config.vocabulary
-    from iglu_marl.language import SymbolCodec, TemplateCodec
+    from iglu_marl.language import make_codec as codec_for
 
-    return TemplateCodec() if isinstance(config.vocabulary, str) else SymbolCodec(config.vocabulary)
+    return codec_for(config.vocabulary)
 
 
 def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
@@ -95,7 +94,18 @@ class Stage:
         self._tasks = source
 
     def seed(self, seed: int | None) -> None:
-        """Seed the generator; without a seed it is seeded once, from the system."""
+        """Seed the generator; without a seed it is seeded once, from the system.
+
+        Raises `ConfigError` for a seed that is not an integer of 0 or more.
+        """
+        if seed is not None:
+            try:
+                number = operator.index(seed)
+            except TypeError:
+                number = -1
+            if number < 0:
+                raise ConfigError(f"seed is {seed!r}, expected None or an integer of 0 or more")
+            seed = number
         if seed is not None or self.rng is None:
             self.rng, _ = seeding.np_random(seed)
 
@@ -121,7 +131,7 @@ class Stage:
             task = draw(self.tasks, self.rng)
         if adapt is not None:
             task = adapt(task)
-        self.episode.begin(task, pose, task.dialogue if from_recording else Dialogue())
+        self.episode.begin(task, pose, from_recording)
 
     def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
         if not options:
@@ -132,7 +142,11 @@ class Stage:
             if name not in ("task", "pose"):
                 warnings.warn(f"unknown reset option {name!r}, expected 'task' or 'pose'", stacklevel=4)
         task, pose = options.get("task"), options.get("pose")
-        return None if task is None else as_task(task), None if pose is None else as_pose(pose)
+        return None if task is None else as_task(task), None if pose is None else self.read_pose(pose)
+
+    def read_pose(self, value: Any) -> Pose:
+        """A pose from which this game can start. Raises `PoseError` for others."""
+        return as_pose(value, self.controls.lowest_start)
 
     # -- pictures
 
@@ -171,14 +185,28 @@ class Stage:
         rng = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return StageState(self.episode.get_state(), rng, view)
 
-    def set_state(self, state: StageState) -> Any:
-        """Put back what `get_state` gave; returns the view's own part."""
-        if not isinstance(state, StageState):
-            raise StateError(f"state is a {type(state).__name__}, expected a StageState as get_state returns it")
-        self.episode.set_state(state.episode)
+    def set_state(self, state: StageState, view: type | None = None) -> Any:
+        """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
+
+        Raises `StateError` when something does not fit; nothing is changed then.
+        """
+        if not isinstance(state, StageState) or not isinstance(state.view, view or type(None)):
+            kind = type(state.view if isinstance(state, StageState) else state).__name__
+            raise StateError(f"state is a {kind}, expected what get_state of the same kind of environment returns")
+        self.episode.check_state(state.episode)
+        generator: np.random.Generator | None = None
         if state.rng:
-            self.seed(None)
-            assert self.rng is not None
+            generator = np.random.default_rng(0)
+            try:
+                generator.bit_generator.state = state.rng
+            except (TypeError, ValueError, KeyError) as error:
+                raise StateError(f"the state of the generator does not fit: {error}") from None
+        self.episode.set_state(state.episode)
+        if generator is None:
+            self.rng = None
+        elif self.rng is None:
+            self.rng = generator
+        else:  # task sources may hold this very generator
             self.rng.bit_generator.state = state.rng
         return state.view
 

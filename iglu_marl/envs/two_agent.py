@@ -14,7 +14,7 @@ from iglu_marl.core.errors import ActionError
 from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
-from iglu_marl.game.episode import EVENTS, Act, Move, Say
+from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
 from iglu_marl.game.observing import Observer, architect_observer, builder_observer
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
@@ -62,6 +62,11 @@ class TwoAgentGame:
         if not self.config.builder_can_ask:
             return act
         return spaces.Dict({"act": act, "say": self._episode.chat.action_space()})
+
+    @property
+    def episode(self) -> Episode:
+        """The game itself: worlds, dialogue, task. For reading."""
+        return self._episode
 
     # -- spaces
 

@@ -104,7 +104,7 @@ class GameConfig:
         value = getattr(self, name)
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if isinstance(value, (bool, str)) or not math.isfinite(number) or number < 0:
             raise self._error(name, "a finite number of 0 or more")
@@ -148,6 +148,8 @@ class GameConfig:
         expected = f"(height, width), two integers in 1..{MAX_PIXELS}"
         try:
             height, width = (operator.index(side) for side in self.pov_size)
+            if any(isinstance(side, bool) for side in self.pov_size):
+                raise TypeError
         except (TypeError, ValueError):
             raise self._error("pov_size", expected) from None
         if not (1 <= height <= MAX_PIXELS and 1 <= width <= MAX_PIXELS):
@@ -155,8 +157,8 @@ class GameConfig:
         object.__setattr__(self, "pov_size", (height, width))
         if isinstance(self.renderer, str):
             self._check_option("renderer", RENDERERS)
-        elif not callable(getattr(self.renderer, "render", None)):
-            raise self._error("renderer", "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render()")
+        elif not all(callable(getattr(self.renderer, name, None)) for name in ("render", "close")):
+            raise self._error("renderer", "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render and close")
 
     # -- what follows from it
 

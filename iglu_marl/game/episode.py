@@ -81,6 +81,7 @@ class EpisodeState(NamedTuple):
     world: npt.NDArray[Any]
     dialogue: Dialogue
     task: Task | None
+    recorded: bool
 
 
 class Episode:
@@ -92,14 +93,20 @@ class Episode:
         self.worlds = Worlds(1)
         self.dialogue = Dialogue()
         self.task: Task | None = None
+        self.recorded = False
 
     # -- course
 
-    def begin(self, task: Task, pose: Pose | None = None, dialogue: Dialogue | None = None) -> None:
-        """Start an episode; the architect has the floor. Nothing is carried over from the last one."""
+    def begin(self, task: Task, pose: Pose | None = None, recorded: bool = False) -> None:
+        """Start an episode; the architect has the floor. Nothing is carried over from the last one.
+
+        `recorded`: the dialogue is the one that the task tells, and goes on with it; else it begins empty, and only the
+        two who play add to it.
+        """
         self.worlds.spawn_prepared(0, prepare(task, self.terms), pose)
         self.task = task
-        self.dialogue = Dialogue() if dialogue is None else dialogue
+        self.recorded = recorded
+        self.dialogue = task.dialogue if recorded else Dialogue()
 
     @property
     def floor(self) -> Role:
@@ -152,8 +159,9 @@ class Episode:
             following = self.task.next_task
             if following.ids is None and self.task.ids is not None:
                 following = following.replace(ids=self.task.ids)
-            known = len(self.task.dialogue)
-            self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
+            if self.recorded:
+                known = len(self.task.dialogue)
+                self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
             self.task = following
             self.worlds.retarget(0, following, self.terms)
 
@@ -161,11 +169,19 @@ class Episode:
 
     def get_state(self) -> EpisodeState:
         """A copy of the world's record and the (immutable) dialogue and task."""
-        return EpisodeState(self.worlds.get_state(), self.dialogue, self.task)
+        return EpisodeState(self.worlds.get_state(), self.dialogue, self.task, self.recorded)
+
+    def check_state(self, state: Any) -> None:
+        """Raises `StateError` unless `set_state` would take this state."""
+        if not isinstance(state, EpisodeState):
+            raise StateError(f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it")
+        self.worlds.check_state(state.world)
+        if not isinstance(state.dialogue, Dialogue) or not isinstance(state.task, Task | None):
+            got = f"{type(state.dialogue).__name__} and {type(state.task).__name__}"
+            raise StateError(f"the state holds {got}, expected a Dialogue and a Task as get_state returns them")
 
     def set_state(self, state: EpisodeState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        if not isinstance(state, EpisodeState):
-            raise StateError(f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it")
+        self.check_state(state)
         self.worlds.set_state(state.world)
-        self.dialogue, self.task = state.dialogue, state.task
+        self.dialogue, self.task, self.recorded = state.dialogue, state.task, state.recorded

@@ -1,8 +1,8 @@
 """Block-by-block instructions in plain words, and reading them back.
 
-Cells are told from the centre of the zone: so many blocks east or west and north or south of it, and a height,
-1 for the layer on the ground up to 9. `parse(render(edit)) == edit` for every edit and every wording. What cannot
-be read gives a `Failure` that says why, and never a guess.
+Cells are told from the centre of the zone: so many blocks east or west and north or south of it, and a
+height, 1 for the layer on the ground up to 9. `parse(render(edit)) == edit` for every edit and every
+wording. What cannot be read gives a `Failure` that says why, and never a guess.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import product
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import Cell, Color, color_id, color_name, in_zone
-from iglu_marl.language.templates import HIGHEST_NUMBER, ordinal_digits, template_words, templates, words
+from iglu_marl.language.templates import ordinal_digits, template_words, templates, words
 
 MAX_WORDS = 16
 MAX_CHARACTERS = 200
@@ -45,7 +47,8 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 class Edit:
     """One change of the world: `Edit("place", (0, -1, 0), color=6)`.
 
-    action: place, remove or replace. cell: (x, y, z). color: the id 1..6 that is to be there (place, replace).
+    action: place, remove or replace. cell: (x, y, z). color: the id 1..6 that is to be there (place,
+        replace).
     old_color: the id 1..6 that is there, where it is named (remove, replace).
 
     Raises `GridError` for cells outside the zone and colours that do not fit the action.
@@ -61,25 +64,34 @@ class Edit:
             object.__setattr__(self, "action", Action(self.action))
         except ValueError:
             raise GridError(f"unknown edit {self.action!r}, expected place, remove or replace") from None
-        x, y, z = (int(value) for value in self.cell)
+        try:
+            x, y, z = (index(value) for value in self.cell)
+        except (TypeError, ValueError):
+            raise GridError(
+                f"the cell of an edit is {self.cell!r}, expected three integers (x, y, z)"
+            ) from None
         if not in_zone(x, y, z):
             raise GridError(f"edit at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
         object.__setattr__(self, "cell", (x, y, z))
         if self.action is Action.REMOVE:
             if self.color is not None:
-                raise GridError(f"the removal at {self.cell} has color={self.color!r}; name the block in old_color")
+                raise GridError(
+                    f"the removal at {self.cell} has color={self.color!r}; name the block in old_color"
+                )
         else:
             object.__setattr__(self, "color", _checked_color(self.color, "color", self.cell))
         if self.old_color is not None:
             if self.action is Action.PLACE:
-                raise GridError(f"the placement at {self.cell} has old_color={self.old_color!r}, expected None")
+                raise GridError(
+                    f"the placement at {self.cell} has old_color={self.old_color!r}, expected None"
+                )
             object.__setattr__(self, "old_color", _checked_color(self.old_color, "old_color", self.cell))
             if self.old_color == self.color:
                 raise GridError(f"the edit at {self.cell} replaces colour {self.color} by itself")
 
     @classmethod
     def between(cls, cell: Cell, before: int, after: int) -> Edit:
-        """The edit that turns colour id `before` at a cell into `after` (0 is air). Raises `GridError` if equal."""
+        """The edit that turns colour id `before` at a cell into `after`; 0 is air. They have to differ."""
         if before == after:
             raise GridError(f"no edit turns {before} into {after} at {cell}")
         if before == Color.AIR:
@@ -149,13 +161,15 @@ def _place_fillings(x: int, z: int, swapped: bool, spelled: bool) -> tuple[str, 
     return "corner", {**fillings, "n2": _number(rest[0][0], spelled), "direction2": rest[0][1]}
 
 
-def _phrase(edit: Edit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool) -> str:
+def _phrase(
+    edit: Edit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool
+) -> str:
     x, y, z = edit.cell
     level = y - _GROUND_Y + 1
     _, fillings = _place_fillings(x, z, swapped, spelled)
     told = where.format(
         place=place.format(**fillings),
-        height=height.format(n=_number(level, spelled), nth=templates()["ordinals"][level]),
+        height=height.format(n=_number(level, spelled), nth=templates()["ordinals"][level - 1]),
     )
     if edit.old_color is None:
         sentence = sentence.replace("{old} ", "")
@@ -215,6 +229,7 @@ class _NoSentence(Exception):
         self.detail = detail
 
 
+@lru_cache(maxsize=64)
 def _group(name: str) -> frozenset[str]:
     return frozenset({name, *templates()["synonyms"].get(name, ())})
 
@@ -258,7 +273,7 @@ class _Reader:
     def number_at(self, ahead: int) -> int | None:
         word = self.peek(ahead)
         if word.isdigit():
-            return int(word)
+            return int(word[:6])  # enough to lie outside the zone
         numbers = templates()["numbers"]
         return numbers.index(word) if word in numbers else None
 
@@ -266,12 +281,12 @@ class _Reader:
         self.polite()
         while self.take("and"):
             self.polite()
-        actions = {verb: action for action, verbs in _verbs().items() for verb in verbs}
         verb = self.peek()
-        if verb not in actions:
+        action = _actions().get(verb)
+        if action is None:
             raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
         self.at += 1
-        edit = self.place() if actions[verb] is Action.PLACE else self.change(actions[verb], verb)
+        edit = self.place() if action is Action.PLACE else self.change(action, verb)
         self.polite()
         if self.rest():
             raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
@@ -325,7 +340,14 @@ class _Reader:
         if offset is None or level is None:
             lacking = Reason.NO_PLACE if offset is None else Reason.NO_HEIGHT
             # Words that could have told it, but did not: better not understood than said to be missing.
-            bare = not self.rest() or self.peek() in {"to", "with", "into", "by", "away", *templates()["colors"]}
+            bare = not self.rest() or self.peek() in {
+                "to",
+                "with",
+                "into",
+                "by",
+                "away",
+                *templates()["colors"],
+            }
             raise _NoSentence(lacking if bare else Reason.NOT_UNDERSTOOD, "" if bare else self.rest())
         x, z = offset
         y = level - 1 + _GROUND_Y
@@ -334,7 +356,7 @@ class _Reader:
         return x, y, z
 
     def height(self) -> int | None:
-        """`on the ground` | `at height 3` | `on level 3` | `on the third level`: the layer, 1 on the ground."""
+        """`on the ground` | `at height 3` | `on level 3` | `on the third level`: the layer, from 1."""
         start = self.at
         if self.take("at", "on", "in"):
             the = self.take("the")
@@ -392,28 +414,35 @@ class _Reader:
         return (x * number, z * number), "x" if x else "z"
 
 
-def _verbs() -> dict[Action, frozenset[str]]:
-    """The verbs of each action: those that its templates begin with, and their synonyms."""
+@lru_cache(maxsize=1)
+def _actions() -> dict[str, Action]:
+    """What each verb asks for: the verbs that the templates begin with, and their synonyms."""
     return {
-        action: _group(action.value)
-        | {words(sentence)[0] for sentence in templates()["instructions"][action.value]}
+        verb: action
         for action in Action
+        for verb in (
+            *_group(action.value),
+            *(words(sentence)[0] for sentence in templates()["instructions"][action.value]),
+        )
     }
 
 
+@lru_cache(maxsize=1)
 def _ordinals() -> dict[str, int]:
-    return {
-        text: number
-        for number, word in enumerate(templates()["ordinals"])
-        if number
-        for text in (word, ordinal_digits(number))
-    }
+    numbered = list(enumerate(templates()["ordinals"], start=1))
+    return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
+
+
+@lru_cache(maxsize=1)
+def _known_words() -> frozenset[str]:
+    return frozenset(template_words())
 
 
 def parse(text: str) -> Edit | Failure:
     """The edit that a text asks for, or why it is no instruction.
 
-    Case, punctuation, spelling (centre, center), number words and the order of height and place do not matter.
+    Case, punctuation, spelling (centre, center), number words and the order of height and place do not
+    matter.
     """
     said = words(text)
     if not said:

@@ -42,8 +42,9 @@ def _checked(tokens: Iterable[int], size: int) -> list[int]:
 class TemplateCodec:
     """The closed vocabulary of the instruction templates, one token a word.
 
-    Case and punctuation are not carried (but question marks are); a word outside of the vocabulary becomes the
-    unknown-word token 1. Tokens keep their meaning from edition to edition: new words are only appended.
+    Case and punctuation are not carried (but question marks are); a word outside of the vocabulary
+    becomes the unknown-word token 1. Tokens keep their meaning from edition to edition: new words are
+    only appended.
     """
 
     name = "templates"

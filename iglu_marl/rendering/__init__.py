@@ -1,6 +1,7 @@
 """Pictures: the painter (CPU, default), orbit and composed views, a plain window, image and video files.
 
-Members load when they are first used, so that importing this package is free and needs neither pygame nor Pillow.
+Members load when they are first used, so that importing this package is free and needs neither pygame nor
+Pillow.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _MODULE_OF = {
     "Lens": "painter",
     "Painter": "painter",
     "paint_scenes": "painter",
-    "composed_frame": "views",
+    "composed_frame": "frame",
     "orbit_view": "views",
     "write_png": "video",
     "write_video": "video",

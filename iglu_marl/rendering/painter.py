@@ -2,15 +2,16 @@
 
 One kernel, `paint`, draws a batch of worlds: sky and ground, then the cells from far to near as seen from the
 eye, so that nearer faces overwrite farther ones. Only faces that are turned to the eye and not covered by a
-neighbour are drawn. A face is not projected and filled; every pixel of its bounding box asks where its own ray
-meets the face's plane. There the ray's coordinates u, v are p/w and q/w with p, q and w linear in row and column:
+neighbour are drawn. A face is not projected and filled; every pixel of its bounding box asks where its own
+ray meets the face's plane. There the ray's coordinates u, v are p/w and q/w with p, q and w linear in row
+and column:
 
     |p|, |q| <= w / 2           inside the face
     |p|, |q| <= w (1/2 - 1/16)  inside its fill, else on its border
     1/far <= w <= 1/near        between the clipping planes (w is 1 / depth)
 
-This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte, palette index
-on top) until the end, when they are packed to RGB. The kernel is serial and releases the GIL.
+This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte,
+palette index on top) until the end, when they are packed to RGB. The kernel is serial and releases the GIL.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _CELLS = _COUNT_Y * _COUNT_X * _COUNT_Z
 _WORDS = _CELLS // 8
 _LANES = 16  # rows are padded to whole vectors of this many pixels
 
-# A pixel exactly on an upright edge belongs to the face on its right: samples lie this far right of the centre.
+# A pixel exactly on an upright edge belongs to the face at its right: samples lie right of the centre.
 _TIE = 1e-4  # pixels
 
 _FIRST_BLOCK = palette.FIRST_BLOCK
@@ -46,7 +47,9 @@ _HALF = np.float32(0.5)
 _BLOCK_FILL = np.float32(0.5 - 1 / 16)  # a block's border is 1/16 of its face wide
 _GROUND_FILL = np.float32(0.5 - 1 / 32)  # a ground line is 1/32 cell wide on each side of every cell
 _WHITE_EDGE = np.float32(5.5)
-_POSITIVE = np.float32(32.5)  # cell borders lie at k + 0.5; with this added, truncation is flooring on the ground
+_POSITIVE = np.float32(
+    32.5
+)  # cell borders lie at k + 0.5; with this added, truncation is flooring on the ground
 
 FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.uint8]
@@ -54,7 +57,7 @@ Frames = npt.NDArray[np.uint8]
 
 @jit
 def _camera(pose, lens, height, width, axes, rays):
-    """Fill axes[3, 3] = right, up, forward; rays[3, 3] = ray of pixel (0, 0), its change per row and column."""
+    """Fill axes[3, 3] = right, up, forward; rays[3, 3] = ray of pixel (0, 0), change per row, per column."""
     yaw, pitch = math.radians(pose[3]), math.radians(pose[4])
     sin_yaw, cos_yaw = math.sin(yaw), math.cos(yaw)
     sin_pitch, cos_pitch = math.sin(pitch), math.cos(pitch)
@@ -125,7 +128,7 @@ def _background(pixels, ramp, height, pose, lens, rays, colors):
 
 @jit
 def _far_to_near(eye, count, order, rank):
-    """Order the indices 0..count-1 of one axis, farthest from `eye` (an index) first; rank is order's inverse."""
+    """Order the indices of one axis, the farthest from `eye` (an index) first; rank is order's inverse."""
     low, high = 0, count - 1
     for place in range(count):
         if eye - low > high - eye:
@@ -138,7 +141,7 @@ def _far_to_near(eye, count, order, rank):
 
 @jit
 def _sort_blocks(cells, pose, far, planes, ranks, slots):
-    """Mark the blocks in view in slots[1089 + 7], which is in drawing order: place (rank y, rank x, rank z)."""
+    """Mark the blocks in view in slots[1089 + 7], which is in drawing order (rank y, rank x, rank z)."""
     words = cells[: _WORDS * 8].view(np.uint64)
     for word in range(_WORDS + 1):
         if word < _WORDS and words[word] == 0:
@@ -259,9 +262,10 @@ def _pack(pixels, stride, height, width, out):
 def paint(grids, poses, lens, colors, out):
     """Draw k worlds: grids int8[k, 9, 11, 11] and poses float64[k, 5] to out uint8[k, height, width, 3].
 
-    A pose is x, y, z (cells), yaw, pitch (degrees). lens float64[4]: tangent of half the vertical field of view,
-    near and far plane (depths along the view axis), half the ground's width (cells). colors uint32[n]: packed
-    palette. All arrays are C-contiguous and writable; blocks whose id the palette lacks are not drawn.
+    A pose is x, y, z (cells), yaw, pitch (degrees). lens float64[4]: tangent of half the vertical field of
+    view, near and far plane (depths along the view axis), half the ground's width (cells). colors
+    uint32[n]: packed palette. All arrays are C-contiguous and writable; blocks whose id the palette lacks
+    are not drawn.
     """
     height, width = out.shape[1], out.shape[2]
     stride = (width + _LANES - 1) // _LANES * _LANES
@@ -301,7 +305,7 @@ def paint(grids, poses, lens, colors, out):
 
 @dataclass(frozen=True)
 class Lens:
-    """How the camera sees: vertical field of view (degrees), clipping depths, half the ground's width (cells)."""
+    """The vertical field of view (degrees), the clipping depths and half the ground's width (cells)."""
 
     fov_deg: float = 90.0
     near: float = 0.1
@@ -369,12 +373,13 @@ def paint_scenes(
 ) -> Frames:
     """Pictures uint8[k, height, width, 3] of grids int8[k, 9, 11, 11] seen from poses float64[k, 5].
 
-    Any strides and numeric types are accepted. `colors` replaces the packed palette (`palette.pack`); it may go
-    on beyond the six block colours for grids with ids above 6. Raises `RenderError` for shapes that do not fit.
+    Any strides and numeric types are accepted. `colors` replaces the packed palette (`palette.pack`); it
+    may go on beyond the six block colours for grids with ids above 6. Raises `RenderError` for shapes that
+    do not fit.
     """
     height, width = check_size(size)
-    scene_grids = np.require(grids, np.int8, "CW")
-    scene_poses = np.require(poses, np.float64, "CWA")
+    scene_grids = np.require(grids, np.int8, ("C", "W"))
+    scene_poses = np.require(poses, np.float64, ("C", "W", "A"))
     if scene_grids.ndim != 4 or scene_grids.shape[1:] != ZONE_SHAPE:
         raise RenderError(f"grids have shape {scene_grids.shape}, expected k of {ZONE_SHAPE}")
     count = len(scene_grids)
@@ -384,7 +389,7 @@ def paint_scenes(
         out = np.empty((count, height, width, 3), np.uint8)
     else:
         _check_out(out, (count, height, width, 3))
-    table = _COLORS if colors is None else np.require(colors, np.uint32, "CW")
+    table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
     paint(scene_grids, scene_poses, lens.as_array(), table, out)
     return out
 
@@ -414,7 +419,7 @@ class Painter:
         """
         if size != self._size:
             self._size = check_size(size)
-        height, width = self._size  # type: ignore[misc]
+        height, width = self._size
         count = len(indices)
         if count == 1:  # a slice of one is a contiguous view: nothing is copied
             index = indices[0]
@@ -426,7 +431,10 @@ class Painter:
             rows = np.asarray(indices, dtype=np.intp)
             grids, poses = worlds.grid[rows], worlds.pose[rows]
         if not (grids.flags.carray and poses.flags.carray):
-            grids, poses = np.require(grids, np.int8, "CW"), np.require(poses, np.float64, "CWA")
+            grids, poses = (
+                np.require(grids, np.int8, ("C", "W")),
+                np.require(poses, np.float64, ("C", "W", "A")),
+            )
         if out is None:
             out = np.empty((count, height, width, 3), np.uint8)
         else:

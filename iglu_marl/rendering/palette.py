@@ -1,9 +1,9 @@
 """The one 8-bit palette that every renderer of this package shares.
 
 A picture is made of palette indices: 0 sky, 1-4 the ground, then eight entries a block colour: four shades
-(top, ±z, ±x, bottom), each with a fill and a border. The colours were measured on frames of IGLU Gridworld; sides
-are the top's colour times 0.7 (±z), 0.5 (±x) and 0.2 (bottom). Grey ground cells have a faint mottle there
-(standard deviation below 3 levels), which is its mean here.
+(top, ±z, ±x, bottom), each with a fill and a border. The colours were measured on frames of IGLU Gridworld;
+sides are the top's colour times 0.7 (±z), 0.5 (±x) and 0.2 (bottom). Grey ground cells have a faint mottle
+there (standard deviation below 3 levels), which is its mean here.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def pack(rgb: npt.ArrayLike) -> npt.NDArray[np.uint32]:
     """Colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green, blue, and the index on top."""
     table = np.asarray(rgb, dtype=np.uint32)
     index = np.arange(len(table), dtype=np.uint32)
-    return table[:, 0] | table[:, 1] << 8 | table[:, 2] << 16 | index << 24
+    packed = table[:, 0] | table[:, 1] << 8 | table[:, 2] << 16 | index << 24
+    return packed.astype(np.uint32)
 
 
 RGB = _table()

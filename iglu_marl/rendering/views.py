@@ -1,16 +1,17 @@
 """Views from outside: a structure on its board, seen by a camera that orbits around the build zone.
 
-The camera's azimuth is the compass direction that it looks in, as a builder's yaw: 0 looks north (-z), 90 east. The
-board carries the compass points; north is the bright one. With a `ghost` (a target that is already aligned with the
-grid) missing blocks appear translucent and blocks that the target does not have there get a red frame.
+The camera's azimuth is the compass direction that it looks in, as a builder's yaw: 0 looks north (-z), 90
+east. The board carries the compass points; north is the bright one. With a `ghost` (a target that is
+already aligned with the grid) missing blocks appear translucent and blocks that the target does not have
+there get a red frame.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,19 @@ from PIL import Image, ImageChops, ImageDraw
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette
+from iglu_marl.rendering.figure import draw_figure
 from iglu_marl.rendering.painter import GROUND_Y, Lens, check_size, paint_scenes
 
 RGB = tuple[int, int, int]
 Points = npt.NDArray[np.float64]
 
-DEFAULT_AZIMUTH_DEG = 28.0
-DEFAULT_ELEVATION_DEG = 34.0
+DEFAULT_AZIMUTH_DEG = 18.0
+DEFAULT_ELEVATION_DEG = 42.0
 BACKGROUND: RGB = (33, 40, 54)
 GHOST_OPACITY = 0.42
-WRONG: RGB = (255, 45, 85)
+WRONG: RGB = (255, 24, 170)
 
-_LENS = Lens(fov_deg=26.0, near=1.0, far=200.0, ground=6.5)
+_LENS = Lens(fov_deg=26.0, near=1.0, far=200.0, ground=6.45)
 _BOARD: RGB = (243, 245, 249)
 _BOARD_LINE: RGB = (203, 210, 221)
 _FRAME: RGB = (64, 75, 96)
@@ -40,7 +42,7 @@ _SLAB_DEPTH = 0.45  # cells
 _POINT: RGB = (128, 141, 166)
 _NORTH: RGB = (255, 196, 61)
 _SHADES = (1.0, 0.84, 0.70, 0.45)  # top, ±z, ±x, bottom: softer than the builder's picture
-_MARGIN = 0.96  # share of the picture that the board may fill
+_MARGIN = 0.965  # share of the picture that the board may fill
 _MIN_TOP = 2.5  # at least this height (y) is in the picture
 
 _WRONG_IDS = 6  # grid ids 7..12: a block that the ghost does not have there
@@ -88,7 +90,7 @@ def _axes(yaw_deg: float, pitch_deg: float) -> Points:
 def orbit_camera(
     size: tuple[int, int], azimuth_deg: float, elevation_deg: float, top: float = _MIN_TOP
 ) -> Camera:
-    """The camera that looks along `azimuth_deg`, `elevation_deg` down, and just sees the board up to y = `top`.
+    """The camera that looks along `azimuth_deg`, `elevation_deg` down, and just sees the board up to `top`.
 
     `elevation_deg` lies in 5..90: 90 looks straight down. Raises `RenderError` for other angles or bad sizes.
     """
@@ -103,13 +105,14 @@ def orbit_camera(
     across, above, depth = _axes(azimuth_deg, -elevation_deg) @ np.concatenate([box, zone]).T
     tan_y = math.tan(math.radians(_LENS.fov_deg) / 2) * _MARGIN
     tan_x = tan_y * size[1] / size[0]
-    # The nearest eye (0, lift, -distance) in camera axes from which all corners are inside the field of view.
-    high = np.max(above - tan_y * depth)
-    deep = np.min(above + tan_y * depth)
-    lift = 0.5 * (high + deep)
-    distance = max((high - deep) / (2 * tan_y), np.max(np.abs(across) / tan_x - depth))
-    _, up, forward = _axes(azimuth_deg, -elevation_deg)
-    x, y, z = (lift * up - distance * forward).tolist()
+    # The nearest eye (shift, lift, -distance) in camera axes from which all corners are in the field of view.
+    right, left = np.max(across - tan_x * depth), np.min(across + tan_x * depth)
+    high, deep = np.max(above - tan_y * depth), np.min(above + tan_y * depth)
+    distance = max((high - deep) / (2 * tan_y), (right - left) / (2 * tan_x))
+    eye = np.array([0.5 * (right + left), 0.5 * (high + deep), -distance]) @ _axes(
+        azimuth_deg, -elevation_deg
+    )
+    x, y, z = eye.tolist()
     return Camera((x, y, z, azimuth_deg, -elevation_deg), _LENS, size)
 
 
@@ -127,14 +130,15 @@ def _colors() -> npt.NDArray[np.uint32]:
                 index = palette.block_index(color + first, shade, palette.FILL)
                 rgb[index] = fill * light
                 rgb[index + 1] = fill * light * 0.72
-            rgb[palette.block_index(color + _WRONG_IDS, shade, palette.BORDER)] = np.array(WRONG) * (light**0.5)
+            rgb[palette.block_index(color + _WRONG_IDS, shade, palette.BORDER)] = np.array(WRONG) * (
+                light**0.5
+            )
             rgb[palette.block_index(color + _GHOST_IDS, shade, palette.BORDER)] = fill * light * 0.55
-    colors = palette.pack(rgb)
-    return colors
+    return palette.pack(rgb)
 
 
 def _scene(grid: BlockGrid, ghost: BlockGrid | None) -> tuple[BlockGrid, BlockGrid | None]:
-    """The grid with its wrong blocks marked, and the same with the missing blocks of the ghost (None: none)."""
+    """The grid with its wrong blocks marked, and the same with the ghost's missing blocks (None: none)."""
     if ghost is None:
         return grid, None
     marked = np.where((grid != 0) & (grid != ghost), grid + _WRONG_IDS, grid).astype(np.int8)
@@ -144,7 +148,7 @@ def _scene(grid: BlockGrid, ghost: BlockGrid | None) -> tuple[BlockGrid, BlockGr
     return marked, np.where(missing, ghost + _GHOST_IDS, marked).astype(np.int8)
 
 
-def _top(*grids: BlockGrid | None) -> float:
+def highest(*grids: BlockGrid | None) -> float:
     """Height of the upper side of the highest block, at least `_MIN_TOP`."""
     layers = [layer for grid in grids if grid is not None for layer in np.flatnonzero(grid.any(axis=(1, 2)))]
     return max(_MIN_TOP, max(layers, default=0) - 0.5)
@@ -163,15 +167,11 @@ def orbit_view(
 ) -> npt.NDArray[np.uint8]:
     """A picture uint8[height, width, 3] of a dense grid [9, 11, 11] on its board.
 
-    Args:
-        grid: the structure, ids 0..6.
-        size: (height, width) in pixels.
-        azimuth_deg: the compass direction that the camera looks in; 0 north, 90 east.
-        elevation_deg: how steeply it looks down, 5..90.
-        ghost: a dense grid, aligned with `grid`: what is missing is drawn translucent, what is wrong gets a frame.
-        pose: a builder to draw: x, y, z of the eye, yaw and pitch in degrees.
-        top: the height (y) that has to fit into the picture; by default that of the blocks, 2.5 or more.
-        smoothing: samples per pixel and direction, 1..4.
+    The camera looks in the compass direction `azimuth_deg` (0 north, 90 east), `elevation_deg` (5..90) down.
+    Over a `ghost`, a dense grid aligned with `grid`, missing blocks are translucent and wrong ones framed.
+    `pose` is a builder to draw: x, y, z of the eye, yaw and pitch in degrees. `top` is the height (y) that
+    has to fit into the picture, by default that of the blocks and at least 2.5. `smoothing` is the number of
+    samples per pixel and direction, 1..4; `size` is (height, width) in pixels.
 
     Raises `GridError` for bad grids, `RenderError` for bad sizes or angles.
     """
@@ -180,7 +180,7 @@ def orbit_view(
     height, width = check_size(size)
     blocks = as_grid(grid)
     aim = None if ghost is None else as_grid(ghost, "ghost")
-    limit = _top(blocks, aim) if top is None else float(top)
+    limit = highest(blocks, aim) if top is None else float(top)
     camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, limit)
     marked, ghosted = _scene(blocks, aim)
     picture = _paint(marked, camera)
@@ -189,7 +189,8 @@ def orbit_view(
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
     if pose is not None:
-        _draw_builder(picture, camera, marked, [float(value) for value in pose])
+        front = partial(_paint_front, camera=camera)
+        draw_figure(picture, camera, marked, [float(value) for value in pose], front)
     if smoothing > 1:
         picture = picture.reduce(smoothing)
     return np.asarray(picture).copy()
@@ -198,6 +199,13 @@ def orbit_view(
 def _paint(grid: BlockGrid, camera: Camera) -> Image.Image:
     frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=camera.lens, colors=_colors())[0]
     return Image.fromarray(frame)
+
+
+def _paint_front(grid: BlockGrid, camera: Camera) -> npt.NDArray[np.bool_]:
+    """bool[height, width]: the pixels that these blocks cover."""
+    lens = replace(camera.lens, ground=0.0)
+    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=lens, colors=_colors())[0]
+    return (frame != np.array(BACKGROUND, np.uint8)).any(axis=2)
 
 
 def _polygon(points: Points) -> list[tuple[float, float]]:
@@ -219,8 +227,12 @@ def _draw_slab(picture: Image.Image, camera: Camera) -> None:
 
 
 def _draw_compass(picture: Image.Image, camera: Camera) -> None:
-    """Letters painted on the board's frame; only on pixels that still show the frame, so blocks cover them."""
-    cell = camera.size[0] / (2 * math.tan(math.radians(camera.lens.fov_deg) / 2)) / np.linalg.norm(camera.pose[:3])
+    """Letters on the board's frame: only on pixels that still show the frame, so blocks cover them."""
+    cell = (
+        camera.size[0]
+        / (2 * math.tan(math.radians(camera.lens.fov_deg) / 2))
+        / np.linalg.norm(camera.pose[:3])
+    )
     for letter, (x, z) in _LETTER_AT.items():
         strokes = [(x + right, GROUND_Y, z - up) for right, up in _LETTERS[letter]]
         points = camera.project(strokes)

@@ -61,22 +61,23 @@ class SessionTasks(TaskSource):
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """A random structure, of it a random session, of it a random turn (or the whole)."""
         generator = self.rng if rng is None else rng
-        sessions = self.tasks[self._names[int(generator.integers(len(self._names)))]]
+        name = self._names[int(generator.integers(len(self._names)))]
+        sessions = self.tasks[name]
         session = sessions[int(generator.integers(len(sessions)))]
-        return self._whole(session) if self.mode == "structures" else session.sample(generator)
+        return self._whole(name, session) if self.mode == "structures" else session.sample(generator)
 
-    def _whole(self, session: Subtasks) -> Task:
+    def _whole(self, name: str, session: Subtasks) -> Task:
         if id(session) not in self._wholes:
             whole = session.create_task(len(session) - 1, start=0)
-            self._wholes[id(session)] = whole if self.dialog else whole.replace(dialog="")
+            self._wholes[id(session)] = whole if self.dialog else whole.replace(dialog="", task_id=name)
         return self._wholes[id(session)]
 
     def __iter__(self) -> Iterator[Task]:
         if self.mode == "turns":
             yield from (turn for sessions in self.tasks.values() for session in sessions for turn in session)
             return
-        for sessions in self.tasks.values():
-            wholes = [self._whole(session) for session in sessions]
+        for name, sessions in self.tasks.items():
+            wholes = [self._whole(name, session) for session in sessions]
             yield from wholes if self.dialog else dict.fromkeys(wholes)
 
     def __len__(self) -> int:

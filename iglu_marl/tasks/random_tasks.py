@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
+from zlib import error as ZlibError
 
 import numpy as np
 
-from iglu_marl.core.errors import DataError, GridError, TaskError
+from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.source import TaskSource
 
 _HEIGHT, _WIDTH, _ = ZONE_SHAPE
 _FORMAT = 1
+_DAMAGED = (BadZipFile, ZlibError)
 
 
 def _checked(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -173,7 +175,7 @@ class RandomTasks(TaskSource):
         Raises `DataError` when the file is missing, damaged or something else.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 grids = file["grids"]
             if about["format"] != _FORMAT:
@@ -182,7 +184,7 @@ class RandomTasks(TaskSource):
             source._stock = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
         except FileNotFoundError:
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump") from None
-        except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, GridError) as error:
+        except (*_DAMAGED, OSError, EOFError, KeyError, AttributeError, TypeError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{path} is no file written by RandomTasks.dump: {error}") from None

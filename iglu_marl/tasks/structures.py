@@ -43,8 +43,8 @@ def _colors(table: Any, path: Path) -> dict[int, int]:
 
 def _order(order: Any, path: Path) -> list[int]:
     """Where x, y, z and the colour stand in a block."""
-    given: list[str] = order if isinstance(order, list) else []
-    names = ["colour_id" if name == "color_id" else name for name in given]
+    given = order if isinstance(order, list) else []
+    names = ["colour_id" if name == "color_id" else str(name) for name in given]
     if len(names) != len(_AXES) or set(names) != set(_AXES):
         raise DataError(f"{path}: 'block_order' is {order!r}, expected an order of {', '.join(_AXES)}")
     return [names.index(axis) for axis in _AXES]

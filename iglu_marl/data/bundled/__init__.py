@@ -9,19 +9,18 @@ from __future__ import annotations
 import copy
 import importlib.resources
 from functools import cache
-from importlib.resources.abc import Traversable
 from typing import cast
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.multiturn import Report, read_sessions
+from iglu_marl.data.multiturn import Folder, Report, read_sessions
 
 __all__ = ["files", "load"]
 
 
-def files() -> Traversable:
+def files() -> Folder:
     """The folder with dialogs.csv and builder-data/."""
-    return importlib.resources.files(__name__)
+    return cast(Folder, importlib.resources.files(__name__))
 
 
 def load() -> dict[str, list[Subtasks]]:
@@ -36,7 +35,7 @@ def load() -> dict[str, list[Subtasks]]:
 @cache
 def _read() -> dict[str, tuple[Subtasks, ...]]:
     report = Report()
-    sessions = read_sessions(cast("Any", files()), report)
+    sessions = read_sessions(files(), report)
     if report.skipped:
         raise DataError(f"the bundled data are damaged: {report.skipped[0]}; reinstall iglu_marl")
     return {name: tuple(sessions[name]) for name in sorted(sessions)}

@@ -1,0 +1,213 @@
+"""`plan`: from edits to a checked sequence of actions, with a verdict."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core import rules
+from iglu_marl.core.controls import Controls, ControlsName
+from iglu_marl.core.errors import PlanningError
+from iglu_marl.core.grid import Cell, in_zone
+from iglu_marl.planning.edits import (
+    SIDES,
+    Plan,
+    desired_grid,
+    rests_on,
+    shortage,
+    shortage_reason,
+    supported_cells,
+)
+from iglu_marl.planning.flying import Flier
+from iglu_marl.planning.site import Job, Site, private_world
+from iglu_marl.planning.walking import Walker
+
+MOVERS = {"walking": Walker, "flying": Flier}
+
+
+class Mover(Protocol):
+    """What `build` needs of walking and flying."""
+
+    def find(self, jobs: list[Job]) -> Any:
+        """The cheapest way to do one of the jobs (it has `.job` and `.cost`), or None."""
+
+    def perform(self, way: Any) -> bool:
+        """Do it in the site's world; undone and False when it fails."""
+
+
+def plan(
+    world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000
+) -> Plan:
+    """Actions that make the edits, and nothing else, in a world.
+
+    world: `Worlds` (index 0 is planned for, in any state; it is not changed), or a pair (grid, pose) that stands for a
+        fresh episode with this starting grid.
+    edits: `Edit`s or rows (x, y, z, color), 0 = remove; or a whole target grid [9, 11, 11].
+    controls: "walking" (actions are integers 0..17) or "flying" (dicts).
+    max_actions: budget; a longer plan is given up.
+
+    The verdict "built" is given after a simulation of all actions with the kernel. Raises `PlanningError` for
+    controls that cannot be planned and for edits that make no sense.
+    """
+    if controls not in MOVERS:
+        raise PlanningError(f"controls is {controls!r}, expected one of {', '.join(MOVERS)}")
+    start = private_world(world)
+    desired = desired_grid(start.grid[0], edits)
+    proof = shortage(start.grid[0], desired, start.inventory[0])
+    if proof:
+        return Plan([], "impossible", shortage_reason(proof), controls=controls, proof=proof)
+    site = Site(start, controls, desired)
+    reason = Builder(site, MOVERS[controls](site), max_actions).build()
+    scaffolds = list(dict.fromkeys(site.scaffolds))
+    if not reason and not replays(start, site.actions, controls, desired):
+        reason = "the plan did not survive its check by simulation"
+    return Plan(site.actions, "unresolved" if reason else "built", reason, scaffolds, controls)
+
+
+def replays(world: Any, actions: list[Any], controls: ControlsName, desired: npt.NDArray[np.int8]) -> bool:
+    """Whether the actions turn the world's grid into `desired`, by the kernel."""
+    copy, encoding = private_world(world), Controls(controls)
+    for action in actions:
+        records, index = encoding.encode(action)
+        rules.step_at(copy.state, 0, records, index)
+    return bool(np.array_equal(copy.grid[0], desired))
+
+
+class Builder:
+    """The loop that chooses what to do next: the cheapest useful job, else a scaffold, else clearing the way."""
+
+    def __init__(self, site: Site, mover: Mover, max_actions: int) -> None:
+        self.site = site
+        self.mover = mover
+        self.max_actions = max_actions
+        self._cleared: dict[Cell, int] = {}
+
+    def build(self) -> str:
+        """Work until everything is as desired; returns "" or why not."""
+        site = self.site
+        start = site.grid.copy()
+        self.original = start
+        rounds = 60 + 12 * int(site.difference().sum())
+        for _ in range(rounds):
+            if not site.difference().any():
+                return ""
+            if len(site.actions) > self.max_actions:
+                return f"no plan within {self.max_actions} actions"
+            if not any(attempt() for attempt in (self._regular, self._scaffold, self._tidy, self._clear)):
+                return f"no way found to {self._remaining()}"
+        return f"no plan within {rounds} edits; left to do: {self._remaining()}"
+
+    def _remaining(self) -> str:
+        jobs = [*self._jobs(), *self._leftovers()]
+        words = [f"{'remove' if job.color == 0 else 'place'} {job.cell}" for job in jobs[:4]]
+        return ", ".join(words) + (f" and {len(jobs) - 4} more" if len(jobs) > 4 else "")
+
+    # -- attempts, most wanted first; each returns whether something was done
+
+    def _try(self, jobs: list[Job]) -> bool:
+        for _ in range(16):
+            way = self.mover.find(jobs)
+            if way is None:
+                return False
+            if self.mover.perform(way):
+                self.original[self.site.grid == 0] = 0  # what fills this cell from now on is a scaffold
+                return True
+        return False
+
+    def _regular(self) -> bool:
+        return self._try(self._jobs())
+
+    def _scaffold(self) -> bool:
+        """Place the first block of the shortest chain that gives a missing block something to hold on to."""
+        color = self.site.scaffold_color()
+        chain = self._chain() if color else []
+        return bool(chain) and self._try([Job(chain[0], color)])
+
+    def _tidy(self) -> bool:
+        return self._try(self._leftovers())
+
+    def _clear(self) -> bool:
+        """Open the way: break a wanted block beside what cannot be reached; it is put back later."""
+        stuck = {job.cell for job in self._jobs()} | {job.cell for job in self._leftovers()}
+        jobs = []
+        for x, y, z in stuck:
+            for dx, dy, dz in SIDES:
+                cell = (x + dx, y + dy, z + dz)
+                if cell not in stuck and in_zone(*cell) and self.site.color_at(cell):
+                    jobs.append(Job(cell, 0, 30.0 * self._cleared.get(cell, 0)))
+        for _ in range(4):
+            way = self.mover.find(jobs) if jobs else None
+            if way is None:
+                return False
+            if self.mover.perform(way):
+                self._cleared[way.job.cell] = self._cleared.get(way.job.cell, 0) + 1
+                return True
+        return False
+
+    # -- what there is to do
+
+    def _jobs(self) -> list[Job]:
+        """The edits that can be made now, scaffolds left aside."""
+        site = self.site
+        filled = site.grid != 0
+        cells = np.argwhere(site.difference())
+        near = supported_cells(filled)
+        heights = [int(y) - 1 for y, x, z in cells if site.desired[y, x, z] and not filled[y, x, z]]
+        lowest = min(heights, default=0)
+        jobs = []
+        for iy, ix, iz in cells:
+            x, y, z = int(ix) - 5, int(iy) - 1, int(iz) - 5
+            color = int(site.desired[iy, ix, iz])
+            if not filled[iy, ix, iz]:
+                if near[iy, ix, iz] and site.held(color) > 0:
+                    jobs.append(Job((x, y, z), color, 4.0 * (y - lowest)))
+            elif color or self.original[iy, ix, iz]:
+                jobs.append(Job((x, y, z), 0, 30.0 if self._carries(filled, x, y, z) else 0.0))
+        return jobs
+
+    def _carries(self, filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:
+        """Whether a missing block beside (x, y, z) has nothing else to hold on to."""
+        without = filled.copy()
+        without[y + 1, x + 5, z + 5] = False
+        for dx, dy, dz in SIDES:
+            cell = (x + dx, y + dy, z + dz)
+            if in_zone(*cell) and self.site.wanted_at(cell) and not self.site.color_at(cell):
+                if not rests_on(without, *cell):
+                    return True
+        return False
+
+    def _leftovers(self) -> list[Job]:
+        """Scaffolds to remove."""
+        site = self.site
+        cells = np.argwhere((site.grid != 0) & (site.desired == 0) & (self.original == 0))
+        return [Job((int(x) - 5, int(y) - 1, int(z) - 5), 0) for y, x, z in cells]
+
+    def _chain(self) -> list[Cell]:
+        """Empty cells, from one that is supported, that lead to a missing block without support; fewest first."""
+        site = self.site
+        filled = site.grid != 0
+        near = supported_cells(filled)
+        missing = (site.desired != 0) & ~filled
+        goals = {(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(missing & ~near)}
+        queue: list[tuple[float, Cell, tuple[Cell, ...]]] = []
+        for iy, ix, iz in np.argwhere(near & ~filled & ~missing):
+            cell = (int(ix) - 5, int(iy) - 1, int(iz) - 5)
+            queue.append((1.0, cell, (cell,)))
+        heapq.heapify(queue)
+        seen: set[Cell] = set()
+        while queue:
+            cost, cell, path = heapq.heappop(queue)
+            if cell in goals:
+                return list(path[:-1])
+            if cell in seen:
+                continue
+            seen.add(cell)
+            for number, (dx, dy, dz) in enumerate(reversed(SIDES)):
+                new = (cell[0] + dx, cell[1] + dy, cell[2] + dz)
+                if in_zone(*new) and new not in seen and not site.color_at(new):
+                    # Straight up first: such a chain is a pillar, which can always be built.
+                    heapq.heappush(queue, (cost + 1.0 + 0.01 * number, new, (*path, new)))
+        return []

@@ -1,0 +1,163 @@
+"""Where a walker can stand and how to get from one place to the next: a graph over the cells.
+
+A *stand* (x, z, b) is the column x, z with the feet on top of the cell at height b, b + 1 and b + 2 being free. A stand in
+mid-air exists too, by way of a pillar: the walker jumps and places a block under itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.grid import Cell
+from iglu_marl.core.rules import GROUND_Y
+
+Stand = tuple[int, int, int]
+
+EDGE = 7  # columns in which one can walk
+TOP_FLOOR = 7
+_SIZE, _LOW_Y, _HIGH_Y = 23, -3, 14
+
+WALK_COST = 4.0
+JUMP_COST = 9.0
+FALL_COST = (0.0, 4.0, 6.0, 8.0, 9.0, 11.0, 12.0, 13.0, 14.0, 15.0)
+PILLAR_COST = 10.0
+PILLAR_AIM_COST = 12.0  # looking down and up again, once per pillar
+TIDY_COST = 6.0  # the later removal of a scaffold
+
+
+class Step(NamedTuple):
+    """One edge of a path: how ("walk", "fall", "jump", "pillar") one gets to `stand`."""
+
+    how: str
+    stand: Stand
+
+
+class Terrain:
+    """The stands of one grid."""
+
+    def __init__(self, grid: npt.NDArray[np.int8]) -> None:
+        padded = np.zeros((_HIGH_Y - _LOW_Y + 1, _SIZE, _SIZE), np.uint8)
+        padded[: GROUND_Y - _LOW_Y + 1] = 1
+        padded[-1 - _LOW_Y : 8 - _LOW_Y, 6:17, 6:17] = grid != 0
+        self._solid = padded.tobytes()
+
+    def solid(self, x: int, y: int, z: int) -> bool:
+        """Whether the cell stops a body."""
+        return self._solid[((y - _LOW_Y) * _SIZE + x + 11) * _SIZE + z + 11] != 0
+
+    def roomy(self, x: int, y: int, z: int) -> bool:
+        """Whether a body with its legs at y fits."""
+        return not self.solid(x, y, z) and not self.solid(x, y + 1, z)
+
+    def floor_below(self, x: int, y: int, z: int) -> int:
+        """The height of the first solid cell below (x, y, z)."""
+        while not self.solid(x, y - 1, z):
+            y -= 1
+        return y - 1
+
+    def steps(self, stand: Stand) -> Iterator[tuple[float, Step]]:
+        """The edges from a stand on foot, with their costs in actions."""
+        x, z, b = stand
+        for nx, nz in ((x, z - 1), (x + 1, z), (x, z + 1), (x - 1, z)):
+            if abs(nx) > EDGE or abs(nz) > EDGE:
+                continue
+            if self.roomy(nx, b + 1, nz):
+                floor = self.floor_below(nx, b + 1, nz)
+                how = "walk" if floor == b else "fall"
+                yield WALK_COST + FALL_COST[b - floor], Step(how, (nx, nz, floor))
+            elif self.solid(nx, b + 1, nz) and self.roomy(nx, b + 2, nz) and not self.solid(x, b + 3, z):
+                yield JUMP_COST, Step("jump", (nx, nz, b + 1))
+
+    def can_pillar(self, stand: Stand) -> bool:
+        """Whether one can jump here and place a block under oneself."""
+        x, z, b = stand
+        return b < TOP_FLOOR and abs(x) <= 5 and abs(z) <= 5 and not self.solid(x, b + 3, z)
+
+    def escapes(self, stand: Stand) -> bool:
+        """Whether one can walk from here to the rim, where nothing can be built."""
+        seen, todo = {stand}, [stand]
+        while todo:
+            here = todo.pop()
+            if max(abs(here[0]), abs(here[1])) > 5:
+                return True
+            for _, step in self.steps(here):
+                if step.stand not in seen:
+                    seen.add(step.stand)
+                    todo.append(step.stand)
+        return False
+
+
+class Visit(NamedTuple):
+    """A stand that a search has reached: what it costs to get there, and over which blocks placed on the way."""
+
+    cost: float
+    stand: Stand
+    pillars: int
+
+
+class Search:
+    """Stands in order of their distance from the first, pillars included while blocks last."""
+
+    def __init__(
+        self,
+        terrain: Terrain,
+        start: Stand,
+        pillar_price: Callable[[Cell], float],
+        spare: int,
+        banned: set[tuple[Stand, Step]],
+    ) -> None:
+        self.terrain = terrain
+        self._price = pillar_price
+        self._spare = spare
+        self._banned = banned
+        self._came: dict[Stand, tuple[Stand, Step]] = {}
+        self._start = start
+        self._queue: list[tuple[float, Stand, int]] = [(0.0, start, 0)]
+        self._done: set[Stand] = set()
+        self._best: dict[Stand, float] = {start: 0.0}
+
+    def next_visit(self) -> Visit | None:
+        """The nearest stand not visited yet, or None."""
+        while self._queue:
+            cost, stand, pillars = heapq.heappop(self._queue)
+            if stand in self._done:
+                continue
+            self._done.add(stand)
+            self._expand(cost, stand, pillars)
+            return Visit(cost, stand, pillars)
+        return None
+
+    def _expand(self, cost: float, stand: Stand, pillars: int) -> None:
+        for price, step in self.terrain.steps(stand):
+            self._offer(cost + price, stand, step, pillars)
+        if pillars < self._spare and self.terrain.can_pillar(stand):
+            x, z, b = stand
+            price = self._price((x, b + 1, z))
+            came = self._came.get(stand)
+            first = came is None or came[1].how != "pillar"
+            self._offer(
+                cost + price + first * PILLAR_AIM_COST, stand, Step("pillar", (x, z, b + 1)), pillars + 1
+            )
+
+    def _offer(self, cost: float, origin: Stand, step: Step, pillars: int) -> None:
+        stand = step.stand
+        if stand in self._done or cost >= self._best.get(stand, float("inf")):
+            return
+        if (origin, step) in self._banned:
+            return
+        self._best[stand] = cost
+        self._came[stand] = (origin, step)
+        heapq.heappush(self._queue, (cost, stand, pillars))
+
+    def path(self, stand: Stand) -> list[Step]:
+        """How the search came to a stand, from the start on."""
+        steps: list[Step] = []
+        while stand != self._start:
+            stand, step = self._came[stand]
+            steps.append(step)
+        return steps[::-1]

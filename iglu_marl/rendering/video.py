@@ -1,0 +1,115 @@
+"""Writers for PNG pictures and GIF or MP4 videos. A file appears whole under its name, or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from iglu_marl.core.errors import RenderError
+
+Frame = npt.NDArray[np.uint8]
+
+
+def write_png(path: str | os.PathLike[str], frame: Frame) -> Path:
+    """Write a frame uint8[height, width, 3] as PNG and return the path.
+
+    Raises `RenderError` for another suffix than .png, another kind of array, or a folder that does not exist.
+    """
+    picture = _checked(frame, "frame")
+    with _replacing(path, (".png",)) as temporary:
+        Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
+    return Path(path)
+
+
+def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float = 10.0) -> Path:
+    """Write frames uint8[height, width, 3] as .gif or .mp4 (by the suffix) and return the path.
+
+    `frames` may be a generator: they are written as they come. MP4 needs even sides, so the last row or
+    column is doubled where they are odd. Raises `RenderError` for other suffixes, no frames, frames of
+    different shapes, or a folder that does not exist.
+    """
+    if not 0 < fps <= 1000:
+        raise RenderError(f"fps is {fps!r}, expected a number above 0, at most 1000")
+    with _replacing(path, (".gif", ".mp4")) as temporary:
+        stream = _alike(frames)
+        first = next(stream, None)
+        if first is None:
+            raise RenderError(f"no frames to write to {os.fspath(path)!r}")
+        write = _write_gif if temporary.suffix == ".gif" else _write_mp4
+        write(temporary, chain([first], stream), fps)
+    return Path(path)
+
+
+def _checked(frame: Frame, name: str) -> Frame:
+    array = np.ascontiguousarray(frame)
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise RenderError(f"{name} is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
+    return array
+
+
+def _alike(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The frames, checked one by one: all of them have the first one's shape."""
+    shape = None
+    for number, frame in enumerate(frames):
+        array = _checked(frame, f"frame {number}")
+        shape = shape or array.shape
+        if array.shape != shape:
+            raise RenderError(f"frame {number} has shape {array.shape}, expected {shape} as the first one")
+        yield array
+
+
+@contextmanager
+def _replacing(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """A temporary name beside `path` that is renamed to it at the end, or removed after an error."""
+    final = Path(path)
+    suffix = final.suffix.lower()
+    if suffix not in suffixes:
+        raise RenderError(f"file {final.name!r} ends with {final.suffix!r}, expected {' or '.join(suffixes)}")
+    if not final.parent.is_dir():
+        raise RenderError(f"folder {str(final.parent)!r} for {final.name!r} does not exist")
+    temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{suffix}")
+    try:
+        yield temporary
+        temporary.replace(final)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_gif(path: Path, frames: Iterator[Frame], fps: float) -> None:
+    def quantized() -> Iterator[Image.Image]:
+        for frame in frames:
+            yield Image.fromarray(frame).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+
+    pictures = quantized()
+    next(pictures).save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures,
+        duration=1000.0 / fps,
+        loop=0,
+        optimize=False,
+    )
+
+
+def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:
+    import imageio.v2  # half a second; only films need it
+
+    try:
+        writer = imageio.v2.get_writer(
+            path, format="FFMPEG", mode="I", fps=fps, codec="libx264", quality=8, macro_block_size=1
+        )
+    except (ImportError, RuntimeError, OSError) as error:
+        raise RenderError(f"no ffmpeg to write {path.suffix} with ({error}); write a .gif instead") from error
+    with writer:
+        for frame in frames:
+            odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
+            writer.append_data(np.pad(frame, odd, mode="edge"))

@@ -1,0 +1,210 @@
+"""All views tell one story: AEC with `turn_steps=1`, parallel, single agent, and bare `Worlds`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import Controls, Task, Worlds
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.worlds import Terms
+from iglu_marl.game.config import GameConfig
+from iglu_marl.tasks import RandomTasks
+
+STEPS = 160
+TASK = RandomTasks(max_blocks=8, height_levels=3, max_dist=5, num_colors=6).sample(np.random.default_rng(4))
+OPTIONS = {"task": TASK, "pose": (0.0, 2.0, 3.0, 0.0, -30.0)}
+SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")
+
+
+class Chatty:
+    """An architect that says something in every third turn."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        self.turn = 0
+
+    def act(self, observation: Any) -> str:
+        self.turn += 1
+        return f"turn {self.turn}: place a block" if self.turn % 3 == 1 else ""
+
+    def close(self) -> None:
+        pass
+
+
+def busy_actions(name: str) -> list[Any]:
+    """Random actions of the encoding, with many edits."""
+    rng = np.random.default_rng(99)
+    space = Controls(name).space  # type: ignore[arg-type]
+    space.seed(1)
+    actions = [space.sample() for _ in range(STEPS)]
+    for action in actions:
+        if isinstance(action, dict):
+            action["camera"] = rng.uniform(-5, 5, 2).astype(np.float32)
+            if "attack" in action:
+                action["attack"], action["use"] = int(rng.random() < 0.2), int(rng.random() < 0.6)
+    return actions
+
+
+def through_worlds(name: str, actions: list[Any]) -> list[dict[str, Any]]:
+    controls = Controls(name)  # type: ignore[arg-type]
+    worlds = Worlds(1)
+    worlds.spawn(0, TASK, Terms(max_steps=STEPS), OPTIONS["pose"])
+    story = []
+    for action in actions:
+        worlds.step(controls.encode_batch([action]))
+        story.append(
+            {
+                "state": worlds.seen_pose[0].tolist() + worlds.seen_inventory[0].tolist() + worlds.seen_compass[0].tolist(),
+                "grid": worlds.grid[0].tolist(),
+                "reward": worlds.reward[0],
+                "end": (bool(worlds.terminated[0]), bool(worlds.truncated[0])),
+            }
+        )
+    return story
+
+
+def facts(observation: dict[str, Any], reward: float, terminated: bool, truncated: bool) -> dict[str, Any]:
+    seen = (observation["agentPos"], observation["inventory"], observation["compass"])
+    return {
+        "state": [value for part in seen for value in part.tolist()],
+        "grid": observation["grid"].tolist(),
+        "reward": reward,
+        "end": (terminated, truncated),
+        "dialog": observation["dialog"],
+        "pov": observation["pov"].tobytes(),
+    }
+
+
+def through_single(name: str, actions: list[Any]) -> list[dict[str, Any]]:
+    env = gym.make(
+        "IGLUGridworld-v0",
+        action_space=name,
+        vector_state=True,
+        architect=Chatty(),
+        turn_steps=1,
+        max_steps=STEPS,
+        max_turns=None,
+        discretize=name == "walking",
+    )
+    env.reset(seed=0, options=OPTIONS)
+    story = []
+    for action in actions:
+        observation, reward, terminated, truncated, _ = env.step(action)
+        story.append(facts(observation, reward, terminated, truncated))
+    return story
+
+
+def game_config(name: str, can_ask: bool) -> GameConfig:
+    return GameConfig(
+        controls=name,  # type: ignore[arg-type]
+        turn_steps=1,
+        max_steps=STEPS,
+        max_turns=None,
+        builder_sees=SIGHTS,
+        builder_can_ask=can_ask,
+    )
+
+
+def builder_action(name: str, action: Any, can_ask: bool) -> Any:
+    action = action if name == "walking" else {**action, "yield": 0}
+    return {"act": action, "say": ""} if can_ask else action
+
+
+def through_aec(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
+    env, architect = iglu_marl.env(game_config(name, can_ask)), Chatty()
+    env.reset(seed=0, options=OPTIONS)
+    architect.reset("architect", None)
+    story = []
+    for action in actions:
+        assert env.agent_selection == "architect_0"
+        env.step(architect.act(env.observe("architect_0")))
+        assert env.agent_selection == "builder_0"
+        env.step(builder_action(name, action, can_ask))
+        unwrapped = env.unwrapped
+        story.append(
+            facts(
+                env.observe("builder_0"),
+                unwrapped.rewards["builder_0"],
+                env.terminations["builder_0"],
+                env.truncations["builder_0"],
+            )
+        )
+        if any(story[-1]["end"]):
+            break
+    return story
+
+
+def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[str, Any]]:
+    env, architect = iglu_marl.parallel_env(game_config(name, can_ask)), Chatty()
+    observations, _ = env.reset(seed=0, options=OPTIONS)
+    architect.reset("architect", None)
+    story = []
+    for action in actions:
+        moves = {"architect_0": architect.act(None), "builder_0": builder_action(name, action, can_ask)}
+        observations, rewards, terminations, truncations, _ = env.step(moves)
+        assert rewards["architect_0"] == rewards["builder_0"]
+        story.append(
+            facts(
+                observations["builder_0"], rewards["builder_0"], terminations["builder_0"], truncations["builder_0"]
+            )
+        )
+        if not env.agents:
+            break
+    return story
+
+
+@pytest.mark.parametrize("can_ask", [False, True])
+@pytest.mark.parametrize("name", CONTROLS)
+def test_one_story(name: str, can_ask: bool) -> None:
+    actions = busy_actions(name)
+    told = [through_aec(name, actions, can_ask), through_parallel(name, actions, can_ask)]
+    assert len(told[0]) > 20
+    assert told[0] == told[1]
+    bare = through_worlds(name, actions)
+    assert any(row["reward"] for row in bare), "the script has to edit blocks"
+    for row, aec in zip(bare, told[0], strict=False):
+        assert {key: aec[key] for key in row} == row
+    # A live architect of the single env speaks at its turn's start, so the line after the last step is already there.
+    single = through_single(name, actions)
+    for row, aec in zip(single, told[0], strict=False):
+        assert {**aec, "dialog": ""} == {**row, "dialog": ""}
+        assert row["dialog"].startswith(aec["dialog"])
+
+
+def test_worlds_do_not_depend_on_their_number() -> None:
+    actions = busy_actions("walking")
+    controls = Controls("walking")
+    one, many = Worlds(1), Worlds(5)
+    for index in range(5):
+        many.spawn(index, TASK, pose=(index - 2, 1, 0, 90 * (index % 4), -40))
+    one.spawn(0, TASK, pose=(1, 1, 0, 270, -40))
+    for step, action in enumerate(actions):
+        one.step(controls.encode_batch([action]))
+        others = [actions[(step + 7 * k) % STEPS] for k in range(5)]
+        others[3] = action
+        many.step(controls.encode_batch(others))
+        assert many.state[3].tobytes() == one.state[0].tobytes()
+
+
+def test_tasks_without_grids_in_common_do_not_meet() -> None:
+    """Two worlds of a batch share nothing: an edit in one leaves the other's bytes alone."""
+    worlds = Worlds(2)
+    for index in range(2):
+        worlds.spawn(index, Task("", np.eye(11, dtype=np.int8)[None].repeat(9, 0)), pose=(0, 0, 0, 0, -60))
+    before = worlds.state[1].tobytes()
+    controls = Controls("walking")
+    idle, place = controls.encode_batch([0]), controls.encode_batch([17])
+    worlds.step(np.concatenate([place, idle]))
+    assert worlds.blocks.tolist() == [1, 0]
+    assert sum(np.dtype(kind[0]).itemsize for kind in worlds.state.dtype.fields.values()) == worlds.state.itemsize
+    twin = Worlds(1)
+    twin.set_state(np.frombuffer(before, dtype=worlds.state.dtype))
+    twin.step(idle)
+    assert twin.state[0].tobytes() == worlds.state[1].tobytes()

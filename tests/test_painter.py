@@ -1,0 +1,292 @@
+"""The painter against golden frames, against an independent ray caster, and as a `Renderer`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.errors import GridError, RenderError
+from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
+from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
+
+RNG_SEED = 20240
+
+
+def cast(grid, pose, size, lens=Lens()):
+    """A slow, independent witness: every pixel's ray is cut with every face that looks at the eye.
+
+    Returns the picture and a mask of the pixels whose ray passes within 1e-3 of an edge (either answer is right).
+    """
+    height, width = size
+    eye = np.array(pose[:3])
+    yaw, pitch = np.radians(pose[3:])
+    right = np.array([np.cos(yaw), 0, np.sin(yaw)])
+    forward = np.array([np.sin(yaw) * np.cos(pitch), np.sin(pitch), -np.cos(yaw) * np.cos(pitch)])
+    tangent = np.tan(np.radians(lens.fov_deg) / 2)
+    across = (2 * (np.arange(width) + 0.5) / width - 1) * tangent * width / height
+    above = (1 - 2 * (np.arange(height) + 0.5) / height) * tangent
+    rays = forward + across[None, :, None] * right + above[:, None, None] * np.cross(right, forward)
+    index = np.full(size, palette.SKY)
+    nearest = np.full(size, np.inf)
+    doubtful = np.zeros(size, bool)
+
+    def lay(depth, inside, distance_to_edge, entry, reach):
+        shown = inside & (depth >= lens.near) & (depth <= lens.far) & (depth < nearest)
+        index[shown] = entry[shown]
+        nearest[shown] = depth[shown]
+        slack = 1e-3 * np.maximum(depth, 1)
+        touched = (distance_to_edge < slack) | (np.abs(depth - lens.near) < 1e-4) | (np.abs(depth - lens.far) < 1e-2)
+        doubtful[touched & (depth > 0) & (reach < 0.6)] = True
+
+    with np.errstate(all="ignore"):
+        if eye[1] > -1.5:
+            depth = (-1.5 - eye[1]) / rays[..., 1]
+            x, z = eye[0] + depth * rays[..., 0], eye[2] + depth * rays[..., 2]
+            in_cell = np.maximum(np.abs(x - np.rint(x)), np.abs(z - np.rint(z)))
+            out = np.maximum(np.abs(x), np.abs(z))
+            line = in_cell > 0.5 - 1 / 32
+            white = np.where(line, palette.WHITE_LINE, palette.WHITE_FILL)
+            grey = np.where(line, palette.GREY_LINE, palette.GREY_FILL)
+            edge = np.minimum(np.abs(in_cell - 0.5 + 1 / 32), np.abs(out - lens.ground))
+            edge = np.minimum(edge, np.abs(out - 5.5))
+            lay(depth, out <= lens.ground, edge, np.where(out <= 5.5, white, grey), np.zeros(size))
+        for iy, ix, iz in np.argwhere(grid):
+            center = np.array([ix - 5, iy - 1, iz - 5], float)
+            for axis in range(3):
+                for side in (-1, 1):
+                    plane = center[axis] + 0.5 * side
+                    if (eye[axis] - plane) * side <= 0:
+                        continue
+                    depth = (plane - eye[axis]) / rays[..., axis]
+                    hit = eye + depth[..., None] * rays - center
+                    hit[..., axis] = 0
+                    reach = np.abs(hit).max(axis=-1)
+                    shade = {0: palette.SHADE_X, 2: palette.SHADE_Z}.get(
+                        axis, palette.SHADE_TOP if side > 0 else palette.SHADE_BOTTOM
+                    )
+                    entry = palette.block_index(int(grid[iy, ix, iz]), shade, palette.FILL)
+                    entry = entry + (reach > 0.5 - 1 / 16)
+                    edge = np.minimum(np.abs(reach - 0.5), np.abs(reach - 0.5 + 1 / 16))
+                    lay(depth, reach <= 0.5, edge, entry, reach)
+    return palette.RGB[index], doubtful
+
+
+def random_grid(rng, blocks):
+    grid = np.zeros((9, 11, 11), np.int8)
+    cells = rng.choice(grid.size, blocks, replace=False)
+    grid.reshape(-1)[cells] = rng.integers(1, 7, blocks)
+    return grid
+
+
+def scenes(rng):
+    """(kind, grid, pose): ordinary places and awkward ones."""
+    for number in range(6):
+        grid = random_grid(rng, int(rng.integers(0, 90)))
+        yaw, pitch = rng.uniform(0, 360), rng.uniform(-90, 90)
+        x, z = rng.uniform(-5, 5, 2)
+        yield f"free {number}", grid, (x, rng.uniform(-1, 7), z, yaw, pitch)
+        yield f"outside {number}", grid, (rng.choice((-7.0, 7.0)), rng.uniform(-1, 9), z, yaw, pitch / 2)
+        yield f"below {number}", grid, (x, rng.uniform(-3, -1.55), z, yaw, abs(pitch))
+        iy, ix, iz = np.argwhere(random_grid(rng, 1))[0]
+        crowded = grid.copy()
+        crowded[max(iy - 1, 0) : iy + 2, max(ix - 1, 0) : ix + 2, max(iz - 1, 0) : iz + 2] = 3
+        eye = np.array([ix - 5, iy - 1, iz - 5]) + rng.uniform(-0.49, 0.49, 3)
+        yield f"inside {number}", crowded, (*eye, yaw, pitch)
+        edge = rng.choice((-5.51, 5.51))
+        yield f"edge {number}", grid, (edge, -0.25, z, yaw, pitch / 3)
+    yield "straight down", random_grid(rng, 40), (0.3, 7.9, 0.2, 33.0, -90.0)
+    yield "straight up", random_grid(rng, 40), (0.3, -0.25, 0.2, 33.0, 90.0)
+
+
+@pytest.mark.parametrize("size", [(64, 64), (48, 96), (37, 21)])
+def test_equals_the_ray_caster(size):
+    for kind, grid, pose in scenes(np.random.default_rng(RNG_SEED)):
+        expected, doubtful = cast(grid, pose, size)
+        painted = paint_scenes(grid[None], [pose], size)[0]
+        wrong = (painted != expected).any(axis=2)
+        assert wrong.mean() <= 0.002, kind
+        assert not (wrong & ~doubtful).any(), kind
+
+
+def test_a_distant_narrow_camera_equals_the_ray_caster():
+    rng = np.random.default_rng(RNG_SEED)
+    lens = Lens(fov_deg=25, near=1.0, far=120.0, ground=6.5)
+    for azimuth, elevation in ((0.0, 30.0), (47.0, 60.0), (200.0, 12.0)):
+        yaw, pitch = np.radians((azimuth, elevation))
+        distance = 35.0
+        eye = distance * np.array([-np.sin(yaw) * np.cos(pitch), np.sin(pitch), np.cos(yaw) * np.cos(pitch)])
+        pose = (*eye, azimuth, -elevation)
+        grid = random_grid(rng, 120)
+        expected, doubtful = cast(grid, pose, (80, 120), lens)
+        painted = paint_scenes(grid[None], [pose], (80, 120), lens=lens)[0]
+        wrong = (painted != expected).any(axis=2)
+        assert wrong.mean() <= 0.003
+        assert not (wrong & ~doubtful).any()
+
+
+@pytest.mark.parametrize("size", [64, 256])
+def test_golden_frames(shared, size):
+    data = np.load(shared / "golden" / f"pov{size}.npz")
+    shares = []
+    for number, golden in enumerate(data["frames"]):
+        blocks = data["blocks"][data["offsets"][number] : data["offsets"][number + 1]]
+        grid = from_iglu2022_ids(blocks_to_grid(blocks.tolist()))
+        pose = np.concatenate([data["position"][number], data["yawpitch"][number]])
+        painted = Painter().render_grid(grid, pose, (size, size))
+        near = np.abs(painted.astype(int) - golden.astype(int)) <= 12
+        shares.append(near.all(axis=2).mean())
+    assert np.mean(shares) >= 0.999
+    assert min(shares) >= 0.99
+
+
+def test_palette_is_the_golden_one(shared):
+    golden = json.loads((shared / "golden" / "palette.json").read_text())
+    assert palette.RGB[palette.SKY].tolist() == golden["sky"]
+    assert palette.RGB[palette.WHITE_FILL].tolist() == golden["ground"]["white"]["fill"]
+    assert palette.RGB[palette.WHITE_LINE].tolist() == golden["ground"]["white"]["line"]
+    assert palette.RGB[palette.GREY_LINE].tolist() == golden["ground"]["grey"]["line"]
+    assert np.abs(palette.RGB[palette.GREY_FILL] - golden["ground"]["grey"]["fill_mean"]).max() <= 0.5
+    shades = {"top": 0, "+z": 1, "-z": 1, "+x": 2, "-x": 2, "bottom": 3}
+    assert len(golden["blocks"]) == 6
+    for block in golden["blocks"].values():
+        color = COLOR_NAMES.index(block["name"])
+        for face, shade in shades.items():
+            for part, name in enumerate(("fill", "border")):
+                assert palette.RGB[palette.block_index(color, shade, part)].tolist() == block[face][name]
+
+
+def test_packed_palette_unpacks():
+    bytes_ = palette.PACKED.view(np.uint8).reshape(-1, 4)
+    assert (bytes_[:, :3] == palette.RGB).all()
+    assert (bytes_[:, 3] == np.arange(palette.SIZE)).all()
+
+
+def worlds_of(count, blocks=30):
+    """Something like `Worlds`: grid and pose are strided views of a structured array."""
+    rng = np.random.default_rng(RNG_SEED)
+    record = np.dtype([("a", "f8"), ("pose", "f8", (5,)), ("grid", "i1", (9, 11, 11)), ("b", "i4")], align=True)
+    state = np.zeros(count, record)
+    for row in state:
+        row["grid"] = random_grid(rng, blocks)
+        row["pose"] = (*rng.uniform(-4, 4, 3), rng.uniform(0, 360), rng.uniform(-60, 60))
+    return types.SimpleNamespace(state=state, grid=state["grid"], pose=state["pose"])
+
+
+def test_a_batch_is_its_single_frames():
+    worlds, painter = worlds_of(7), Painter()
+    batch = painter.render(worlds, np.arange(7), (40, 24))
+    assert batch.shape == (7, 40, 24, 3)
+    assert batch.dtype == np.uint8
+    assert len({frame.tobytes() for frame in batch}) == 7
+    for number in range(7):
+        assert (painter.render(worlds, [number], (40, 24))[0] == batch[number]).all()
+        single = painter.render_grid(worlds.grid[number], worlds.pose[number], (40, 24))
+        assert (single == batch[number]).all()
+    assert (painter.render(worlds, [5, 2], (40, 24)) == batch[[5, 2]]).all()
+    assert (painter.render(worlds, [-1], (40, 24)) == batch[[6]]).all()
+    assert painter.render(worlds, [], (40, 24)).shape == (0, 40, 24, 3)
+
+
+def test_rendering_leaves_the_worlds_alone():
+    worlds = worlds_of(3)
+    before = worlds.state.tobytes()
+    Painter().render(worlds, [0, 2], (32, 32))
+    assert worlds.state.tobytes() == before
+
+
+def test_out_is_filled_and_returned():
+    worlds, painter = worlds_of(3), Painter()
+    out = np.full((2, 16, 32, 3), 7, np.uint8)
+    assert painter.render(worlds, [2, 0], (16, 32), out) is out
+    assert (out == painter.render(worlds, [2, 0], (16, 32))).all()
+
+
+def test_other_strides_types_and_read_only_arrays():
+    worlds = worlds_of(4)
+    expected = paint_scenes(worlds.grid, worlds.pose, (20, 20))
+    wide = np.repeat(worlds.grid, 2, axis=3).astype(np.int64)
+    frozen = worlds.pose.copy()
+    frozen.setflags(write=False)
+    assert (paint_scenes(wide[..., ::2], frozen, (20, 20)) == expected).all()
+    assert (paint_scenes(np.asfortranarray(worlds.grid), worlds.pose.tolist(), (20, 20)) == expected).all()
+    worlds.grid.setflags(write=False)
+    assert (Painter().render(worlds, [3], (20, 20))[0] == expected[3]).all()
+
+
+def test_an_id_beyond_the_palette_is_air():
+    grid = np.zeros((1, 9, 11, 11), np.int8)
+    grid[0, 1, 5, 3] = 7
+    pose = [(0.0, -0.25, 0.0, 0.0, 0.0)]
+    assert (paint_scenes(grid, pose, (16, 16)) == paint_scenes(np.zeros_like(grid), pose, (16, 16))).all()
+
+
+def test_compiled_equals_interpreted(tmp_path):
+    script = """
+import sys
+import warnings
+import numpy as np
+warnings.simplefilter("ignore", RuntimeWarning)
+from iglu_marl.rendering import paint_scenes
+rng = np.random.default_rng(3)
+grid = np.where(rng.random((2, 9, 11, 11)) < 0.04, rng.integers(1, 7, (2, 9, 11, 11)), 0).astype(np.int8)
+poses = [(0.3, -0.25, 0.1, 200.0, -20.0), (6.5, 3.0, -2.0, 290.0, -10.0)]
+np.save(sys.argv[1], paint_scenes(grid, poses, (12, 20)))
+"""
+    frames = []
+    for disable in ("0", "1"):
+        path = tmp_path / f"{disable}.npy"
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disable}
+        subprocess.run([sys.executable, "-c", script, str(path)], check=True, env=environment, timeout=300)
+        frames.append(np.load(path))
+    assert len(np.unique(frames[0].reshape(-1, 3), axis=0)) > 8
+    # float32 sums may be fused when compiled: an edge may fall one pixel further
+    assert (frames[0] != frames[1]).any(axis=3).mean() <= 0.005
+
+
+@pytest.mark.parametrize("size", [(0, 4), (4, -1), (4.5, 4), (4,), (4, 4, 3), None, 64, ("a", "b"), (9000, 4)])
+def test_bad_sizes(size):
+    with pytest.raises(RenderError, match="size is"):
+        Painter().render(worlds_of(1), [0], size)
+
+
+def test_other_bad_input():
+    worlds, painter = worlds_of(2), Painter()
+    with pytest.raises(IndexError):
+        painter.render(worlds, [2], (8, 8))
+    with pytest.raises(IndexError):
+        painter.render(worlds, [0, 2], (8, 8))
+    for out in (np.zeros((1, 8, 8, 3)), np.zeros((2, 8, 8, 3), np.uint8), None, np.zeros((1, 8, 16, 3), "u1")[:, :, ::2]):
+        if out is not None:
+            with pytest.raises(RenderError, match="out"):
+                painter.render(worlds, [0], (8, 8), out)
+    with pytest.raises(RenderError, match="grids have shape"):
+        paint_scenes(np.zeros((9, 11, 11)), [(0, 0, 0, 0, 0)], (8, 8))
+    with pytest.raises(RenderError, match="poses"):
+        paint_scenes(worlds.grid, worlds.pose[:1], (8, 8))
+    with pytest.raises(RenderError, match="poses"):
+        paint_scenes(worlds.grid[:1], [(0, np.nan, 0, 0, 0)], (8, 8))
+    with pytest.raises(GridError):
+        painter.render_grid(np.full((9, 11, 11), 9), (0, 0, 0, 0, 0), (8, 8))
+    assert painter.render(worlds, [1], (8, 8)).shape == (1, 8, 8, 3)
+
+
+@pytest.mark.parametrize(
+    "values", [{"fov_deg": 0}, {"fov_deg": 180}, {"near": 0}, {"near": 40}, {"far": 1e9}, {"ground": 30}]
+)
+def test_bad_lenses(values):
+    with pytest.raises(RenderError):
+        Lens(**values)
+
+
+def test_importing_the_package_is_light():
+    code = (
+        "import sys, iglu_marl.rendering as r; r.Painter;"
+        "assert not {'pygame', 'OpenGL', 'PIL', 'imageio'} & set(sys.modules), sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -1,0 +1,661 @@
+"""Task sources: every parameter honoured, every way of giving tasks drawn from, files read strictly."""
+
+import contextlib
+import copy
+import itertools
+import json
+import pickle
+import timeit
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iglu_marl import const
+from iglu_marl.core.errors import DataError, TaskError
+from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.tasks import (
+    DUMMY_TASK,
+    BundledTasks,
+    CustomTasks,
+    RandomTasks,
+    SessionTasks,
+    StructureTasks,
+    TaskSet,
+    TaskSource,
+    default_tasks,
+    draw,
+    is_source,
+    load_structures,
+)
+from iglu_marl.tasks.source import MAX_SKIPS
+
+# ruff: noqa: S301 - only what was pickled a moment ago is read
+
+ONE = blocks_to_grid([(0, -1, 0, 1)])
+TWO = blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 2)])
+THREE = blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 2), (0, 1, 0, 3)])
+EMPTY = np.zeros(ZONE_SHAPE)
+TASK, OTHER = Task("a", ONE), Task("b", TWO)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+# -- random tasks
+
+parameters = st.fixed_dictionaries(
+    {
+        "max_blocks": st.one_of(st.integers(1, 10), st.integers(1, 2000)),
+        "height_levels": st.integers(1, 9),
+        "allow_float": st.booleans(),
+        "max_dist": st.one_of(st.integers(0, 4), st.integers(0, 30)),
+        "num_colors": st.integers(1, 6),
+    }
+)
+
+
+@settings(max_examples=200)
+@given(parameters, st.integers(0, 2**32))
+def test_random_tasks_honour_every_parameter(options, seed):
+    task = RandomTasks(**options).sample(rng(seed))
+    blocks = grid_to_blocks(task.target_grid)
+    cells = np.array([block[:3] for block in blocks])
+    counts = np.bincount([block[3] for block in blocks], minlength=7)
+    assert 1 <= len(blocks) <= options["max_blocks"]
+    assert (np.ptp(cells, axis=0) <= options["max_dist"]).all()  # = the largest pairwise Chebyshev distance
+    assert cells[:, 1].max() - -1 < options["height_levels"]
+    assert np.count_nonzero(counts) <= options["num_colors"]
+    assert counts.max() <= 20
+    if not options["allow_float"]:
+        grid = task.target_grid
+        assert not ((grid[1:] != 0) & (grid[:-1] == 0)).any()
+    assert task.dialog == task.instruction == ""
+    assert task.ids == "iglu"
+    assert not task.is_complete_at_start
+
+
+def test_random_tasks_use_their_whole_range():
+    source = RandomTasks(max_blocks=5, height_levels=3, allow_float=True, max_dist=4, num_colors=3)
+    generator = rng()
+    grids = [source.sample(generator).target_grid for _ in range(4000)]
+    cells = [np.argwhere(grid) for grid in grids]
+    assert {len(found) for found in cells} == {1, 2, 3, 4, 5}
+    assert max(np.ptp(found, axis=0).max() for found in cells) == 4
+    assert set(np.concatenate(cells)[:, 0]) == {0, 1, 2}
+    assert {len(np.unique(grid)) - 1 for grid in grids} == {1, 2, 3}
+    assert set(np.unique(grids)) == set(range(7))
+    everywhere = np.any(grids, axis=(0, 1))
+    assert everywhere.all()  # every column of the zone is used
+    assert any(((grid[1:] != 0) & (grid[:-1] == 0)).any() for grid in grids)  # and blocks do float
+
+
+def test_random_towers_without_floating_reach_the_top():
+    source = RandomTasks(max_blocks=30, height_levels=4, max_dist=3, num_colors=2)
+    generator = rng()
+    heights = {int(np.argwhere(source.sample(generator).target_grid)[:, 0].max()) for _ in range(200)}
+    assert heights == {0, 1, 2, 3}
+
+
+def test_same_generator_same_random_tasks():
+    source = RandomTasks(max_blocks=6, num_colors=4)
+    assert [source.sample(rng(3)) for _ in range(3)] == [source.sample(rng(3))] * 3
+    source.seed(5)
+    first = [source.reset(), source.sample_task(), source.sample()]
+    source.seed(rng(5))
+    assert [source.sample() for _ in range(3)] == first
+    assert source.sample() != source.sample()
+
+
+def test_random_tasks_are_fast():
+    """100 µs on the machine it was planned for; the bound is loose, because tests share their machine."""
+    source = RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    generator = rng()
+    times = timeit.repeat(lambda: source.sample(generator), number=50, repeat=5)
+    assert min(times) / 50 < 300e-6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_blocks": 0},
+        {"max_blocks": 2.5},
+        {"max_blocks": True},
+        {"height_levels": 0},
+        {"height_levels": 10},
+        {"max_dist": -1},
+        {"num_colors": 0},
+        {"num_colors": 7},
+        {"allow_float": "no"},
+        {"max_cache": -1},
+    ],
+)
+def test_bad_parameters_are_named(options):
+    ((name, value),) = options.items()
+    with pytest.raises(TaskError, match=f"{name}={value!r}"):
+        RandomTasks(**options)
+
+
+def test_a_cache_is_a_fixed_stock():
+    source, twin = RandomTasks(max_cache=5, max_blocks=6), RandomTasks(max_cache=5, max_blocks=6)
+    generator = rng()
+    drawn = {source.sample(generator) for _ in range(100)}
+    assert drawn == set(source) == set(twin)
+    assert len(source) == len(list(source)) == 5
+    before = source.sample(rng(1))
+    twin.seed(1)
+    assert set(twin) != drawn
+    assert source.sample(rng(1)) is before
+
+
+def test_without_a_cache_tasks_never_end():
+    source = RandomTasks()
+    assert source
+    with pytest.raises(TypeError):
+        len(source)
+    assert len(list(itertools.islice(source, 7))) == 7
+
+
+def test_dump_and_load(tmp_path):
+    source = RandomTasks(max_cache=4, max_blocks=9, height_levels=3, num_colors=6, allow_float=True)
+    source.seed(8)
+    path = tmp_path / "tasks.bin"
+    source.dump(path)
+    loaded = RandomTasks.load(path)
+    assert list(loaded) == list(source)
+    assert loaded.parameters == source.parameters
+    loaded.seed(99)
+    assert list(loaded) == list(source)
+    assert [file.name for file in tmp_path.iterdir()] == ["tasks.bin"]
+    with np.load(path, allow_pickle=False) as file:
+        assert set(file) == {"grids", "about"}
+
+
+def test_dump_needs_a_cache(tmp_path):
+    with pytest.raises(TaskError, match="max_cache=0"):
+        RandomTasks().dump(tmp_path / "tasks.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def damaged_dumps(path):
+    source = RandomTasks(max_cache=3)
+    source.dump(path)
+    whole = path.read_bytes()
+    with np.load(path) as file:
+        about, grids = json.loads(str(file["about"])), file["grids"]
+    path.write_bytes(whole[: len(whole) // 2])
+    yield "half a file"
+    path.write_bytes(b"")
+    yield "empty"
+    with open(path, "wb") as file:
+        np.save(file, grids)
+    yield "a bare array"
+    path.write_text("tasks")
+    yield "text"
+    np.savez(path, grids=grids)
+    yield "no parameters"
+    np.savez(path, grids=grids, about=json.dumps({**about, "format": 99}))
+    yield "a later format"
+    np.savez(path, grids=grids[:2], about=json.dumps(about))
+    yield "too few"
+    np.savez(path, grids=grids + 5, about=json.dumps(about))
+    yield "wrong ids"
+    np.savez(path, grids=np.array([{}, {}, {}]), about=json.dumps(about))
+    yield "pickled objects"
+
+
+def test_damaged_dumps_are_refused(tmp_path):
+    path = tmp_path / "tasks.npz"
+    with pytest.raises(DataError, match="does not exist"):
+        RandomTasks.load(path)
+    for damage in damaged_dumps(path):
+        print("damage:", damage)  # pytest shows it when the next line fails
+        with pytest.raises(DataError, match=path.name):
+            RandomTasks.load(path)
+
+
+def test_lost_bytes_are_noticed_or_harmless(tmp_path):
+    path = tmp_path / "tasks.npz"
+    source = RandomTasks(max_cache=3)
+    source.dump(path)
+    whole = path.read_bytes()
+    noticed = 0
+    for place in range(0, len(whole) - 8, 25):
+        path.write_bytes(whole[:place] + bytes(8) + whole[place + 8 :])
+        with contextlib.suppress(DataError):
+            assert list(RandomTasks.load(path)) == list(source)  # a time stamp, say
+            continue
+        noticed += 1
+    assert noticed > 5
+
+
+# -- custom tasks
+
+
+def test_custom_tasks_as_documented():
+    custom_grid = np.zeros((9, 11, 11))
+    custom_grid[:3, 5, 5] = 1
+    conversation = "<Architect> Please, build a stack of three blue blocks somewhere.\n<Builder> Sure."
+    source = CustomTasks([(conversation, custom_grid)])
+    task = source.sample()
+    assert task.chat == conversation
+    assert grid_to_blocks(task.target_grid) == [(0, -1, 0, 1), (0, 0, 0, 1), (0, 1, 0, 1)]
+    assert task.ids is None
+    assert len(source) == 1
+
+
+def test_custom_tasks_of_every_kind():
+    session = Subtasks(["x", "y"], [ONE, TWO])
+    source = CustomTasks([("a", ONE), TASK, session, ["b", TWO]], ids="iglu2022")
+    assert len(source) == len(list(source)) == 5
+    assert source[1] is TASK
+    assert source[0].ids == source[4].ids == "iglu2022"
+    assert {source.sample(rng(seed)) for seed in range(50)} == set(source)
+
+
+@pytest.mark.parametrize("goals", [[], 5, [("a",)], ["ab", 3], [ONE], [("a", np.zeros((3, 3)))], [(3, ONE)]])
+def test_bad_custom_tasks_are_refused(goals):
+    with pytest.raises(TaskError):
+        CustomTasks(goals)
+
+
+# -- drawing from anything
+
+
+class Sampling(TaskSource):
+    def sample(self, rng=None):
+        return TASK
+
+
+class Resetting(TaskSource):
+    def reset(self):
+        return OTHER
+
+
+class SampleTasking(RandomTasks):
+    def sample_task(self):
+        return OTHER
+
+
+class ResettingSampling(Sampling):
+    def reset(self):
+        return OTHER
+
+
+class SamplingResetting(Resetting):
+    def sample(self):
+        return TASK
+
+
+class Plain:
+    def reset(self):
+        return OTHER
+
+
+class Wrapper:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["inner"], name)
+
+
+def patched():
+    source = RandomTasks()
+    source.reset = lambda: OTHER
+    return source
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (TASK, TASK),
+        (Sampling(), TASK),
+        (Resetting(), OTHER),
+        (SampleTasking(), OTHER),
+        (ResettingSampling(), OTHER),
+        (SamplingResetting(), TASK),
+        (patched(), OTHER),
+        (Plain(), OTHER),
+        (Wrapper(Plain()), OTHER),
+        ([TASK], TASK),
+        ((Resetting(),), OTHER),
+        ({"c1": [Sampling()]}, TASK),
+        (Subtasks(["a"], [ONE]), Subtasks(["a"], [ONE])[0]),
+        (lambda: OTHER, OTHER),
+        (lambda rng: TASK if isinstance(rng, np.random.Generator) else OTHER, TASK),
+        (lambda generator: TASK if isinstance(generator, np.random.Generator) else OTHER, TASK),
+        (lambda size=3: TASK if size == 3 else OTHER, TASK),
+        (lambda: Subtasks(["a"], [ONE]), Subtasks(["a"], [ONE])[0]),
+        (iter([TASK, OTHER]), TASK),
+    ],
+)
+def test_draw_honours_whatever_gives_tasks(source, expected):
+    assert is_source(source)
+    assert draw(source, rng()) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [None, 5, "C8", b"C8", [], {}, RandomTasks, object(), ONE, [TASK, 3], lambda: None, lambda: "task"],
+)
+def test_what_gives_no_tasks_is_refused(source):
+    if not callable(source) or isinstance(source, type):
+        assert not is_source(source)
+    generator = rng()
+    with pytest.raises(TaskError):
+        _ = [draw(source, generator) for _ in range(20)]  # twenty: a list may give its only task first
+
+
+def test_a_generator_runs_out_with_an_error():
+    tasks = iter([TASK])
+    draw(tasks, rng())
+    with pytest.raises(TaskError, match="run out"):
+        draw(tasks, rng())
+
+
+def test_a_source_without_any_method_says_what_is_missing():
+    with pytest.raises(TaskError, match="has to define"):
+        draw(TaskSource(), rng())
+
+
+def test_tasks_complete_at_their_start_are_skipped_and_counted():
+    source = CustomTasks([("done", EMPTY), ("a", ONE)])
+    drawn = [draw(source, rng(seed)) for seed in range(20)]
+    assert {task.dialog for task in drawn} == {"a"}
+    assert source.skipped > 3
+    assert CustomTasks([("a", ONE)]).skipped == 0
+
+
+def test_only_complete_tasks_are_an_error():
+    source = CustomTasks([("done", EMPTY)])
+    with pytest.raises(TaskError, match=str(MAX_SKIPS)):
+        draw(source, rng())
+    assert source.skipped == MAX_SKIPS
+    assert draw(Task("done", EMPTY), rng()).is_complete_at_start  # a task that was named is what is wanted
+
+
+def test_seeds_decide_even_where_calls_take_no_generator():
+    class Mine(SessionTasks):
+        def reset(self):
+            return self.tasks["tower"][0].reset()
+
+    source = Mine({"tower": [Subtasks(["a", "b", "c"], [ONE, TWO, THREE])]})
+    drawn = [[draw(source, generator) for _ in range(10)] for generator in (rng(1), rng(1), rng(2))]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_errors_of_a_source_come_through():
+    def failing():
+        raise KeyError("c73")
+
+    with pytest.raises(KeyError, match="c73"):
+        draw(failing, rng())
+
+
+# -- sessions, bundled tasks, the default
+
+
+def sessions():
+    return {
+        "tower": [
+            Subtasks(["a", "b"], [ONE, TWO], task_id="1-tower"),
+            Subtasks(["c"], [TWO], task_id="2-tower"),
+        ],
+        "post": [Subtasks(["d"], [THREE], task_id="1-post")],
+    }
+
+
+def test_turns_of_sessions():
+    source = SessionTasks(sessions())
+    assert len(source) == len(list(source)) == 4
+    assert {draw(source, rng(seed)) for seed in range(60)} == set(source)
+    assert source.tasks["tower"][0][1].previous_dialog == "<Architect> a"
+    assert source.sample(rng(4)) == source.sample(rng(4))
+    assert all(task.next_task is None for task in source)
+
+
+def test_whole_structures_of_sessions():
+    silent = SessionTasks(sessions(), mode="structures")
+    assert [task.dialog for task in silent] == ["", ""]  # both sessions of the tower end alike
+    assert [task.target_size for task in silent] == [2, 3]
+    assert [task.task_id for task in silent] == ["tower", "post"]
+    spoken = SessionTasks(sessions(), mode="structures", dialog=True)
+    assert [task.dialog for task in spoken] == [
+        "<Architect> a\n<Architect> b",
+        "<Architect> c",
+        "<Architect> d",
+    ]
+    assert {draw(silent, rng(seed)) for seed in range(40)} == set(silent)
+    assert len(silent) == 2
+
+
+def test_progressive_sessions_leave_the_given_ones_alone():
+    given_sessions = sessions()
+    source = SessionTasks(given_sessions, progressive=True)
+    first = source.tasks["tower"][0][0]
+    assert first.next_task == source.tasks["tower"][0][1]
+    assert given_sessions["tower"][0][0].next_task is None
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: SessionTasks(sessions()), lambda: SessionTasks(sessions(), mode="structures")]
+)
+def test_sources_copy_and_pickle(make):
+    source = make()
+    expected = source.sample(rng(7))
+    for twin in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):
+        assert twin.sample(rng(7)) == expected
+        assert list(twin) == list(source)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"tasks": {}}, {"tasks": {"a": []}}, {"tasks": sessions(), "mode": "all"}]
+)
+def test_bad_session_sources_are_refused(arguments):
+    with pytest.raises(TaskError):
+        SessionTasks(**arguments)
+
+
+def test_bundled_tasks():
+    source = BundledTasks()
+    assert len(source.tasks) >= 25
+    task = draw(source, rng())
+    assert task.ids == "iglu"
+    assert task.instruction
+    structures = BundledTasks(mode="structures")
+    assert len(structures) == len(set(structures)) >= len(source.tasks)
+    assert {task.task_id for task in structures} == set(source.tasks)
+    whole = draw(structures, rng())
+    assert (whole.dialog, whole.starting_grid) == ("", None)
+
+
+def test_the_default_is_bundled_unless_the_corpus_is_at_hand(tmp_path, monkeypatch):
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    assert isinstance(default_tasks(), BundledTasks)
+    assert default_tasks("structures").mode == "structures"
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+    assert isinstance(default_tasks(), BundledTasks)
+    structure_file(tmp_path / "structures-mine.json", {"C8": {"blocks": [[0, -1, 0, 1]]}})
+    default = default_tasks()
+    assert isinstance(default, TaskSet)
+    assert default.preset == ["C8"]
+
+
+def test_the_dummy_task_can_be_played():
+    assert not DUMMY_TASK.is_complete_at_start
+    assert DUMMY_TASK.dialog == ""
+
+
+# -- structures
+
+
+def structure_file(path, structures=None, **changes):
+    content = {
+        "colours": {"1": "blue", "2": "green", "3": "red"},
+        "structures": structures or {"C7": {"name": "post", "blocks": [[0, -1, 0, 2], [0, 0, 0, 3]]}},
+    }
+    content.update(changes)
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    return path
+
+
+def test_structures_are_read_with_their_own_colors(tmp_path):
+    structures = load_structures(structure_file(tmp_path / "s.json"))
+    assert structures["C7"].name == "post"
+    assert grid_to_blocks(structures["C7"].grid) == [(0, -1, 0, 3), (0, 0, 0, 6)]  # green is 3, red is 6 here
+
+
+def test_block_order_and_ground_are_the_files_own(tmp_path):
+    entry = {"C7": {"blocks": [[2, 0, 3, -1]]}}
+    path = structure_file(
+        tmp_path / "s.json", entry, block_order=["colour_id", "y", "x", "z"], ground_y=0, colours={"2": "Red"}
+    )
+    assert grid_to_blocks(load_structures(path)["C7"].grid) == [(3, -1, -1, 6)]
+
+
+def test_structure_tasks(tmp_path):
+    path = structure_file(
+        tmp_path / "s.json", {key: {"blocks": [[0, -1, 0, 1]]} for key in ("C1", "C7", "C9")}
+    )
+    source = StructureTasks(path)
+    assert [task.task_id for task in source] == ["C1", "C7", "C9"]
+    assert source["C7"] is source[1]
+    assert (source["C7"].dialog, source["C7"].ids) == ("", "iglu")
+    assert [task.task_id for task in StructureTasks(path, "C9")] == ["C9"]
+    assert draw(StructureTasks(path, ["C1"]), rng()).task_id == "C1"
+    for wrong in (lambda: StructureTasks(path, ["C2"]), lambda: source["C2"]):
+        with pytest.raises(TaskError, match=r"'C2'.*C1, C7, C9"):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"structures": {"C1": {"blocks": [[0, -1, 0]]}}}, "C1"),
+        ({"structures": {"C1": {"blocks": [[0, -1, 0, 4]]}}}, r"\[1, 2, 3\]"),
+        ({"structures": {"C1": {"blocks": [[0, -1, 0.5, 1]]}}}, "0.5"),
+        ({"structures": {"C1": {"blocks": [[9, -1, 0, 1]]}}}, "outside"),
+        ({"structures": {"C1": {"blocks": [[0, -1, 0, 1]] * 2}}}, "second block"),
+        ({"structures": {"C1": {}}}, "blocks"),
+        ({"structures": {"C1": 3}}, "blocks"),
+        ({"structures": []}, "structures"),
+        ({"colours": None}, "colours"),
+        ({"colours": {"1": "pink"}}, "pink"),
+        ({"colours": {"one": "blue"}}, "colour table"),
+        ({"block_order": ["x", "y"]}, "block_order"),
+        ({"block_order": "xyz"}, "block_order"),
+        ({"block_order": [[], {}, 1, 2]}, "block_order"),
+        ({"ground_y": "low"}, "ground_y"),
+    ],
+)
+def test_wrong_structure_files_are_refused(tmp_path, changes, named):
+    path = structure_file(tmp_path / "s.json", **changes)
+    if changes.get("structures") == []:
+        path.write_text(json.dumps({"colours": {"1": "blue"}, "structures": []}))
+    with pytest.raises(DataError, match=named) as caught:
+        load_structures(path)
+    assert str(path) in str(caught.value)
+
+
+def test_unreadable_structure_files_are_refused(tmp_path):
+    for content in (b"not json", b"\xff\xfe", b"[1]", b""):
+        (tmp_path / "s.json").write_bytes(content)
+        with pytest.raises(DataError):
+            load_structures(tmp_path / "s.json")
+    for path in (tmp_path / "none.json", tmp_path):
+        with pytest.raises(DataError, match=path.name):
+            load_structures(path)
+
+
+def test_the_real_structures(shared):
+    path = shared / "data" / "structures-dev.json"
+    content = json.loads(path.read_text())
+    source = StructureTasks(path)
+    assert len(source) == len(content["structures"]) == 79
+    for key, entry in content["structures"].items():
+        expected = sorted((x, y, z, content["colours"][str(c)]) for x, y, z, c in entry["blocks"])
+        held = [(x, y, z, const.id2color[c]) for x, y, z, c in grid_to_blocks(source[key].target_grid)]
+        assert held == expected, key
+        assert source.structures[key].name == TaskSet.LISTED[key].name
+
+
+# -- the list of the corpus
+
+
+def test_the_list_needs_no_data():
+    assert len(TaskSet.ALL) == 157
+    assert list(TaskSet.ALL) == [f"C{number}" for number in range(1, 158)]
+    assert TaskSet.ALL["C1"] == "bell (29 blocks, 5 colors)"
+    assert TaskSet.ALL["C38"] == "l-shape"
+    assert TaskSet.ALL["C157"] == "butterfly-difficult (24 blocks, 3 colors)"
+    assert (TaskSet.LISTED["C8"].name, TaskSet.LISTED["C8"].blocks, TaskSet.LISTED["C8"].colors) == (
+        "table2",
+        12,
+        2,
+    )
+    assert TaskSet.LISTED["C38"].blocks is None
+    assert "\n".join(f"{k}: {v}" for k, v in TaskSet.ALL.items()).count(" colors)") == 156
+
+
+def test_the_list_is_the_documented_one(shared):
+    text = (shared / "seeds" / "iglu-tasks.txt").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.startswith("C") and ": " in line]
+    assert [f"{key}: {line}" for key, line in TaskSet.ALL.items()] == lines
+
+
+def test_a_preset_of_the_corpus(shared, monkeypatch):
+    monkeypatch.setenv("IGLU_DATA_PATH", str(shared / "data"))
+    source = TaskSet(preset=["C1", "C3", "C7"])
+    assert source.preset == ["C1", "C3", "C7"]
+    assert len(source) == 3
+    assert source["C3"].target_size == 3
+    assert draw(source, rng()).task_id in source.preset
+    with pytest.raises(DataError, match="C2, C4"):
+        TaskSet(preset=TaskSet.ALL)
+    with pytest.raises(TaskError, match="'C7' is not in this set"):
+        TaskSet("C1")["C7"]
+
+
+def test_a_preset_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    path = structure_file(tmp_path / "s.json")
+    assert TaskSet("C7", path=path)["C7"].target_size == 2
+    monkeypatch.setenv("IGLU_DATA_PATH", str(path))
+    assert TaskSet(["C7"])["C7"].target_size == 2
+
+
+def test_without_the_corpus_the_error_says_what_to_get(monkeypatch, tmp_path):
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    with pytest.raises(DataError, match="IGLU_DATA_PATH"):
+        TaskSet(preset=["C1"])
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="Minecraft Dialogue Corpus"):
+        TaskSet()
+
+
+@pytest.mark.parametrize("preset", [["C158"], ["c1"], "bell", [8], []])
+def test_unknown_presets_are_refused(preset, tmp_path):
+    with pytest.raises(TaskError):
+        TaskSet(preset, path=structure_file(tmp_path / "s.json"))
+
+
+# -- constants
+
+
+def test_colors_of_the_documentation_and_of_the_2022_tools():
+    expected = {0: "air", 1: "blue", 2: "yellow", 3: "green", 4: "orange", 5: "purple", 6: "red"}
+    assert const.id2color == expected
+    assert const.color2id["red"] == 6
+    assert list(const.id2color_iglu2022.values()) == [
+        "air",
+        "blue",
+        "green",
+        "red",
+        "orange",
+        "purple",
+        "yellow",
+    ]

@@ -1,0 +1,111 @@
+"""Vocabularies for token chat: closed, append-only, round trips."""
+
+import hashlib
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.errors import ConfigError, DialogueError
+from iglu_marl.language import SymbolCodec, TemplateCodec, make_codec
+from iglu_marl.language.templates import template_words, words
+from iglu_marl.language.vocabulary import UNKNOWN
+
+# ruff: noqa: S301 - only what was pickled a moment ago is read
+
+CODEC = TemplateCodec()
+FIRST_EDITION = 167
+FIRST_EDITION_SHA256 = "5d20ffb03a19c62f08f3a36b1589340ae2a4160936f262923e40d7d46a88e054"
+
+
+def test_both_codecs_meet_the_protocol():
+    assert isinstance(CODEC, Codec)
+    assert isinstance(SymbolCodec(8), Codec)
+
+
+def test_the_word_list_covers_the_templates_and_nothing_twice():
+    assert set(template_words()) <= set(CODEC.words)
+    assert len(CODEC.words) == len(set(CODEC.words)) == CODEC.size - 2
+    assert all(words(word) == [word] for word in CODEC.words)
+
+
+def test_words_of_the_first_edition_keep_their_tokens_forever():
+    """New words go to the end of words.txt, and version goes up: trained policies depend on it."""
+    listed = "\n".join(CODEC.words[:FIRST_EDITION])
+    assert hashlib.sha256(listed.encode()).hexdigest() == FIRST_EDITION_SHA256
+    assert (CODEC.version, CODEC.size) == ("1", FIRST_EDITION + 2)
+
+
+@given(st.lists(st.integers(1, CODEC.size - 1), max_size=20))
+def test_tokens_survive_their_text(tokens):
+    assert CODEC.encode(CODEC.decode(tokens)) == tokens
+
+
+@given(st.text(max_size=60))
+def test_any_text_becomes_tokens_of_the_vocabulary_that_survive_their_text(text):
+    tokens = CODEC.encode(text)
+    assert all(1 <= token < CODEC.size for token in tokens)
+    assert CODEC.encode(CODEC.decode(tokens)) == tokens
+
+
+def test_words_case_punctuation_and_unknown_words():
+    assert (
+        CODEC.decode(CODEC.encode("Place a RED block -- on the ground!")) == "place a red block on the ground"
+    )
+    assert CODEC.encode("place a tower") == [*CODEC.encode("place a"), UNKNOWN]
+    assert CODEC.decode(CODEC.encode("Which color?")) == "which color?"
+    assert CODEC.decode([UNKNOWN]) == "<unk>"
+    assert CODEC.encode(" .,") == []
+
+
+@pytest.mark.parametrize("codec", [CODEC, SymbolCodec(5)])
+def test_padding_is_skipped_and_arrays_are_welcome(codec):
+    tokens = np.array([3, 2, 0, 0], dtype=np.int32)
+    assert codec.decode(tokens) == codec.decode([3, 2])
+    assert codec.decode([]) == codec.decode([0, 0]) == ""
+
+
+@pytest.mark.parametrize("codec", [CODEC, SymbolCodec(5)])
+@pytest.mark.parametrize("token", [-1, 100_000, 1.5, "a"])
+def test_tokens_outside_of_the_vocabulary_are_refused(codec, token):
+    with pytest.raises(DialogueError, match=f"expected integers 0..{codec.size - 1}"):
+        codec.decode([token])
+
+
+@given(st.integers(1, 300).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.integers(1, n)))))
+def test_symbols_survive_their_text(case):
+    count, tokens = case
+    codec = SymbolCodec(count)
+    assert codec.size == count + 1
+    assert codec.encode(codec.decode(tokens)) == tokens
+
+
+def test_symbol_text():
+    assert SymbolCodec(20).decode([17, 3]) == "s17 s3"
+    assert SymbolCodec(20).encode("s17 hello s3 s21 s0 s s٣ S20") == [17, 3, 20]
+
+
+@pytest.mark.parametrize("count", [0, -3, 2.0, True, None, 10**9])
+def test_bad_symbol_counts_are_refused(count):
+    with pytest.raises(ConfigError, match="symbols"):
+        SymbolCodec(count)
+
+
+def test_make_codec():
+    assert make_codec("templates") == CODEC
+    assert make_codec(12) == SymbolCodec(12)
+    assert make_codec(CODEC) is CODEC
+    for wrong in ("english", None, True, 0, object()):
+        with pytest.raises(ConfigError):
+            make_codec(wrong)
+
+
+@pytest.mark.parametrize("codec", [CODEC, SymbolCodec(7)])
+def test_codecs_are_values(codec):
+    twin = pickle.loads(pickle.dumps(codec))
+    assert twin == codec
+    assert hash(twin) == hash(codec)
+    assert SymbolCodec(7) != SymbolCodec(8)
