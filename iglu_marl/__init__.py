@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.envs.parallel import parallel_env as parallel_env
     from iglu_marl.game.agent import Agent as Agent
     from iglu_marl.game.config import GameConfig as GameConfig
-    from iglu_marl.rollout import play as play
     from iglu_marl.rollout import Trajectory as Trajectory
+    from iglu_marl.rollout import play as play
 
 __version__ = "0.1.0"
 
@@ -83,7 +83,19 @@ _MEMBERS = {
 
 # public modules, loaded as attributes: `import iglu_marl; iglu_marl.agents`
 _MODULES = frozenset(
-    {"agents", "architect_builder_v0", "compat", "const", "core", "data", "envs", "language", "planning", "rendering", "tasks"}
+    {
+        "agents",
+        "architect_builder_v0",
+        "compat",
+        "const",
+        "core",
+        "data",
+        "envs",
+        "language",
+        "planning",
+        "rendering",
+        "tasks",
+    }
 )
 
 __all__ = ["__version__", *sorted(_MEMBERS)]

@@ -134,7 +134,9 @@ def _play_parallel(
     trajectory = _begin(env, agents, seed)
     on_step(env)
     while env.agents:
-        actions = {f"{role.value}_0": agent.act(observations[f"{role.value}_0"]) for role, agent in agents.items()}
+        actions = {
+            f"{role.value}_0": agent.act(observations[f"{role.value}_0"]) for role, agent in agents.items()
+        }
         observations, rewards, _, _, _ = env.step(actions)
         for role in agents:
             name = f"{role.value}_0"

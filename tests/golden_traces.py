@@ -14,7 +14,12 @@ OWN = ROOT / "tests" / "golden"
 CONTROLS = {"walking_discrete": "walking", "walking_dict": "human-level", "flying": "flying"}
 KEYS = ("forward", "back", "left", "right", "jump", "attack", "use")
 # These leave the spaces on purpose (huge actions or starting poses), so they are replayed through `Worlds`.
-OUT_OF_RANGE = ("s103_fly_build", "075_walking_dict_sap_mix_scatter", "s092_long_fall", "s093_fall_outside_zone")
+OUT_OF_RANGE = (
+    "s103_fly_build",
+    "075_walking_dict_sap_mix_scatter",
+    "s092_long_fall",
+    "s093_fall_outside_zone",
+)
 
 
 class Trace(NamedTuple):
@@ -55,11 +60,17 @@ def _actions(kind: str, columns: dict[str, np.ndarray]) -> list[Any]:
     if kind == "walking_dict":
         buttons = columns["buttons"]
         return [
-            dict(zip(KEYS, map(int, buttons[t]), strict=True), camera=camera[t], hotbar=int(hotbar[t])) for t in steps
+            dict(zip(KEYS, map(int, buttons[t]), strict=True), camera=camera[t], hotbar=int(hotbar[t]))
+            for t in steps
         ]
     movement, placement = columns["movement"], columns["placement"]
     return [
-        {"movement": movement[t], "camera": camera[t], "inventory": int(hotbar[t]), "placement": int(placement[t])}
+        {
+            "movement": movement[t],
+            "camera": camera[t],
+            "inventory": int(hotbar[t]),
+            "placement": int(placement[t]),
+        }
         for t in steps
     ]
 

@@ -61,7 +61,9 @@ def through_worlds(name: str, actions: list[Any]) -> list[dict[str, Any]]:
         worlds.step(controls.encode_batch([action]))
         story.append(
             {
-                "state": worlds.seen_pose[0].tolist() + worlds.seen_inventory[0].tolist() + worlds.seen_compass[0].tolist(),
+                "state": worlds.seen_pose[0].tolist()
+                + worlds.seen_inventory[0].tolist()
+                + worlds.seen_compass[0].tolist(),
                 "grid": worlds.grid[0].tolist(),
                 "reward": worlds.reward[0],
                 "end": (bool(worlds.terminated[0]), bool(worlds.truncated[0])),
@@ -152,7 +154,10 @@ def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[
         assert rewards["architect_0"] == rewards["builder_0"]
         story.append(
             facts(
-                observations["builder_0"], rewards["builder_0"], terminations["builder_0"], truncations["builder_0"]
+                observations["builder_0"],
+                rewards["builder_0"],
+                terminations["builder_0"],
+                truncations["builder_0"],
             )
         )
         if not env.agents:
@@ -203,7 +208,10 @@ def test_tasks_without_grids_in_common_do_not_meet() -> None:
     idle, place = controls.encode_batch([0]), controls.encode_batch([17])
     worlds.step(np.concatenate([place, idle]))
     assert worlds.blocks.tolist() == [1, 0]
-    assert sum(np.dtype(kind[0]).itemsize for kind in worlds.state.dtype.fields.values()) == worlds.state.itemsize
+    assert (
+        sum(np.dtype(kind[0]).itemsize for kind in worlds.state.dtype.fields.values())
+        == worlds.state.itemsize
+    )
     twin = Worlds(1)
     twin.set_state(np.frombuffer(before, dtype=worlds.state.dtype))
     twin.step(idle)

@@ -28,6 +28,7 @@ FLOORS = {
     "metrics": 4,
     "recording": 4,
     "cli": 5,
+    "commands": 5,
     "__main__": 5,
 }
 # Wing -> the rooms that it may import besides itself.

@@ -11,7 +11,7 @@ import pytest
 from golden_traces import CONTROLS, OUT_OF_RANGE, OWN, Trace, dense
 from requirements import ROOT
 
-import iglu_marl  # noqa: F401 (registers the environments)
+import iglu_marl
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, from_iglu2022_ids, to_iglu2022_ids
 from iglu_marl.core.task import Task
@@ -26,7 +26,9 @@ SHARED_NAMES = golden_traces.names(SHARED) or ["(none)"]
 def through_worlds(trace: Trace) -> None:
     """Replay with every state column compared bit for bit, and what the hands did."""
     meta, columns = trace.meta, trace.columns
-    controls = Controls(CONTROLS[meta["action_space"]], select_and_place=meta["select_and_place"], iglu2022=True)
+    controls = Controls(
+        CONTROLS[meta["action_space"]], select_and_place=meta["select_and_place"], iglu2022=True
+    )
     worlds = Worlds(1)
     task = Task("", dense(columns["target_blocks"]), starting_grid=columns["start_blocks"], ids="iglu2022")
     worlds.spawn(0, task, pose=meta["pose"])

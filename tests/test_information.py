@@ -13,7 +13,11 @@ from iglu_marl import ConfigError, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.game.config import BUILDER_SIGHTS
 
-CHATS: tuple[dict[str, Any], ...] = ({"chat": "text"}, {"chat": "tokens"}, {"chat": "tokens", "vocabulary": 7})
+CHATS: tuple[dict[str, Any], ...] = (
+    {"chat": "text"},
+    {"chat": "tokens"},
+    {"chat": "tokens", "vocabulary": 7},
+)
 START = [(2, -1, 2, 3), (2, 0, 2, 4)]
 
 

@@ -18,7 +18,10 @@ from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
 RNG_SEED = 20240
 
 
-def cast(grid, pose, size, lens=Lens()):
+PLAIN = Lens()
+
+
+def cast(grid, pose, size, lens=PLAIN):
     """A slow, independent witness: every pixel's ray is cut with every face that looks at the eye.
 
     Returns the picture and a mask of the pixels whose ray passes within 1e-3 of an edge (either answer is right).
@@ -41,7 +44,11 @@ def cast(grid, pose, size, lens=Lens()):
         index[shown] = entry[shown]
         nearest[shown] = depth[shown]
         slack = 1e-3 * np.maximum(depth, 1)
-        touched = (distance_to_edge < slack) | (np.abs(depth - lens.near) < 1e-4) | (np.abs(depth - lens.far) < 1e-2)
+        touched = (
+            (distance_to_edge < slack)
+            | (np.abs(depth - lens.near) < 1e-4)
+            | (np.abs(depth - lens.far) < 1e-2)
+        )
         doubtful[touched & (depth > 0) & (reach < 0.6)] = True
 
     with np.errstate(all="ignore"):
@@ -161,6 +168,23 @@ def test_palette_is_the_golden_one(shared):
                 assert palette.RGB[palette.block_index(color, shade, part)].tolist() == block[face][name]
 
 
+def test_seams_differ_only_on_round_coordinates():
+    plain, seams = Lens(), Lens(seams=True)
+    grid = random_grid(np.random.default_rng(RNG_SEED), 20)
+    for pose in ((0.37, -0.25, 0.61, 90.0, 0.0), (0.0, 0.0, 0.0, 41.0, -20.0), (0.0, 0.0, 0.0, 90.5, 0.0)):
+        first, second = (paint_scenes(grid[None], [pose], (64, 64), lens=lens) for lens in (plain, seams))
+        assert (first == second).all(), pose
+    for yaw in (0.0, 90.0, 180.0, 270.0, 360.0):
+        empty = np.zeros((1, 9, 11, 11), np.int8)
+        first, second = (
+            paint_scenes(empty, [(0, 0, 0, yaw, 0)], (64, 64), lens=lens)[0] for lens in (plain, seams)
+        )
+        changed = (first != second).any(axis=2)
+        assert 10 <= changed.sum() <= 100, yaw
+        lines = palette.RGB[[palette.WHITE_LINE, palette.GREY_LINE]]
+        assert all((pixel == lines).all(axis=1).any() for pixel in first[changed])
+
+
 def test_packed_palette_unpacks():
     bytes_ = palette.PACKED.view(np.uint8).reshape(-1, 4)
     assert (bytes_[:, :3] == palette.RGB).all()
@@ -170,7 +194,9 @@ def test_packed_palette_unpacks():
 def worlds_of(count, blocks=30):
     """Something like `Worlds`: grid and pose are strided views of a structured array."""
     rng = np.random.default_rng(RNG_SEED)
-    record = np.dtype([("a", "f8"), ("pose", "f8", (5,)), ("grid", "i1", (9, 11, 11)), ("b", "i4")], align=True)
+    record = np.dtype(
+        [("a", "f8"), ("pose", "f8", (5,)), ("grid", "i1", (9, 11, 11)), ("b", "i4")], align=True
+    )
     state = np.zeros(count, record)
     for row in state:
         row["grid"] = random_grid(rng, blocks)
@@ -249,7 +275,9 @@ np.save(sys.argv[1], paint_scenes(grid, poses, (12, 20)))
     assert (frames[0] != frames[1]).any(axis=3).mean() <= 0.005
 
 
-@pytest.mark.parametrize("size", [(0, 4), (4, -1), (4.5, 4), (4,), (4, 4, 3), None, 64, ("a", "b"), (9000, 4)])
+@pytest.mark.parametrize(
+    "size", [(0, 4), (4, -1), (4.5, 4), (4,), (4, 4, 3), None, 64, ("a", "b"), (9000, 4)]
+)
 def test_bad_sizes(size):
     with pytest.raises(RenderError, match="size is"):
         Painter().render(worlds_of(1), [0], size)
@@ -261,7 +289,12 @@ def test_other_bad_input():
         painter.render(worlds, [2], (8, 8))
     with pytest.raises(IndexError):
         painter.render(worlds, [0, 2], (8, 8))
-    for out in (np.zeros((1, 8, 8, 3)), np.zeros((2, 8, 8, 3), np.uint8), None, np.zeros((1, 8, 16, 3), "u1")[:, :, ::2]):
+    for out in (
+        np.zeros((1, 8, 8, 3)),
+        np.zeros((2, 8, 8, 3), np.uint8),
+        None,
+        np.zeros((1, 8, 16, 3), "u1")[:, :, ::2],
+    ):
         if out is not None:
             with pytest.raises(RenderError, match="out"):
                 painter.render(worlds, [0], (8, 8), out)

@@ -239,7 +239,10 @@ def done(grid, task, completion):
                 where = Alignment(dx, dz, k)
                 if completion == "exact":
                     placed = align(task.target_grid, where)
-                    if np.count_nonzero(placed) == np.count_nonzero(task.target_grid) and (placed == grid).all():
+                    if (
+                        np.count_nonzero(placed) == np.count_nonzero(task.target_grid)
+                        and (placed == grid).all()
+                    ):
                         return True
                     continue
                 # The same seen from the target: turn and shift the build back, air where nothing is known.

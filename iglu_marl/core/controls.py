@@ -32,9 +32,10 @@ CAMERA_STEP_DEG = 5.0
 
 # The walking actions by name, in the numbering of IGLU Gridworld's documentation.
 WALKING_ACTIONS = (
-    "noop forward back left right jump hotbar_1 hotbar_2 hotbar_3 hotbar_4 hotbar_5 hotbar_6 "
-    "turn_left turn_right look_up look_down break place yield"
-).split()
+    *("noop", "forward", "back", "left", "right", "jump"),
+    *("hotbar_1", "hotbar_2", "hotbar_3", "hotbar_4", "hotbar_5", "hotbar_6"),
+    *("turn_left", "turn_right", "look_up", "look_down", "break", "place", "yield"),
+)
 
 Array = npt.NDArray[Any]
 _Value = TypeVar("_Value")
@@ -136,7 +137,12 @@ class Controls:
         entries: dict[str, spaces.Space[Any]]
         if self.name == "flying":
             movement = _box(-1, 1, (3,))
-            entries = {"movement": movement, **camera, "inventory": spaces.Discrete(7), "placement": spaces.Discrete(3)}
+            entries = {
+                "movement": movement,
+                **camera,
+                "inventory": spaces.Discrete(7),
+                "placement": spaces.Discrete(3),
+            }
         elif self.name == "human-level":
             keys = {key: spaces.Discrete(2) for key in ("forward", "back", "left", "right", "jump")}
             entries = {**keys, **hands, **camera, "hotbar": spaces.Discrete(7)}
@@ -203,7 +209,9 @@ class Controls:
         table["yields"][YIELD] = 1
         return table
 
-    def _common(self, c: Any, keyed: Mapping[str, Any], hotbar: str, place: bool, remove: bool, check: bool) -> None:
+    def _common(
+        self, c: Any, keyed: Mapping[str, Any], hotbar: str, place: bool, remove: bool, check: bool
+    ) -> None:
         """What all Dict encodings share: camera, colour, hands."""
         camera = _numbers(keyed["camera"], 2, self.camera_limit, "action['camera']", check)
         slot = _integer(keyed[hotbar], 7, f"action['{hotbar}']", True)
@@ -224,7 +232,9 @@ class Controls:
 
     def _fill_human_level(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
         names = ("forward", "back", "left", "right", "jump")
-        forward, back, left, right, jump = (_integer(keyed[key], 2, f"action['{key}']", True) for key in names)
+        forward, back, left, right, jump = (
+            _integer(keyed[key], 2, f"action['{key}']", True) for key in names
+        )
         c["move"] = back - forward, right - left, jump
         self._common(c, keyed, "hotbar", *self._hands(keyed), check)
 

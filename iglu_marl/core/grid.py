@@ -42,7 +42,15 @@ COLORS = tuple(Color)[1:]
 COLOR_NAMES = tuple(color.name.lower() for color in Color)
 
 # The 2022 tools number the same six colours differently: blue, green, red, orange, purple, yellow.
-_COLOR_OF_IGLU2022_ID = (Color.AIR, Color.BLUE, Color.GREEN, Color.RED, Color.ORANGE, Color.PURPLE, Color.YELLOW)
+_COLOR_OF_IGLU2022_ID = (
+    Color.AIR,
+    Color.BLUE,
+    Color.GREEN,
+    Color.RED,
+    Color.ORANGE,
+    Color.PURPLE,
+    Color.YELLOW,
+)
 IGLU_ID_OF_IGLU2022 = np.array(_COLOR_OF_IGLU2022_ID, dtype=np.int8)
 IGLU2022_ID_OF_IGLU = np.argsort(IGLU_ID_OF_IGLU2022).astype(np.int8)
 
@@ -121,7 +129,9 @@ def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
         if not whole:
             raise GridError(f"{name}[{number}] is {row!r}, expected four integers (x, y, z, color id)")
         if not in_zone(x, y, z):
-            raise GridError(f"{name}[{number}] at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
+            raise GridError(
+                f"{name}[{number}] at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)"
+            )
         if not 1 <= color <= 6:
             raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected 1..6")
         if grid[y + 1, x + 5, z + 5]:
@@ -138,7 +148,9 @@ def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:
         raise GridError(f"grid has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
     cells = np.argwhere(array)
     ids = array[tuple(cells.T)]
-    return sorted((int(x) - 5, int(y) - 1, int(z) - 5, int(c)) for (y, x, z), c in zip(cells, ids, strict=True))
+    return sorted(
+        (int(x) - 5, int(y) - 1, int(z) - 5, int(c)) for (y, x, z), c in zip(cells, ids, strict=True)
+    )
 
 
 def _mapped(grid: npt.ArrayLike, table: npt.NDArray[np.int8], convention: str) -> npt.NDArray[Any]:

@@ -7,7 +7,7 @@ callee in another module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -18,6 +18,6 @@ def jit(function: Function) -> Function:
     """Compile lazily, cached on disk; uncached where no cache folder can be written (a read-only install)."""
     # No fastmath anywhere: the dynamics are exact to the last bit.
     try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return cast(Function, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:  # Numba raises "no locator available" while decorating
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return cast(Function, numba.njit(nogil=True)(function))

@@ -4,8 +4,8 @@ A world is one record of the structured dtype `WORLD`; what a builder does in on
 `step_one` reads as the list of the rules of one step; `step_many` is the same rule for a batch. This file imports
 nothing of ours but the compiler switch, because Numba's disk cache does not notice a change in another module.
 
-The dynamics are those of IGLU Gridworld, reproduced bit for bit in double precision: every expression below is written in
-the order in which it has to be evaluated. See docs/dynamics.md.
+The dynamics are those of IGLU Gridworld, reproduced bit for bit in double precision: every expression below is
+written in the order in which it has to be evaluated. See docs/dynamics.md.
 
 Records are read as `s["field"]`, which works compiled and interpreted (`NUMBA_DISABLE_JIT=1`) alike.
 """

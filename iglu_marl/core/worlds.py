@@ -32,8 +32,8 @@ class Pose(NamedTuple):
     pitch_deg: float = 0.0
 
 
-# The space of the observation `agentPos`, in its order x, y, z, pitch, yaw. One can fly down to y = -3, and a jump from the
-# highest starting pose ends at most 1.1 above it.
+# The space of the observation `agentPos`, in its order x, y, z, pitch, yaw. One can fly down to y = -3, and a jump
+# from the highest starting pose ends at most 1.1 above it.
 POSE_LOW = np.array([-8, -3, -8, -90, 0], dtype=np.float32)
 POSE_HIGH = np.array([8, 13.25, 8, 90, 360], dtype=np.float32)
 HIGHEST_START = 12.0
@@ -93,7 +93,15 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     record["start"], record["target"] = task.start_grid, task.target_grid
     record["invariant"] = task.is_invariant
     record["completion"] = COMPLETIONS.index(terms.completion)
-    for name in ("right_scale", "wrong_scale", "step_cost", "size_reward", "max_steps", "max_turns", "turn_steps"):
+    for name in (
+        "right_scale",
+        "wrong_scale",
+        "step_cost",
+        "size_reward",
+        "max_steps",
+        "max_turns",
+        "turn_steps",
+    ):
         record[name] = getattr(terms, name)
     rules.prepare_at(state, 0, _extent(task, terms), terms.shifts == "inside")
     state.setflags(write=False)
@@ -106,9 +114,9 @@ _EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
 class Worlds:
     """n independent worlds, stepped by one kernel call; one world is a batch of one.
 
-    `state` is a structured array WORLD[n]; its fields are views and attributes of this object: `pose` float64 [n, 5] (x, y,
-    z, yaw_deg, pitch_deg), `speed` float64 [n] (cells/s), `slices`, `inventory` int16 [n, 6] (signed), `active` int8 [n],
-    `grid`, `start`, `target` int8 [n, 9, 11, 11], `best`, `reward`, `terminated`, `truncated`, `floor`, `event`, …
+    `state` is a structured array WORLD[n]; its fields are views and attributes of this object: `pose` float64 [n, 5]
+    (x, y, z, yaw_deg, pitch_deg), `speed` float64 [n] (cells/s), `slices`, `inventory` int16 [n, 6] (signed),
+    `active` int8 [n], `grid`, `start`, `target` int8 [n, 9, 11, 11], `best`, `reward`, `terminated`, `truncated`, `floor`, `event`, …
     Results do not depend on n.
     """
 
@@ -131,7 +139,9 @@ class Worlds:
         return len(self.state)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"Worlds has no field {name!r}; expected one of {', '.join(rules.WORLD.names or ())}")
+        raise AttributeError(
+            f"Worlds has no field {name!r}; expected one of {', '.join(rules.WORLD.names or ())}"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"state": self.state}
@@ -142,7 +152,9 @@ class Worlds:
 
     # -- episodes
 
-    def spawn(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS, pose: Sequence[float] | None = None) -> None:
+    def spawn(
+        self, index: int, task: Task, terms: Terms = DEFAULT_TERMS, pose: Sequence[float] | None = None
+    ) -> None:
         """Begin an episode in one world. Everything is restored; nothing is carried over from the last.
 
         The pose (x, y, z, yaw_deg, pitch_deg) may lie anywhere; raises `PoseError` unless it is five finite numbers.
@@ -150,10 +162,14 @@ class Worlds:
         if pose is not None:
             numbers = np.asarray(pose)
             if numbers.shape != (5,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
-                raise PoseError(f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)")
+                raise PoseError(
+                    f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)"
+                )
         self.spawn_prepared(index, prepare(as_task(task), terms), pose)
 
-    def spawn_prepared(self, index: int, prepared: npt.NDArray[Any], pose: Sequence[float] | None = None) -> None:
+    def spawn_prepared(
+        self, index: int, prepared: npt.NDArray[Any], pose: Sequence[float] | None = None
+    ) -> None:
         """`spawn` with what `prepare` made earlier; the pose is taken as it is."""
         self.state[index] = prepared[0]
         if pose is not None:
@@ -174,8 +190,14 @@ class Worlds:
 
     def step(self, controls: npt.NDArray[Any]) -> None:
         """One builder step in every world. controls: CONTROL[n], as `Controls.encode_batch` makes them."""
-        if not isinstance(controls, np.ndarray) or controls.dtype != rules.CONTROL or controls.shape != self.state.shape:
-            got = f"{getattr(controls, 'dtype', type(controls).__name__)}{list(getattr(controls, 'shape', []))}"
+        if (
+            not isinstance(controls, np.ndarray)
+            or controls.dtype != rules.CONTROL
+            or controls.shape != self.state.shape
+        ):
+            got = (
+                f"{getattr(controls, 'dtype', type(controls).__name__)}{list(getattr(controls, 'shape', []))}"
+            )
             raise StateError(f"controls are {got}, expected CONTROL[{len(self)}]")
         rules.step_many(self.state, controls)
 
@@ -186,7 +208,9 @@ class Worlds:
         record = self.state[index]
         if record["matches"][0, 10, 10] == record["best"]:
             return Alignment(0, 0, 0)
-        return Alignment(*map(int, rules.first_alignment(record["matches"], record["shifts"], int(record["best"]))))
+        return Alignment(
+            *map(int, rules.first_alignment(record["matches"], record["shifts"], int(record["best"])))
+        )
 
     def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
         """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""

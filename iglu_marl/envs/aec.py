@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pettingzoo import AECEnv
 from pettingzoo.utils import OrderEnforcingWrapper
 
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig
+
+_BY_AGENT = ("rewards", "_cumulative_rewards", "terminations", "truncations", "infos", "_cut")
+
+
+class _View(NamedTuple):
+    """What a saved state holds besides the episode."""
+
+    agents: tuple[str, ...]
+    selected: str
+    skipped: str | None
+    by_agent: dict[str, dict[str, Any]]
 
 
 class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
@@ -19,6 +31,15 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
     def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
+        self.rewards: dict[str, float] = {}
+        self._cumulative_rewards: dict[str, float] = {}
+        self.terminations: dict[str, bool] = {}
+        self.truncations: dict[str, bool] = {}
+        self.infos: dict[str, dict[str, Any]] = {}
+        self.agent_selection = ARCHITECT
+        self.rewards, self._cumulative_rewards = {}, {}
+        self.terminations, self.truncations, self.infos = {}, {}, {}
+        self._skip_agent_selection = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
@@ -35,15 +56,22 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
     def observe(self, agent: str) -> dict[str, Any]:
         """What an agent sees now; shares no memory with the environment."""
-        return self._observers[agent].observe(self._episode)
+        return self._of(agent, self._observers).observe(self._episode)
 
     def step(self, action: Any) -> None:
-        """One move of the agent whose turn it is."""
+        """One move of the agent whose turn it is; None of one for whom the episode is over."""
         agent = self.agent_selection
+        if agent not in self.agents:
+            raise StateError("the episode is over or has not begun: call reset() before step()")
         if self.terminations[agent] or self.truncations[agent]:
+            if action is not None:
+                raise ActionError(
+                    f"the episode is over and the action of {agent} is {action!r:.80}, expected None"
+                )
             self._was_dead_step(action)
             return
-        move = self._read_architect(action) if agent == ARCHITECT else self._read_builder(action)
+        move, cut = self._read_architect(action) if agent == ARCHITECT else self._read_builder(action)
+        self._cut[agent] = cut
         outcome = self._episode.advance({ROLES[agent]: move})
         self._cumulative_rewards[agent] = 0.0
         for name in AGENTS:
@@ -59,18 +87,20 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
     def get_state(self) -> StageState:
         """Everything needed to go on from here: one record copy and a few values."""
-        fields = (self.agents, self.rewards, self._cumulative_rewards, self.terminations, self.truncations)
-        infos = {agent: dict(info) for agent, info in self.infos.items()}
-        return self._save((*(part.copy() for part in fields), infos, self.agent_selection))
+        by_agent = {name: dict(getattr(self, name)) for name in _BY_AGENT}
+        by_agent["infos"] = {agent: dict(info) for agent, info in self.infos.items()}
+        return self._stage.get_state(
+            _View(tuple(self.agents), self.agent_selection, self._skip_agent_selection, by_agent)
+        )
 
     def set_state(self, state: StageState) -> None:
-        """Put back what `get_state` gave."""
-        agents, rewards, cumulative, terminations, truncations, infos, selected = self._restore(state)
-        self.agents, self.rewards, self._cumulative_rewards = list(agents), dict(rewards), dict(cumulative)
-        self.terminations, self.truncations = dict(terminations), dict(truncations)
-        self.infos = {agent: dict(info) for agent, info in infos.items()}
-        self.agent_selection = selected
-        self._skip_agent_selection = None
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        view = self._stage.set_state(state, _View)
+        self.agents, self.agent_selection = list(view.agents), view.selected
+        self._skip_agent_selection = view.skipped
+        for name in _BY_AGENT:
+            setattr(self, name, dict(view.by_agent[name]))
+        self.infos = {agent: dict(info) for agent, info in self.infos.items()}
 
 
 def raw_env(config: GameConfig | None = None, **options: Any) -> AECGame:

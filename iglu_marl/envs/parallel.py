@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pettingzoo import ParallelEnv
 
@@ -21,13 +21,22 @@ from iglu_marl.game.config import GameConfig
 ByAgent = dict[str, Any]
 
 
+class _View(NamedTuple):
+    """What a saved state holds besides the episode."""
+
+    agents: tuple[str, ...]
+    cut: dict[str, bool]
+
+
 class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """Architect and builder act at the same time; see `GameConfig` for the options (`turn_steps` is 1 here)."""
 
     def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
         self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ByAgent, ByAgent]:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._stage.start(seed, options)
         self.agents = list(AGENTS)
@@ -43,9 +52,13 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
             raise StateError("the episode is over or has not begun: call reset() before step()")
         if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
             got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
-            raise ActionError(f"actions are for {got}, expected a dict with one action each for {list(AGENTS)}")
-        moves = {Role.ARCHITECT: self._read_architect(actions[ARCHITECT]), Role.BUILDER: self._read_builder(actions[BUILDER])}
-        outcome = self._episode.advance(moves)
+            raise ActionError(
+                f"actions are for {got}, expected a dict with one action each for {list(AGENTS)}"
+            )
+        said, architect_cut = self._read_architect(actions[ARCHITECT])
+        move, builder_cut = self._read_builder(actions[BUILDER])
+        self._cut = {ARCHITECT: architect_cut, BUILDER: builder_cut}
+        outcome = self._episode.advance({Role.ARCHITECT: said, Role.BUILDER: move})
         if outcome.terminated or outcome.truncated:
             self.agents = []
         if self.render_mode == "human":
@@ -60,11 +73,12 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
 
     def get_state(self) -> StageState:
         """Everything needed to go on from here: one record copy and a few values."""
-        return self._save(list(self.agents))
+        return self._stage.get_state(_View(tuple(self.agents), dict(self._cut)))
 
     def set_state(self, state: StageState) -> None:
-        """Put back what `get_state` gave."""
-        self.agents = list(self._restore(state))
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        view = self._stage.set_state(state, _View)
+        self.agents, self._cut = list(view.agents), dict(view.cut)
 
 
 def parallel_env(config: GameConfig | None = None, **options: Any) -> ParallelGame:

@@ -11,21 +11,21 @@ from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.game.episode import EVENTS, Episode
 
 LETTERS = ".bygopr"  # air, then the colours in the order of their ids
-_EYES = (256, 256)  # pixels of the builder's picture in a composed frame
 
 
 def status(episode: Episode) -> dict[str, Any]:
-    """Where the episode stands: clocks, blocks and intersection."""
+    """Where the episode stands: clocks, blocks, intersection, inventory."""
     worlds = episode.worlds
     return {
         "step": int(worlds.steps[0]),
         "max_steps": int(worlds.max_steps[0]),
         "turn": int(worlds.turns[0]),
+        "max_turns": int(worlds.max_turns[0]),
+        "floor": episode.floor.value,
         "intersection": int(worlds.best[0]),
         "target_blocks": int(worlds.target_blocks[0]),
-        "blocks": int(worlds.blocks[0]),
-        "event": EVENTS[worlds.event[0]],
         "complete": bool(worlds.terminated[0]),
+        "inventory": [int(count) for count in worlds.seen_inventory[0]],
     }
 
 
@@ -34,13 +34,12 @@ def scene_frame(episode: Episode) -> npt.NDArray[np.uint8]:
     from iglu_marl.rendering import composed_frame
 
     worlds = episode.worlds
-    return composed_frame(  # type: ignore[no-any-return]
-        pov=episode.renderer.render(worlds, (0,), _EYES)[0],
-        grid=worlds.grid[0],
-        aligned_target=worlds.aligned_target(0),
-        target=worlds.target[0],
+    return composed_frame(
+        worlds.grid[0],
         pose=worlds.pose[0],
         dialogue=[(utterance.role.value, utterance.text) for utterance in episode.dialogue],
+        target=worlds.target[0],
+        aligned_target=worlds.aligned_target(0),
         status=status(episode),
     )
 
@@ -56,12 +55,13 @@ def _rows(layer: npt.NDArray[np.int8], builder: tuple[int, int] | None) -> list[
 def scene_text(episode: Episode) -> str:
     """The episode as text: clocks, dialogue, and the layers of build and target side by side (north up)."""
     now, worlds = status(episode), episode.worlds
+    blocks, event = int(worlds.blocks[0]), EVENTS[worlds.event[0]]
     x, y, z, yaw, pitch = (float(value) for value in worlds.pose[0])
     limit = f"/{now['max_steps']}" if now["max_steps"] else ""
     lines = [
-        f"step {now['step']}{limit}, turn {now['turn']}, floor: {episode.floor.value}",
-        f"intersection {now['intersection']} of {now['target_blocks']}, {now['blocks']} blocks in the build",
-        f"builder at x {x:.2f}, y {y:.2f}, z {z:.2f}, yaw {yaw:.0f}, pitch {pitch:.0f}; last: {now['event']}",
+        f"step {now['step']}{limit}, turn {now['turn']}, floor: {now['floor']}",
+        f"intersection {now['intersection']} of {now['target_blocks']}, {blocks} blocks in the build",
+        f"builder at x {x:.2f}, y {y:.2f}, z {z:.2f}, yaw {yaw:.0f}, pitch {pitch:.0f}; last: {event}",
         "",
         episode.dialogue.text or "(nothing said yet)",
     ]

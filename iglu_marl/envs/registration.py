@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-# `gym.make` returns the environment itself: with its checkers and order enforcement it would hide `set_task` and friends.
+# `gym.make` returns the environment itself: its checkers and order enforcement would hide `set_task` and friends.
 _PLAIN: dict[str, Any] = {"order_enforce": False, "disable_env_checker": True}
 
 GYMNASIUM_IDS: dict[str, tuple[str, dict[str, Any]]] = {

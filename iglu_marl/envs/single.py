@@ -18,8 +18,9 @@ from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig
@@ -38,6 +39,28 @@ _MAX_SEED = 2**31 - 1
 def _default_render_mode() -> str | None:
     """`IGLU_HEADLESS=0` opens a window, as in the IGLU tools."""
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
+
+
+def _check_flags(**flags: Any) -> None:
+    """Raises `ConfigError` for a flag that is not True or False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ConfigError(f"{name} is {value!r}, expected True or False")
+
+
+def _choose(
+    config: GameConfig | None, options: dict[str, Any], default_controls: ControlsName, **chosen: Any
+) -> GameConfig:
+    """The configuration: what was given (not None) under an older name counts for its field, else `config`."""
+    for name, value in chosen.items():
+        if value is not None:
+            options.setdefault(name, value)
+    if config is None:
+        options.setdefault("controls", default_controls)
+    config = GameConfig.of(config, options)
+    if config.render_mode is None and (mode := _default_render_mode()) is not None:
+        config = dataclasses.replace(config, render_mode=mode)
+    return config
 
 
 class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
@@ -77,7 +100,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._iglu2022 = iglu2022
         self._info_offset = info_offset
         self._fixed_pose: Pose | None = None
-        self._fixed_start: Any = None
+        self._fixed_start: Task | None = None
 
     @property
     def episode(self) -> Episode:
@@ -115,16 +138,17 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
         Takes effect at the next reset, and stays until other tasks are set.
         """
-        checked = Task("", np.zeros((9, 11, 11), dtype=np.int8), starting_grid=starting_grid)
-        pose = None if initial_position is None else as_pose(initial_position)
-        self._fixed_start, self._fixed_pose = checked.start_grid, pose
+        ids = "iglu2022" if self._iglu2022 else "iglu"
+        checked = Task("", np.zeros(ZONE_SHAPE, dtype=np.int8), starting_grid=starting_grid, ids=ids)
+        pose = None if initial_position is None else self._stage.read_pose(initial_position)
+        self._fixed_start, self._fixed_pose = checked, pose
 
     def _adapt(self, task: Task) -> Task:
-        """The task as this environment plays it: with the world that was initialised, in its id table."""
-        if self._fixed_start is not None:
-            task = task.replace(starting_grid=self._fixed_start)
+        """The task as this environment plays it: in its id table, with the world that was initialised."""
         if self._iglu2022 and task.ids is None:
             task = task.replace(ids="iglu2022")
+        if self._fixed_start is not None:
+            task = task.replace(starting_grid=self._fixed_start.in_ids(task.ids or "iglu").start_grid)
         return task
 
     # -- Gymnasium
@@ -135,10 +159,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         live = self._architect is not None
         self._stage.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
+        self._np_random = self._stage.rng  # there is one generator, and Gymnasium's name for it
+        if seed is not None:
+            self._np_random_seed = seed
         if live:
             assert self._architect is not None
             assert self._stage.rng is not None
-            begin(self._architect, Role.ARCHITECT, int(self._stage.rng.integers(_MAX_SEED)), self._episode.task)
+            begin(
+                self._architect, Role.ARCHITECT, int(self._stage.rng.integers(_MAX_SEED)), self._episode.task
+            )
         self._architect_speaks()
         if self.render_mode == "human":
             self.render()
@@ -156,11 +185,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """One builder step: observation, reward, terminated, truncated, info."""
         episode = self._episode
-        if episode.task is None:
-            raise StateError("the episode has not begun: call reset() before step()")
+        worlds = episode.worlds
+        if episode.task is None or worlds.terminated[0] or worlds.truncated[0]:
+            raise StateError("the episode is over or has not begun: call reset() before step()")
         records, index = self._controls.encode(action)
         reward = episode.builder_acts(records, index)
-        worlds = episode.worlds
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
         if worlds.floor[0] == rules.ARCHITECT and not (terminated or truncated):
             self._architect_speaks()
@@ -190,14 +219,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._stage.get_state()
 
     def set_state(self, state: StageState) -> None:
-        """Put back what `get_state` gave."""
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
         self._stage.set_state(state)
+        self._np_random = self._stage.rng
 
 
 class GridworldEnv(SingleAgentEnv):
     """`IGLUGridworld-v0` (IGLU 2022).
 
-    action_space: any of the five encodings; `discretize=False` turns "walking" into keys and a camera of ±5°.
+    action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a camera of ±5°.
     render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
         the compass are those of the 2022 tools.
@@ -206,13 +236,13 @@ class GridworldEnv(SingleAgentEnv):
 
     def __init__(
         self,
-        action_space: ControlsName = "walking",
+        action_space: ControlsName | None = None,
         *,
         render: bool = True,
         vector_state: bool = False,
         target_in_obs: bool = False,
         discretize: bool = True,
-        render_size: tuple[int, int] = (64, 64),
+        render_size: tuple[int, int] | None = None,
         compat: Literal["iglu2022"] | None = None,
         architect: Agent | None = None,
         render_mode: str | None = None,
@@ -221,21 +251,30 @@ class GridworldEnv(SingleAgentEnv):
     ) -> None:
         if compat not in (None, "iglu2022"):
             raise ConfigError(f"compat is {compat!r}, expected None or 'iglu2022'")
+        _check_flags(
+            render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
+        )
+        config = _choose(
+            config, options, "walking", controls=action_space, pov_size=render_size, render_mode=render_mode
+        )
         camera_limit = None
-        if action_space == "walking" and not discretize:
-            action_space, camera_limit = "human-level", 5.0
-        options.setdefault("controls", action_space)
-        options.setdefault("pov_size", render_size)
-        options.setdefault("render_mode", render_mode or _default_render_mode())
-        config = GameConfig.of(config, options)
+        if config.controls == "walking" and not discretize:
+            config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
         iglu2022 = compat is not None
         controls = Controls(
-            config.controls, select_and_place=config.select_and_place, camera_limit=camera_limit, iglu2022=iglu2022
+            config.controls,
+            select_and_place=config.select_and_place,
+            camera_limit=camera_limit,
+            iglu2022=iglu2022,
         )
 
         def observer(episode: Episode) -> Observer:
             return gridworld_observer(
-                episode, render=render, vector_state=vector_state, target_in_obs=target_in_obs, iglu2022=iglu2022
+                episode,
+                render=render,
+                vector_state=vector_state,
+                target_in_obs=target_in_obs,
+                iglu2022=iglu2022,
             )
 
         super().__init__(config, controls, observer, architect=architect, iglu2022=iglu2022)
@@ -250,7 +289,7 @@ class SilentBuilderEnv(SingleAgentEnv):
 
     def __init__(
         self,
-        action_space: ControlsName = "human-level",
+        action_space: ControlsName | None = None,
         *,
         visual: bool = False,
         architect: Agent | None = None,
@@ -258,9 +297,8 @@ class SilentBuilderEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Any,
     ) -> None:
-        options.setdefault("controls", action_space)
-        options.setdefault("render_mode", render_mode or _default_render_mode())
-        config = GameConfig.of(config, options)
+        _check_flags(visual=visual)
+        config = _choose(config, options, "human-level", controls=action_space, render_mode=render_mode)
         controls = Controls(config.controls, select_and_place=config.select_and_place)
 
         def observer(episode: Episode) -> Observer:

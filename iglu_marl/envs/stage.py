@@ -32,7 +32,7 @@ def make_renderer(config: GameConfig) -> Renderer:
         return renderer
     from iglu_marl.rendering import Painter
 
-    return Painter()  # type: ignore[no-any-return]
+    return Painter()
 
 
 def make_codec(config: GameConfig) -> Codec | None:
@@ -48,14 +48,14 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
     """An orbit view of a structure, uint8 [height, width, 3]."""
     from iglu_marl.rendering import orbit_view
 
-    return orbit_view(grid, size=size)  # type: ignore[no-any-return]
+    return orbit_view(grid, size=size)
 
 
 class StageState(NamedTuple):
     """A saved environment: the episode, the random generator, and what else the view keeps."""
 
     episode: EpisodeState
-    rng: dict[str, Any]
+    rng: Mapping[str, Any]
     view: Any
 
 
@@ -182,7 +182,7 @@ class Stage:
 
     def get_state(self, view: Any = None) -> StageState:
         """Everything needed to go on from here, also over later resets without a seed."""
-        rng = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
+        rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return StageState(self.episode.get_state(), rng, view)
 
     def set_state(self, state: StageState, view: type | None = None) -> Any:
@@ -192,7 +192,9 @@ class Stage:
         """
         if not isinstance(state, StageState) or not isinstance(state.view, view or type(None)):
             kind = type(state.view if isinstance(state, StageState) else state).__name__
-            raise StateError(f"state is a {kind}, expected what get_state of the same kind of environment returns")
+            raise StateError(
+                f"state is a {kind}, expected what get_state of the same kind of environment returns"
+            )
         self.episode.check_state(state.episode)
         generator: np.random.Generator | None = None
         if state.rng:

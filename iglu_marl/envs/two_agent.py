@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ActionError
-from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.core.errors import ActionError, AgentError
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
+from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
+from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, draw_view
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
@@ -28,7 +30,11 @@ METADATA: dict[str, Any] = {
     "is_parallelizable": True,
 }
 
-_STATE_SIZE = 5 + 1 + 6 + 1 + 4 + 2 * 9 * 11 * 11  # without tokens
+_Value = TypeVar("_Value")
+_CELLS = int(np.prod(ZONE_SHAPE))
+# Bounds of `state()`, without tokens: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
+_STATE_LOW = np.array([*POSE_LOW, -50, *[BLOCKS_PER_COLOR - _CELLS] * 6, 1, 0, 0, 0, 0, *[0] * 2 * _CELLS])
+_STATE_HIGH = np.array([*POSE_HIGH, 7, *[BLOCKS_PER_COLOR] * 6, 6, 1, *[2**31] * 3, *[6] * 2 * _CELLS])
 
 
 class TwoAgentGame:
@@ -72,20 +78,29 @@ class TwoAgentGame:
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's observations; the same object at each call."""
-        return self.observation_spaces[agent]
+        return self._of(agent, self.observation_spaces)
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's actions; the same object at each call."""
-        return self.action_spaces[agent]
+        return self._of(agent, self.action_spaces)
+
+    @staticmethod
+    def _of(agent: str, values: Mapping[str, _Value]) -> _Value:
+        """The agent's own of some values; raises `AgentError` for an unknown name."""
+        if agent not in AGENTS:
+            raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
+        return values[agent]
 
     @property
     def state_space(self) -> spaces.Box:
         """The space of `state()`: float32, flat."""
         if self._state_space is None:
-            size = _STATE_SIZE
-            if isinstance(self._episode.chat, TokenChat):
-                size += self._episode.chat.dialog_length
-            self._state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+            low, high = _STATE_LOW, _STATE_HIGH
+            chat = self._episode.chat
+            if isinstance(chat, TokenChat):
+                low = np.concatenate([low, np.zeros(chat.dialog_length)])
+                high = np.concatenate([high, np.full(chat.dialog_length, chat.codec.size + 1)])
+            self._state_space = spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
         return self._state_space
 
     def state(self) -> npt.NDArray[np.float32]:
@@ -105,19 +120,22 @@ class TwoAgentGame:
 
     # -- actions
 
-    def _read_architect(self, action: Any) -> Say:
-        text, self._cut[ARCHITECT] = self._episode.chat.read(action, f"the action of {ARCHITECT}")
-        return Say(text)
+    def _read_architect(self, action: Any) -> tuple[Say, bool]:
+        """The architect's move, and whether its text was cut. Changes nothing."""
+        text, cut = self._episode.chat.read(action, f"the action of {ARCHITECT}")
+        return Say(text), cut
 
-    def _read_builder(self, action: Any) -> Move:
-        self._cut[BUILDER] = False
+    def _read_builder(self, action: Any) -> tuple[Move, bool]:
+        """The builder's move, and whether its text was cut. Changes nothing."""
         if not self.config.builder_can_ask:
-            return Act(*self._stage.controls.encode(action))
+            return Act(*self._stage.controls.encode(action)), False
         if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
-            raise ActionError(f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say")
+            raise ActionError(
+                f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say"
+            )
         act = Act(*self._stage.controls.encode(action["act"]))
-        text, self._cut[BUILDER] = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
-        return Say(text) if text.strip() else act
+        text, cut = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
+        return (Say(text) if text.strip() else act), cut
 
     # -- information
 
@@ -147,11 +165,3 @@ class TwoAgentGame:
     def close(self) -> None:
         """Close window and renderer."""
         self._stage.close()
-
-    def _save(self, view: Any) -> StageState:
-        return self._stage.get_state((view, dict(self._cut)))
-
-    def _restore(self, state: StageState) -> Any:
-        view, cut = self._stage.set_state(state)
-        self._cut = dict(cut)
-        return view

@@ -47,7 +47,9 @@ class ChatText(spaces.Text):
 class Chat(Protocol):
     """How utterances look as actions and observations."""
 
-    silence: Any
+    @property
+    def silence(self) -> Any:
+        """The action of saying nothing."""
 
     def action_space(self) -> spaces.Space[Any]:
         """The space of one utterance."""
@@ -74,14 +76,19 @@ class TextChat:
         self.message_length, self.dialog_length, self.strict = message_length, dialog_length, strict
 
     def action_space(self) -> spaces.Space[Any]:
+        """The space of one utterance."""
         return ChatText(self.message_length)
 
     def observation_space(self) -> spaces.Space[Any]:
+        """The space of the observed dialogue."""
         return ChatText(self.dialog_length)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
+        """The text of an utterance, and whether it was cut."""
         if not isinstance(action, str):
-            raise ActionError(f"{where} is {action!r:.80} ({type(action).__name__}), expected a string; silence is ''")
+            raise ActionError(
+                f"{where} is {action!r:.80} ({type(action).__name__}), expected a string; silence is ''"
+            )
         if len(action) <= self.message_length:
             return action, False
         if self.strict:
@@ -89,6 +96,7 @@ class TextChat:
         return action[: self.message_length], True
 
     def show(self, dialogue: Dialogue) -> str:
+        """The dialogue as it is observed."""
         text = dialogue.text
         if len(text) <= self.dialog_length:
             return text
@@ -97,6 +105,7 @@ class TextChat:
         return tail[start + 1 :] if start >= 0 else tail
 
     def words(self, text: str) -> int:
+        """What an utterance costs, in words."""
         return len(text.split())
 
 
@@ -109,21 +118,30 @@ class TokenChat:
     """
 
     def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
-        self.codec, self.message_length, self.dialog_length, self.strict = codec, message_length, dialog_length, strict
+        self.codec, self.message_length, self.dialog_length, self.strict = (
+            codec,
+            message_length,
+            dialog_length,
+            strict,
+        )
         self._marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
         self._shown: tuple[Dialogue, np.ndarray[Any, Any]] | None = None
 
     @property
     def silence(self) -> np.ndarray[Any, Any]:
+        """Nothing said: padding alone."""
         return np.zeros(self.message_length, dtype=np.int64)
 
     def action_space(self) -> spaces.Space[Any]:
+        """The space of one utterance."""
         return spaces.MultiDiscrete(np.full(self.message_length, self.codec.size))
 
     def observation_space(self) -> spaces.Space[Any]:
+        """The space of the observed dialogue."""
         return spaces.Box(0, self.codec.size + 1, (self.dialog_length,), np.int32)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
+        """The text of an utterance, and whether it was cut."""
         expected = f"expected integer token ids in 0..{self.codec.size - 1}, {self.message_length} at most"
         try:
             tokens = np.asarray(action)
@@ -139,6 +157,7 @@ class TokenChat:
         return self.codec.decode(tokens[: self.message_length].tolist()), cut
 
     def show(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
+        """The dialogue as it is observed."""
         if self._shown is None or self._shown[0] is not dialogue:
             self._shown = dialogue, self._tokens(dialogue)
         return self._shown[1].copy()
@@ -155,15 +174,17 @@ class TokenChat:
         return shown
 
     def words(self, text: str) -> int:
+        """What an utterance costs, in tokens."""
         return len(self.codec.encode(text))
 
 
 def make_chat(config: GameConfig, codec: Codec | None) -> Chat:
     """The chat that a configuration asks for; token chat needs the codec of its vocabulary."""
-    assert config.max_message_length is not None and config.dialog_length is not None  # filled in by the config
+    assert (
+        config.max_message_length is not None and config.dialog_length is not None
+    )  # filled in by the config
     if config.chat == "text":
         return TextChat(config.max_message_length, config.dialog_length, config.strict)
     if codec is None:
         raise ConfigError('chat is "tokens", expected a codec for its vocabulary')
     return TokenChat(codec, config.max_message_length, config.dialog_length, config.strict)
-

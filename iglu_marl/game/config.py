@@ -44,10 +44,14 @@ class GameConfig:
     )
     max_message_length: int | None = _doc(None, "longest utterance; None = 200 characters or 16 tokens")
     dialog_length: int | None = _doc(None, "longest observed dialog; None = 4,000 characters or 256 tokens")
-    strict: bool = _doc(True, "an over-long text raises; if False it is cut, and `info['message_cut']` says so")
+    strict: bool = _doc(
+        True, "an over-long text raises; if False it is cut, and `info['message_cut']` says so"
+    )
     turn_steps: int | None = _doc(50, "builder steps in a turn at most; None = no limit")
     max_steps: int | None = _doc(500, "builder steps in an episode at most; None = no limit")
-    max_turns: int | None = _doc(100, "architect turns in an episode at most (silent ones count); None = no limit")
+    max_turns: int | None = _doc(
+        100, "architect turns in an episode at most (silent ones count); None = no limit"
+    )
     builder_can_ask: bool = _doc(False, "the builder's action is Dict(act, say)")
     architect_sees: tuple[str, ...] = _doc(
         ("target_grid", "grid", "dialog", "pose"), "from: " + ", ".join(ARCHITECT_SIGHTS)
@@ -56,16 +60,26 @@ class GameConfig:
         ("pov", "inventory", "compass", "dialog"), "from: " + ", ".join(BUILDER_SIGHTS)
     )
     right_scale: float = _doc(2.0, "reward when the maximal intersection grows (minus it when it shrinks)")
-    wrong_scale: float = _doc(1.0, "reward for removing, minus it for adding, a block when it does not change")
+    wrong_scale: float = _doc(
+        1.0, "reward for removing, minus it for adding, a block when it does not change"
+    )
     message_cost: float = _doc(0.0, "paid by the architect for each word it says")
     step_cost: float = _doc(0.0, "paid for each builder step")
-    rewards: Literal["shared", "builder"] = _doc("shared", "who gets the building reward: both, or the builder alone")
+    rewards: Literal["shared", "builder"] = _doc(
+        "shared", "who gets the building reward: both, or the builder alone"
+    )
     size_reward: bool = _doc(False, "reward is the gain of the best intersection so far, in blocks, instead")
-    completion: Completion = _doc("exact", 'episode ends when the build is the target ("exact"), or covers it ("cover")')
-    shifts: Shifts = _doc("all", 'shifts of the intersection: "all" (published), "inside" (2022 implementation)')
+    completion: Completion = _doc(
+        "exact", 'episode ends when the build is the target ("exact"), or covers it ("cover")'
+    )
+    shifts: Shifts = _doc(
+        "all", 'shifts of the intersection: "all" (published), "inside" (2022 implementation)'
+    )
     pov_size: tuple[int, int] = _doc((64, 64), "height and width of the builder's picture in pixels")
     renderer: Any = _doc("auto", 'who draws: "auto", "painter", or an object with `render` and `close`')
-    render_mode: Literal["human", "rgb_array", "ansi"] | None = _doc(None, "what `render()` gives: " + ", ".join(RENDER_MODES))
+    render_mode: Literal["human", "rgb_array", "ansi"] | None = _doc(
+        None, "what `render()` gives: " + ", ".join(RENDER_MODES)
+    )
 
     def __post_init__(self) -> None:
         for name, options in (
@@ -127,7 +141,11 @@ class GameConfig:
             raise self._error(name, expected)
         names = tuple(value)
         if not names or len(set(map(str, names))) != len(names) or any(part not in known for part in names):
-            hint = "; the target never reaches the builder" if "target_grid" in names and "target_grid" not in known else ""
+            hint = (
+                "; the target never reaches the builder"
+                if "target_grid" in names and "target_grid" not in known
+                else ""
+            )
             raise self._error(name, expected + hint)
         object.__setattr__(self, name, names)
 
@@ -158,7 +176,10 @@ class GameConfig:
         if isinstance(self.renderer, str):
             self._check_option("renderer", RENDERERS)
         elif not all(callable(getattr(self.renderer, name, None)) for name in ("render", "close")):
-            raise self._error("renderer", "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render and close")
+            raise self._error(
+                "renderer",
+                "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render and close",
+            )
 
     # -- what follows from it
 

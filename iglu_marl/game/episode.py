@@ -54,10 +54,10 @@ class Say(NamedTuple):
 
 
 class Act(NamedTuple):
-    """A builder's step: the control `records[index]`, as `Controls.encode` gives it."""
+    """A builder's step: the control `records[number]`, as `Controls.encode` gives it."""
 
     records: npt.NDArray[Any]
-    index: int
+    number: int
 
 
 class Yield(NamedTuple):
@@ -126,11 +126,13 @@ class Episode:
         shared = reward if self.config.rewards == "shared" else 0.0
         worlds = self.worlds
         return Outcome(
-            {Role.ARCHITECT: shared - cost, Role.BUILDER: reward}, bool(worlds.terminated[0]), bool(worlds.truncated[0])
+            {Role.ARCHITECT: shared - cost, Role.BUILDER: reward},
+            bool(worlds.terminated[0]),
+            bool(worlds.truncated[0]),
         )
 
     def architect_says(self, text: str) -> float:
-        """The architect's turn: an utterance, perhaps silence, after which the builder has the floor. Returns its cost."""
+        """The architect's turn: an utterance, perhaps silence; then the builder has the floor. Returns its cost."""
         rules.speak_at(self.worlds.state, 0)
         if not text:
             return 0.0
@@ -139,7 +141,7 @@ class Episode:
 
     def _builder_moves(self, move: Move) -> float:
         if isinstance(move, Act):
-            return self.builder_acts(move.records, move.index)
+            return self.builder_acts(move.records, move.number)
         if isinstance(move, Say):
             self.dialogue = self.dialogue.say(Role.BUILDER, move.text)
         return self.builder_acts(*self.controls.yielding())
@@ -174,11 +176,15 @@ class Episode:
     def check_state(self, state: Any) -> None:
         """Raises `StateError` unless `set_state` would take this state."""
         if not isinstance(state, EpisodeState):
-            raise StateError(f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it")
+            raise StateError(
+                f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it"
+            )
         self.worlds.check_state(state.world)
         if not isinstance(state.dialogue, Dialogue) or not isinstance(state.task, Task | None):
             got = f"{type(state.dialogue).__name__} and {type(state.task).__name__}"
-            raise StateError(f"the state holds {got}, expected a Dialogue and a Task as get_state returns them")
+            raise StateError(
+                f"the state holds {got}, expected a Dialogue and a Task as get_state returns them"
+            )
 
     def set_state(self, state: EpisodeState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""

@@ -184,7 +184,12 @@ def gridworld_observer(
 
 def silent_builder_observer(episode: Episode, *, visual: bool) -> Observer:
     """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
-    sights = [pov_sight(episode.config.pov_size), inventory_sight(), angle_sight(), dialog_sight(episode, "chat")]
+    sights = [
+        pov_sight(episode.config.pov_size),
+        inventory_sight(),
+        angle_sight(),
+        dialog_sight(episode, "chat"),
+    ]
     if not visual:
         sights += [agent_pos_sight(), grid_sight("grid", low=-1, high=5, offset=-1)]
     return Observer(sights)

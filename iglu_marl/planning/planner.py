@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,14 +84,15 @@ class Builder:
         self.site = site
         self.mover = mover
         self.max_actions = max_actions
-        self._cleared: dict[Cell, int] = {}
+        self._cleared: Counter[Cell] = Counter()
+        self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is
 
     def build(self) -> str:
         """Work until everything is as desired; returns "" or why not."""
         site = self.site
         start = site.grid.copy()
         self.original = start
-        rounds = 60 + 12 * int(site.difference().sum())
+        rounds = 60 + 8 * int(site.difference().sum())
         for _ in range(rounds):
             if not site.difference().any():
                 return ""
@@ -130,21 +132,24 @@ class Builder:
         return self._try(self._leftovers())
 
     def _clear(self) -> bool:
-        """Open the way: break a wanted block beside what cannot be reached; it is put back later."""
-        stuck = {job.cell for job in self._jobs()} | {job.cell for job in self._leftovers()}
-        jobs = []
-        for x, y, z in stuck:
-            for dx, dy, dz in SIDES:
-                cell = (x + dx, y + dy, z + dz)
-                if cell not in stuck and in_zone(*cell) and self.site.color_at(cell):
-                    jobs.append(Job(cell, 0, 30.0 * self._cleared.get(cell, 0)))
-        for _ in range(4):
-            way = self.mover.find(jobs) if jobs else None
-            if way is None:
-                return False
-            if self.mover.perform(way):
-                self._cleared[way.job.cell] = self._cleared.get(way.job.cell, 0) + 1
-                return True
+        """Open the way to what cannot be reached: break a wanted block near it, and keep the hole until that is done."""
+        stuck = {job.cell for job in (*self._jobs(), *self._leftovers())}
+        if not stuck:
+            return False
+        ring, seen = stuck, set(stuck)
+        for _ in range(5):
+            ring = {(x + dx, y + dy, z + dz) for x, y, z in ring for dx, dy, dz in SIDES} - seen
+            ring = {cell for cell in ring if in_zone(*cell) and self.site.color_at(cell)}
+            seen |= ring
+            jobs = [Job(cell, 0, 30.0 * self._cleared[cell]) for cell in sorted(ring)]
+            for _ in range(3):
+                way = self.mover.find(jobs) if jobs else None
+                if way is None:
+                    break
+                if self.mover.perform(way):
+                    self._cleared[way.job.cell] += 1
+                    self._holes[way.job.cell] = frozenset(stuck)
+                    return True
         return False
 
     # -- what there is to do
@@ -154,6 +159,7 @@ class Builder:
         site = self.site
         filled = site.grid != 0
         cells = np.argwhere(site.difference())
+        self._close_holes()
         near = supported_cells(filled)
         heights = [int(y) - 1 for y, x, z in cells if site.desired[y, x, z] and not filled[y, x, z]]
         lowest = min(heights, default=0)
@@ -162,11 +168,19 @@ class Builder:
             x, y, z = int(ix) - 5, int(iy) - 1, int(iz) - 5
             color = int(site.desired[iy, ix, iz])
             if not filled[iy, ix, iz]:
+                if (x, y, z) in self._holes:
+                    continue
                 if near[iy, ix, iz] and site.held(color) > 0:
                     jobs.append(Job((x, y, z), color, 4.0 * (y - lowest)))
             elif color or self.original[iy, ix, iz]:
                 jobs.append(Job((x, y, z), 0, 30.0 if self._carries(filled, x, y, z) else 0.0))
         return jobs
+
+    def _close_holes(self) -> None:
+        """Forget the holes that have served their purpose."""
+        for hole, purpose in list(self._holes.items()):
+            if all(self.site.color_at(cell) == self.site.wanted_at(cell) for cell in purpose):
+                del self._holes[hole]
 
     def _carries(self, filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:
         """Whether a missing block beside (x, y, z) has nothing else to hold on to."""

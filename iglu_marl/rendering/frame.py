@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette, views
-from iglu_marl.rendering.painter import check_size, paint_scenes
+from iglu_marl.rendering.painter import Lens, check_size, paint_scenes
 
 RGB = tuple[int, int, int]
 Box = tuple[int, int, int, int]  # left, top, right, bottom
@@ -124,7 +124,7 @@ def _layout(size: tuple[int, int]) -> _Layout:
 
 def _eyes(grid: BlockGrid, pose: Any, side: int) -> Image.Image:
     """The first-person picture, smoothed."""
-    frame = paint_scenes(grid[None], np.asarray(pose, float)[None], (2 * side, 2 * side))[0]
+    frame = paint_scenes(grid[None], np.asarray(pose, float)[None], (2 * side, 2 * side), lens=Lens())[0]
     return Image.fromarray(frame).reduce(2)
 
 

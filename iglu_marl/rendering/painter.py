@@ -46,10 +46,17 @@ _PER_COLOR = palette.ENTRIES_PER_COLOR
 _HALF = np.float32(0.5)
 _BLOCK_FILL = np.float32(0.5 - 1 / 16)  # a block's border is 1/16 of its face wide
 _GROUND_FILL = np.float32(0.5 - 1 / 32)  # a ground line is 1/32 cell wide on each side of every cell
+_ON_SEAM = 1e-9  # cells
+_SUBPIXELS = 256.0  # corners are snapped to this fraction of a pixel
 _WHITE_EDGE = np.float32(5.5)
 _POSITIVE = np.float32(
     32.5
 )  # cell borders lie at k + 0.5; with this added, truncation is flooring on the ground
+
+# Neighbours of the ground's textures in the atlas of IGLU Gridworld: borders of ±x sides.
+_RED_SIDE = palette.block_index(6, palette.SHADE_X, palette.BORDER)
+_ORANGE_SIDE = palette.block_index(4, palette.SHADE_X, palette.BORDER)
+_BLUE_SIDE = palette.block_index(1, palette.SHADE_X, palette.BORDER)
 
 FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.uint8]
@@ -108,11 +115,77 @@ def _ground_row(row, ramp, x, dx, z, dz, edge, colors):
 
 
 @jit
-def _background(pixels, ramp, height, pose, lens, rays, colors):
+def _depth(point, pose, axes):
+    x, y, z = point[0] - pose[0], point[1] - pose[1], point[2] - pose[2]
+    return axes[2, 0] * x + axes[2, 1] * y + axes[2, 2] * z
+
+
+@jit
+def _snapped(point, pose, axes, tan_y, height, width):
+    """Column and row of a point in front of the eye, on the raster of subpixels."""
+    x, y, z = point[0] - pose[0], point[1] - pose[1], point[2] - pose[2]
+    scale = 0.5 * height / tan_y / _depth(point, pose, axes)
+    column = 0.5 * (width - 1) + scale * (axes[0, 0] * x + axes[0, 2] * z)
+    row = 0.5 * (height - 1) - scale * (axes[1, 0] * x + axes[1, 1] * y + axes[1, 2] * z)
+    return math.floor(column * _SUBPIXELS + 0.5) / _SUBPIXELS, math.floor(row * _SUBPIXELS + 0.5) / _SUBPIXELS
+
+
+@jit
+def _seams(row, i, height, depth, pose, lens, axes, rays, colors):
+    """Pixels whose ray meets the ground exactly between two cells, as a GPU with a texture atlas shows them.
+
+    IGLU Gridworld draws each ground cell as a quad whose corners are snapped to 1/256 pixel. When the snapped
+    seam leaves such a pixel to the cell with the lower coordinate, its texture coordinate is exactly 1, where
+    the next texture of the atlas begins. It happens on round coordinates, with a view along an axis.
+    """
+    limit = lens[3] - 0.25
+    for axis in range(0, 3, 2):
+        other = 2 - axis
+        step, other_step = depth * rays[2, axis], depth * rays[2, other]
+        start = pose[axis] + depth * (rays[0, axis] + i * rays[1, axis]) - _TIE * step
+        other_start = pose[other] + depth * (rays[0, other] + i * rays[1, other]) - _TIE * other_step
+        if abs(step) < 1e-9:
+            continue  # a whole row on a seam needs an eye that misses every resting height
+        end = start + step * (row.size - 1)
+        low, high = max(min(start, end), -limit), min(max(start, end), limit)
+        for cell in range(math.floor(low), math.floor(high) + 1):
+            column = (cell + 0.5 - start) / step
+            j = math.floor(column + 0.5)
+            if abs(column - j) * abs(step) > _ON_SEAM or not 0 <= j < row.size:
+                continue
+            across = other_start + j * other_step
+            if abs(across) < limit and _lower_cell_wins(
+                i, j, axis, cell, across, height, row.size, pose, lens, axes
+            ):
+                white = max(abs(cell + 0.5), abs(across)) < 5.5
+                if axis == 0:
+                    row[j] = colors[_RED_SIDE if white else _ORANGE_SIDE]
+                else:
+                    row[j] = colors[palette.GREY_LINE if white else _BLUE_SIDE]
+
+
+@jit
+def _lower_cell_wins(i, j, axis, cell, across, height, width, pose, lens, axes):
+    """Whether the snapped seam between `cell` and the next one leaves pixel (i, j) to `cell`."""
+    low = math.floor(across + 0.5) - 0.5
+    seam = cell + 0.5
+    first = (seam, GROUND_Y, low) if axis == 0 else (low, GROUND_Y, seam)
+    last = (seam, GROUND_Y, low + 1.0) if axis == 0 else (low + 1.0, GROUND_Y, seam)
+    if min(_depth(first, pose, axes), _depth(last, pose, axes)) < lens[1]:
+        return False
+    a = _snapped(first, pose, axes, lens[0], height, width)
+    b = _snapped(last, pose, axes, lens[0], height, width)
+    turn = (b[0] - a[0]) * (i - a[1]) - (b[1] - a[1]) * (j - a[0])
+    return turn > 1e-7 if axis == 0 else turn < -1e-7
+
+
+@jit
+def _background(pixels, ramp, height, width, pose, lens, axes, rays, colors):
     """Sky and ground. The camera never rolls, so all pixels of a row see the ground at one depth."""
     stride = ramp.size
     drop = GROUND_Y - pose[1]
     edge = np.float32(lens[3])
+    seams = lens[4] != 0.0 and min(abs(axes[0, 0]), abs(axes[0, 2])) < 1e-12  # the view is along an axis
     for i in range(height):
         row = pixels[i * stride : (i + 1) * stride]
         down = rays[0, 1] + i * rays[1, 1]
@@ -122,6 +195,8 @@ def _background(pixels, ramp, height, pose, lens, rays, colors):
             z = np.float32(pose[2] + depth * (rays[0, 2] + i * rays[1, 2]))
             dx, dz = np.float32(depth * rays[2, 0]), np.float32(depth * rays[2, 2])
             _ground_row(row, ramp, x, dx, z, dz, edge, colors)
+            if seams:
+                _seams(row[:width], i, height, depth, pose, lens, axes, rays, colors)
         else:
             row[:] = colors[0]
 
@@ -262,7 +337,7 @@ def _pack(pixels, stride, height, width, out):
 def paint(grids, poses, lens, colors, out):
     """Draw k worlds: grids int8[k, 9, 11, 11] and poses float64[k, 5] to out uint8[k, height, width, 3].
 
-    A pose is x, y, z (cells), yaw, pitch (degrees). lens float64[4]: tangent of half the vertical field of
+    A pose is x, y, z (cells), yaw, pitch (degrees). lens float64[5]: tangent of half the vertical field of
     view, near and far plane (depths along the view axis), half the ground's width (cells). colors
     uint32[n]: packed palette. All arrays are C-contiguous and writable; blocks whose id the palette lacks
     are not drawn.
@@ -282,7 +357,7 @@ def paint(grids, poses, lens, colors, out):
     for frame in range(out.shape[0]):
         pose, grid = poses[frame], grids[frame]
         _camera(pose, lens, height, width, axes, rays)
-        _background(pixels, ramp, height, pose, lens, rays, colors)
+        _background(pixels, ramp, height, width, pose, lens, axes, rays, colors)
         _frustum(axes, tans[0], tans[1], planes)
         _far_to_near(pose[1] + 1.0, _COUNT_Y, order[0], rank[0])
         _far_to_near(pose[0] + 5.0, _COUNT_X, order[1], rank[1])
@@ -311,6 +386,7 @@ class Lens:
     near: float = 0.1
     far: float = 30.0
     ground: float = GROUND_EDGE
+    seams: bool = False  # colour pixels exactly between two ground cells as IGLU Gridworld does
 
     def __post_init__(self) -> None:
         if not 0.0 < self.fov_deg < 180.0:
@@ -321,11 +397,13 @@ class Lens:
             raise RenderError(f"ground is {self.ground!r}, expected 0..{GROUND_EDGE}")
 
     def as_array(self) -> FloatArray:
-        """float64[4] as `paint` wants it: tangent of half the field of view, near, far, ground."""
-        return np.array([math.tan(math.radians(self.fov_deg) / 2), self.near, self.far, self.ground])
+        """float64[5] as `paint` wants it: tangent of half the field of view, near, far, ground, seams."""
+        return np.array(
+            [math.tan(math.radians(self.fov_deg) / 2), self.near, self.far, self.ground, self.seams]
+        )
 
 
-EYE_LENS = Lens()
+EYE_LENS = Lens(seams=True)
 
 
 class HasScenes(Protocol):
@@ -403,7 +481,7 @@ class Painter:
     def __init__(self, lens: Lens = EYE_LENS) -> None:
         self.lens = lens
         self._lens = lens.as_array()
-        self._size: tuple[int, int] | None = None
+        self._size = (0, 0)  # the last size that was checked
 
     def render(
         self,
@@ -417,7 +495,7 @@ class Painter:
         `size` is (height, width) in pixels. The frames are written to `out` when it is given. Raises
         `RenderError` for a bad size or `out`, `IndexError` for a world that does not exist.
         """
-        if size != self._size:
+        if type(size) is not tuple or size != self._size:
             self._size = check_size(size)
         height, width = self._size
         count = len(indices)

@@ -1,0 +1,38 @@
+"""Things that act: partners for either role, all with the `Agent` protocol.
+
+Members load when they are first used. They use public names of `iglu_marl` only, as an agent of your own would.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers and editors see
+    from iglu_marl.agents.oracle import OracleBuilder as OracleBuilder
+    from iglu_marl.agents.pairing import agents_for as agents_for
+    from iglu_marl.agents.random_agents import RandomArchitect as RandomArchitect
+    from iglu_marl.agents.random_agents import RandomBuilder as RandomBuilder
+    from iglu_marl.agents.scripted_architect import ScriptedArchitect as ScriptedArchitect
+    from iglu_marl.agents.scripted_builder import ScriptedBuilder as ScriptedBuilder
+
+_MODULE_OF = {
+    "OracleBuilder": "oracle",
+    "RandomArchitect": "random_agents",
+    "RandomBuilder": "random_agents",
+    "ScriptedArchitect": "scripted_architect",
+    "ScriptedBuilder": "scripted_builder",
+    "agents_for": "pairing",
+}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

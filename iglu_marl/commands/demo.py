@@ -1,0 +1,196 @@
+"""What `iglu-marl demo` does: choose a structure, let the scripted pair build it, show and save how it went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.scoring import intersection_scores
+from iglu_marl.core.task import Task
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.rollout import Trajectory, play
+from iglu_marl.tasks import BundledTasks, StructureTasks
+
+CONTROLS = ("walking", "flying")
+VIDEOS = ("mp4", "gif", "both", "none")
+MAX_STEPS = 20_000
+MP4_FPS, GIF_FPS, GIF_FRAMES = 20.0, 10.0, 240
+STILL_FRAMES = 20  # the last picture stays for a second
+
+Frame = npt.NDArray[np.uint8]
+_STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """The options of the command, validated. Raises `ConfigError`."""
+
+    tasks: Path | None = None
+    task: str | None = None
+    controls: str = "walking"
+    seed: int = 0
+    output: Path = Path("iglu-marl-demo")
+    video: str = "both"
+    json: bool = False
+
+    def __post_init__(self) -> None:
+        for name, known in (("controls", CONTROLS), ("video", VIDEOS)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"--{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+        if self.seed < 0:
+            raise ConfigError(f"--seed is {self.seed}, expected an integer of 0 or more")
+        if self.output.exists() and not self.output.is_dir():
+            raise ConfigError(f"--output is {str(self.output)!r}, which is a file; expected a folder")
+
+
+def choose(options: DemoOptions) -> Task:
+    """The structure to build, by name or by the seed."""
+    if options.tasks is not None:
+        source = StructureTasks(options.tasks, None if options.task is None else [options.task])
+        found = list(source)
+    else:
+        found = list(BundledTasks(mode="structures"))
+        if options.task is not None:
+            names = [str(task.task_id) for task in found]
+            if options.task not in names:
+                raise ConfigError(f"--task is {options.task!r}, expected one of {', '.join(names)}")
+            found = [found[names.index(options.task)]]
+    return found[int(np.random.default_rng(options.seed).integers(len(found)))]
+
+
+class _Watcher:
+    """Follows a game: prints what is said, moves the progress bar, keeps the states for the pictures."""
+
+    def __init__(self, console: Console, progress: Progress, total: int) -> None:
+        self.console, self.progress = console, progress
+        self.bar = progress.add_task("blocks", total=total)
+        self.heard = 0
+        self.states: list[Any] = []
+
+    def __call__(self, env: Any) -> None:
+        episode = env.unwrapped.episode
+        for utterance in episode.dialogue[self.heard :]:
+            name = utterance.role.value.capitalize()
+            self.console.print(f"[{_STYLE[utterance.role]}]{name:>9}[/]  {utterance.text}", highlight=False)
+        self.heard = len(episode.dialogue)
+        self.progress.update(self.bar, completed=int(episode.worlds.best[0]))
+        self.states.append(env.unwrapped.get_state())
+
+
+def frames(env: Any, states: list[Any]) -> Iterator[Frame]:
+    """The composed frame of each saved state, drawn anew."""
+    frame: Frame | None = None
+    for state in states:
+        env.set_state(state)
+        frame = env.render()
+        yield frame
+    if frame is not None:
+        yield from [frame] * STILL_FRAMES
+
+
+def _every(states: list[Any], limit: int) -> list[Any]:
+    """At most `limit` states, evenly chosen, the last one among them."""
+    if len(states) <= limit:
+        return states
+    return [states[int(index)] for index in np.linspace(0, len(states) - 1, limit)]
+
+
+def save(options: DemoOptions, env: Any, states: list[Any], text: str, progress: Progress) -> list[Path]:
+    """Write picture, videos and transcript into the output folder; returns what was written."""
+    from iglu_marl.rendering import write_png, write_video
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    env.set_state(states[-1])
+    written = [write_png(options.output / "demo.png", env.render())]
+    kinds = {"both": ("mp4", "gif"), "none": ()}.get(options.video, (options.video,))
+    for kind in kinds:
+        chosen = _every(states, GIF_FRAMES) if kind == "gif" else states
+        bar = progress.add_task(f"{kind:>6}", total=len(chosen) + STILL_FRAMES)
+        shown = progress.track(frames(env, chosen), task_id=bar)
+        written.append(
+            write_video(options.output / f"demo.{kind}", shown, GIF_FPS if kind == "gif" else MP4_FPS)
+        )
+    transcript = options.output / "dialogue.txt"
+    transcript.write_text(text + "\n", encoding="utf-8")
+    return [*written, transcript]
+
+
+def result(options: DemoOptions, trajectory: Trajectory, files: list[Path]) -> dict[str, Any]:
+    """The figures of the game, JSON-ready."""
+    task = trajectory.task
+    assert trajectory.grid is not None
+    scores = intersection_scores(trajectory.grid, task.target_grid, invariant=task.is_invariant)
+    return {
+        "task": task.task_id,
+        "controls": options.controls,
+        "seed": options.seed,
+        "completed": trajectory.completed,
+        "intersection": trajectory.intersection,
+        "target_blocks": trajectory.target_blocks,
+        **{name: round(value, 4) for name, value in scores._asdict().items() if name != "intersection"},
+        "return": trajectory.returns[Role.BUILDER],
+        "builder_steps": trajectory.builder_steps,
+        "architect_turns": trajectory.architect_turns,
+        "files": [str(path) for path in files],
+    }
+
+
+def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
+    table = Table(title=f"{facts['task']}, {facts['controls']}", show_header=False)
+    verdict = "[bold green]complete[/]" if facts["completed"] else "[bold red]not complete[/]"
+    table.add_row("structure", f"{verdict}, {facts['intersection']} of {facts['target_blocks']} blocks")
+    table.add_row(
+        "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
+    )
+    table.add_row("return", f"{facts['return']:g}")
+    table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
+    console.print(table)
+    names = ", ".join(Path(name).name for name in facts["files"])
+    console.print(f"Saved in [bold]{output.resolve()}[/]: {names}", highlight=False, soft_wrap=True)
+
+
+def run(options: DemoOptions) -> bool:
+    """Play, show, save. Returns whether the structure was completed."""
+    task = choose(options)
+    from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+
+    console = Console(quiet=options.json)
+    env = raw_env(
+        tasks=task,
+        controls=options.controls,
+        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
+        max_steps=MAX_STEPS,
+        max_turns=None,
+        turn_steps=200,
+        render_mode="rgb_array",
+    )
+    console.print(
+        f"The architect sees [bold]{task.task_id}[/] ({task.target_size} blocks); the builder sees only its world."
+    )
+    agents = {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=options.controls)}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        watcher = _Watcher(console, progress, task.target_size)
+        trajectory = play(env, agents, seed=options.seed, on_step=watcher)
+        files = save(options, env, watcher.states, trajectory.dialogue.text, progress)
+    facts = result(options, trajectory, files)
+    if options.json:
+        print(json.dumps(facts))
+    else:
+        _summary(console, facts, options.output)
+    return trajectory.completed

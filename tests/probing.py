@@ -1,0 +1,123 @@
+"""What several tests share: every view of the game under one handle, and exact records of what it shows."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import iglu_marl  # noqa: F401 (registers the environments)
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs import env, parallel_env, raw_env
+
+IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
+CHATS: dict[str, dict[str, Any]] = {
+    "text": {"chat": "text"},
+    "templates": {"chat": "tokens"},
+    "symbols": {"chat": "tokens", "vocabulary": 7},
+}
+SHORT = {"turn_steps": 3, "max_steps": 30, "max_turns": 9}  # so that long plays see many turns, ends and resets
+
+
+def views() -> dict[str, Callable[..., Any]]:
+    """Every view by name, as a function of further options."""
+    made: dict[str, Callable[..., Any]] = {"env": env, "raw_env": raw_env, "parallel_env": parallel_env}
+    for name in IDS:
+        made[name] = lambda name=name, **options: gym.make(name, **options)
+    return made
+
+
+VIEWS = views()
+TWO_AGENT_VIEWS = ("env", "raw_env", "parallel_env")
+
+
+def story_options(view: str) -> dict[str, Any]:
+    """Options under which a random play of a view sees turns, ends, resets and as many observations as there are."""
+    if view in TWO_AGENT_VIEWS:
+        sights = ("pov", "inventory", "compass", "dialog", "pose", "grid")
+        return {**SHORT, "builder_sees": sights, "builder_can_ask": True, "message_cost": 0.25, "step_cost": 0.5}
+    more = {"vector_state": True, "target_in_obs": True} if view.startswith("IGLUGridworld") else {}
+    return {**more, "max_steps": 30}
+
+
+def frozen(value: Any) -> Any:
+    """A hashable image of nested observations: equal only if types, shapes and every bit are."""
+    if isinstance(value, Mapping):
+        return ("dict", *((key, frozen(value[key])) for key in sorted(value)))
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *(frozen(part) for part in value))
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, np.generic):
+        return ("scalar", value.dtype.str, value.tobytes())
+    return (type(value).__name__, repr(value))
+
+
+def digest(values: Any) -> str:
+    """A short fingerprint of frozen values, the same in every process."""
+    return hashlib.sha256(repr(values).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Player:
+    """Random moves from generators of its own, in any view; resets without a seed when an episode is over."""
+
+    def __init__(self, env: Any, seed: int) -> None:
+        if hasattr(env, "possible_agents"):
+            self.spaces = {agent: copy.deepcopy(env.action_space(agent)) for agent in env.possible_agents}
+        else:
+            self.spaces = {"": copy.deepcopy(env.action_space)}
+        for number, space in enumerate(self.spaces.values()):
+            space.seed(seed + number)
+
+    def move(self, env: Any) -> Any:
+        """One move, and everything that the view showed before and after it, frozen."""
+        if isinstance(env, gym.Env):
+            return self._move_single(env)
+        return self._move_aec(env) if hasattr(env, "agent_iter") else self._move_parallel(env)
+
+    def moves(self, env: Any, count: int) -> list[Any]:
+        return [self.move(env) for _ in range(count)]
+
+    def _move_single(self, env: Any) -> Any:
+        shown = env.step(self.spaces[""].sample())
+        return frozen((*shown, env.reset() if shown[2] or shown[3] else None))
+
+    def _move_parallel(self, env: Any) -> Any:
+        shown = env.step({agent: self.spaces[agent].sample() for agent in env.agents})
+        return frozen((*shown, env.state(), None if env.agents else env.reset()))
+
+    def _move_aec(self, env: Any) -> Any:
+        agent = env.agent_selection
+        shown = frozen((agent, *env.last(), env.state(), env.infos, env.rewards))
+        over = env.terminations[agent] or env.truncations[agent]
+        env.step(None if over else self.spaces[agent].sample())
+        if not env.agents:
+            env.reset()
+        return shown
+
+
+def begun(view: str, seed: int, **options: Any) -> Any:
+    """A view, made and reset."""
+    made = VIEWS[view](**options)
+    made.reset(seed=seed)
+    return made
+
+
+def story(view: str, seed: int, count: int, **options: Any) -> list[Any]:
+    """What `count` random moves in a fresh environment show; the first reset is seeded, the later ones are not."""
+    made = VIEWS[view](**options)
+    first = made.reset(seed=seed)
+    return [frozen(first), *Player(made, seed).moves(made, count)]
+
+
+def fingerprints(count: int) -> dict[str, str]:
+    """The digest of a long story in each view and under each controls, to compare processes."""
+    made = {view: digest(story(view, 11, count, **story_options(view))) for view in VIEWS}
+    for controls in CONTROLS:
+        options = {**SHORT, "controls": controls, **CHATS["templates"]}
+        made[f"raw_env, {controls}"] = digest(story("raw_env", 12, count, **options))
+    return made
