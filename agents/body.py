@@ -17,7 +17,7 @@ from iglu_marl.core.controls import YIELD, ControlsName
 from iglu_marl.planning import Plan, plan
 
 NOOP, JUMP, BREAK, PLACE = 0, 5, 16, 17  # walking actions
-HOTBAR = range(6, 13)  # walking actions that select a colour (6 + colour id); 6 itself selects none
+HOTBAR = range(6, 12)  # walking actions that select a colour: 5 + its id
 PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
 
 _NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
@@ -46,12 +46,10 @@ class Body:
 
     # -- agreement with the real world
 
-    def begin(self, grid: npt.NDArray[Any], pose: Sequence[float], inventory: Any = None) -> None:
+    def begin(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
         """Start from a grid and a pose (x, y, z, yaw_deg, pitch_deg), at rest."""
         start = np.asarray(grid, dtype=np.int8)
         self.world.spawn(0, Task("", _NO_TARGET, starting_grid=start), pose=pose)
-        if inventory is not None:
-            self.world.inventory[0] = np.asarray(inventory)
         self._pending = 0
 
     def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
@@ -73,19 +71,23 @@ class Body:
 
     def do(self, planned: Any) -> Any:
         """The action of a planned step in the encoding of the game; the private world goes along."""
-        action = self._walked(planned) if PLANNED_AS[self.controls.name] == "walking" else self._flown(planned)
+        action = (
+            self._walked(planned) if PLANNED_AS[self.controls.name] == "walking" else self._flown(planned)
+        )
         self._step(*self.controls.encode(action))
         return action
 
+    def wait(self) -> Any:
+        """The action that does nothing."""
+        self._step(*self.controls.noop())
+        return NOOP if self.controls.name == "walking" else self._still()
+
     def rest(self) -> Any:
         """The action that ends the turn, or does nothing where turns cannot be ended."""
-        self._step(*self.controls.yielding())
-        if self.controls.name == "walking":
-            return YIELD if self.controls.can_yield else NOOP
-        action = self._still()
-        if self.controls.can_yield:
-            action["yield"] = 1
-        return action
+        action = self.wait()
+        if not self.controls.can_yield:
+            return action
+        return YIELD if self.controls.name == "walking" else {**action, "yield": 1}
 
     def _step(self, records: npt.NDArray[Any], index: int) -> None:
         self.world.step(records[index : index + 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import imageio.v2
 import numpy as np
 import pytest
@@ -260,11 +262,16 @@ def test_png_files(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.png"]
 
 
+# imageio's reader leaves ffmpeg's pipes open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("suffix", [".gif", ".mp4", ".GIF"])
 def test_videos(tmp_path, suffix):
     shown = frames(7)
     path = write_video(tmp_path / f"film{suffix}", iter(shown), fps=5)
-    read = list(imageio.v2.get_reader(path))
+    with imageio.v2.get_reader(path) as reader:
+        read = [*map(np.asarray, reader.iter_data())]
+    del reader
+    gc.collect()
     assert len(read) == 7
     for first, second in zip(shown, read, strict=True):
         part = second[:48, :65, :3].astype(int)

@@ -7,6 +7,8 @@
 """
 
 from iglu_marl.planning.edits import Edit, Plan, edits_between
-from iglu_marl.planning.planner import plan
+from iglu_marl.planning.executor import Executor
+from iglu_marl.planning.order import order_edits
+from iglu_marl.planning.planner import plan, replays
 
-__all__ = ["Edit", "Plan", "edits_between", "plan"]
+__all__ = ["Edit", "Executor", "Plan", "edits_between", "order_edits", "plan", "replays"]

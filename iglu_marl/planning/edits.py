@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -107,29 +107,49 @@ def edits_between(grid: npt.ArrayLike, target: npt.ArrayLike) -> list[Edit]:
     return sorted(edits, key=lambda edit: (edit.color != 0, edit.y, edit.x, edit.z))
 
 
-def shortage(
-    grid: npt.NDArray[np.int8], desired: npt.NDArray[np.int8], inventory: Iterable[int]
-) -> dict[str, Any]:
-    """A proof that blocks are lacking, or {}.
+def impossibility(
+    grid: npt.NDArray[np.int8], desired: npt.NDArray[np.int8], inventory: npt.NDArray[np.int16]
+) -> tuple[str, dict[str, Any]]:
+    """A proof that no sequence of placements and removals makes one grid of the other: (reason, numbers), or ("", {}).
 
-    Blocks of a colour are conserved (held + in the world), and a placement needs one in hand. So whenever at least
-    one block of a colour has to be placed, what is held at the end, held + in the world − wanted, cannot be negative.
+    Two arguments, which hold for any builder under the rules of `core/rules.py`:
+
+    *Too few blocks.* What is held and in the world of a colour stays the same in sum, and a placement needs one in hand.
+    So when at least one block of a colour has to be placed, what is held of it at the end cannot be negative.
+
+    *No last step.* A placement needs something solid among the 26 cells around the new block. When nothing is in hand at
+    the end, no block has to go, and every block of the result floats alone, then the last step can neither
+    be a placement nor the removal of a scaffold (which would be in hand).
     """
-    for color, held in enumerate(inventory, start=1):
+    end = inventory.astype(int)
+    for color in range(1, 7):
         placed = int(np.count_nonzero((desired == color) & (grid != color)))
         returned = int(np.count_nonzero((grid == color) & (desired != color)))
-        if placed and int(held) + returned < placed:
-            return {"color": color, "held": int(held), "returned": returned, "placed": placed}
-    return {}
+        held = int(inventory[color - 1])
+        if placed and held + returned < placed:
+            reason = (
+                f"not enough {color_name(color)} blocks: {placed} to place, {max(0, held)} in the inventory, "
+                f"{returned} to come back from removals"
+            )
+            return reason, {"color": color, "held": held, "returned": returned, "placed": placed}
+        end[color - 1] += returned - placed
+    wanted = desired != 0
+    adds_only = bool((grid == desired)[grid != 0].all()) and bool((grid != desired).any())
+    if adds_only and end.max() <= 0 and not (wanted & touched_cells(wanted)).any():
+        reason = "every block floats alone, and no block is left over to hold the last one while it is placed"
+        return reason, {"held_at_end": end.tolist(), "floating": int(wanted.sum())}
+    return "", {}
 
 
-def shortage_reason(proof: dict[str, Any]) -> str:
-    """The proof of `shortage` in words."""
-    name = color_name(proof["color"])
-    return (
-        f"not enough {name} blocks: {proof['placed']} to place, {max(0, proof['held'])} in the inventory, "
-        f"{proof['returned']} to come back from removals"
-    )
+def touched_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """bool [9, 11, 11]: the cells with the ground or another filled cell among the 26 around them."""
+    padded = np.pad(filled, 1)
+    padded[0] = True  # the ground
+    near = np.zeros_like(filled)
+    for dy, dx, dz in product(range(3), repeat=3):
+        if (dy, dx, dz) != (1, 1, 1):
+            near |= padded[dy : dy + 9, dx : dx + 11, dz : dz + 11]
+    return near
 
 
 def rests_on(filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:

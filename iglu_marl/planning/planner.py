@@ -17,12 +17,12 @@ from iglu_marl.planning.edits import (
     SIDES,
     Plan,
     desired_grid,
+    impossibility,
     rests_on,
-    shortage,
-    shortage_reason,
     supported_cells,
 )
 from iglu_marl.planning.flying import Flier
+from iglu_marl.planning.order import SHUT_COST, shuts_in
 from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.walking import Walker
 
@@ -57,9 +57,9 @@ def plan(
         raise PlanningError(f"controls is {controls!r}, expected one of {', '.join(MOVERS)}")
     start = private_world(world)
     desired = desired_grid(start.grid[0], edits)
-    proof = shortage(start.grid[0], desired, start.inventory[0])
+    reason, proof = impossibility(start.grid[0], desired, start.inventory[0])
     if proof:
-        return Plan([], "impossible", shortage_reason(proof), controls=controls, proof=proof)
+        return Plan([], "impossible", reason, controls=controls, proof=proof)
     site = Site(start, controls, desired)
     reason = Builder(site, MOVERS[controls](site), max_actions).build()
     scaffolds = list(dict.fromkeys(site.scaffolds))
@@ -84,14 +84,13 @@ class Builder:
         self.site = site
         self.mover = mover
         self.max_actions = max_actions
+        self._original = site.grid.copy()  # without what is gone since
         self._cleared: Counter[Cell] = Counter()
         self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is
 
     def build(self) -> str:
         """Work until everything is as desired; returns "" or why not."""
         site = self.site
-        start = site.grid.copy()
-        self.original = start
         rounds = 60 + 8 * int(site.difference().sum())
         for _ in range(rounds):
             if not site.difference().any():
@@ -115,7 +114,7 @@ class Builder:
             if way is None:
                 return False
             if self.mover.perform(way):
-                self.original[self.site.grid == 0] = 0  # what fills this cell from now on is a scaffold
+                self._original[self.site.grid == 0] = 0  # what fills this cell from now on is a scaffold
                 return True
         return False
 
@@ -163,6 +162,7 @@ class Builder:
         near = supported_cells(filled)
         heights = [int(y) - 1 for y, x, z in cells if site.desired[y, x, z] and not filled[y, x, z]]
         lowest = min(heights, default=0)
+        open_cells = {(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in cells}
         jobs = []
         for iy, ix, iz in cells:
             x, y, z = int(ix) - 5, int(iy) - 1, int(iz) - 5
@@ -171,8 +171,9 @@ class Builder:
                 if (x, y, z) in self._holes:
                     continue
                 if near[iy, ix, iz] and site.held(color) > 0:
-                    jobs.append(Job((x, y, z), color, 4.0 * (y - lowest)))
-            elif color or self.original[iy, ix, iz]:
+                    shut = SHUT_COST if shuts_in(filled, (x, y, z), open_cells) else 0.0
+                    jobs.append(Job((x, y, z), color, 4.0 * (y - lowest) + shut))
+            elif color or self._original[iy, ix, iz]:
                 jobs.append(Job((x, y, z), 0, 30.0 if self._carries(filled, x, y, z) else 0.0))
         return jobs
 
@@ -196,7 +197,7 @@ class Builder:
     def _leftovers(self) -> list[Job]:
         """Scaffolds to remove."""
         site = self.site
-        cells = np.argwhere((site.grid != 0) & (site.desired == 0) & (self.original == 0))
+        cells = np.argwhere((site.grid != 0) & (site.desired == 0) & (self._original == 0))
         return [Job((int(x) - 5, int(y) - 1, int(z) - 5), 0) for y, x, z in cells]
 
     def _chain(self) -> list[Cell]:

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.int8]
 
 REACH = 7.8  # 39 samples, 1/5 cell apart
-BATCH = 1024
+BATCH = 512
 
 
 class Sight:

@@ -7,17 +7,16 @@ that pass the cell in question, from the ground and from the top of a jump. `per
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import CAMERA_STEP_DEG, WALKING_ACTIONS
 from iglu_marl.core.grid import Cell
-from iglu_marl.planning import terrain as ground
 from iglu_marl.planning.sight import REACH, Floats, aims_through, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
-from iglu_marl.planning.terrain import Search, Stand, Step, Terrain, Visit
+from iglu_marl.planning.terrain import PILLAR_COST, TIDY_COST, Search, Stand, Step, Terrain, Visit
 
 NOOP, FORWARD, BACK, LEFT, RIGHT, JUMP = range(6)
 HOTBAR = WALKING_ACTIONS.index("hotbar_1") - 1  # + colour
@@ -65,7 +64,7 @@ class Way:
     aim: Aim
     cost: float
     start: Stand
-    stand: Stand = field(default=(0, 0, 0))
+    stand: Stand
 
 
 class Walker:
@@ -111,13 +110,13 @@ class Walker:
     def _pillar_price(self, cell: Cell) -> float:
         wanted = self.site.wanted_at(cell)
         if wanted and self.site.held(wanted) > 0:
-            return ground.PILLAR_COST - 6.0
-        return ground.PILLAR_COST + (100.0 if wanted else ground.TIDY_COST)
+            return PILLAR_COST - 6.0
+        return PILLAR_COST + (100.0 if wanted else TIDY_COST)
 
     def _search(self, jobs: list[Job], pose: Floats, start: Stand) -> Way | None:
-        field_ = Terrain(self.site.grid)
+        terrain = Terrain(self.site.grid)
         spare = int(np.maximum(self.site.inventory, 0).sum())
-        search = Search(field_, start, self._pillar_price, spare, self._banned_steps)
+        search = Search(terrain, start, self._pillar_price, spare, self._banned_steps)
         least = min(job.penalty for job in jobs)
         best: tuple[float, Visit, Job, Aim] | None = None
         while True:
@@ -211,7 +210,7 @@ class Walker:
         site = self.site
         moment = site.save()
         here = way.start
-        for step in self._legs(way):
+        for step in way.path:
             if not self._go(step):
                 site.restore(moment)
                 self._banned_steps.add((here, step))
@@ -222,9 +221,6 @@ class Walker:
         site.restore(moment)
         self._banned_jobs.add((way.job.cell, way.stand))
         return False
-
-    def _legs(self, way: Way) -> list[Step]:
-        return list(way.path)
 
     def _aim_and_act(self, way: Way) -> bool:
         """Choose the aim anew from where the walker really stands, and act."""

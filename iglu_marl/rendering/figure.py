@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from iglu_marl.core.grid import BlockGrid
+from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.painter import GROUND_Y
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from iglu_marl.rendering.views import Camera
 
 _RGB = tuple[int, int, int]
 _GAZE_REACH = 3.0  # cells

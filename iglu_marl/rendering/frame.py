@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -32,6 +33,7 @@ _GOOD: RGB = (66, 200, 130)
 _SPEAKERS: dict[str, RGB] = {"architect": (255, 196, 61), "builder": (72, 202, 196)}
 _KEPT_LINES = 12  # utterances that are looked at for the caption
 _KEPT_CHARACTERS = 600  # of one utterance
+_KEPT_OF_FACT = 40  # characters of a fact in the header
 
 
 _PLACED = {"title", "intersection", "target_blocks", "complete", "step", "max_steps", "turn", "max_turns"}
@@ -179,19 +181,20 @@ def _draw_crosshair(picture: Image.Image, layout: _Layout) -> None:
 
 
 def _draw_legend(picture: Image.Image, layout: _Layout) -> None:
-    """What translucent and framed blocks mean, in the corner of the build's panel."""
-    left, _, _, bottom = layout.panels[1]
+    """What translucent and framed blocks mean, at the right above the build's panel."""
+    _, top, right, _ = layout.panels[1]
     u, draw = layout.u, ImageDraw.Draw(picture)
     font, size = _font(round(12 * u)), round(9 * u)
-    x, y = float(left + round(10 * u)), bottom - round(10 * u)
+    x, y = float(right - round(2 * u)), top - 8 * u
     for text, fill, outline in (
+        ("not in the target", _PAGE, views.WRONG),
         ("missing", (104, 113, 131), None),
-        ("not in the target", _PANEL, views.WRONG),
     ):
+        x -= font.getlength(text)
+        draw.text((x, y), text, _DIM, font, anchor="ls")
+        x -= 14 * u
         draw.rectangle((x, y - size, x + size, y), fill=fill, outline=outline, width=max(1, round(2 * u)))
-        x += round(14 * u)
-        draw.text((x, y + round(1 * u)), text, _DIM, font, anchor="ls")
-        x += round(font.getlength(text) + 12 * u)
+        x -= 12 * u
 
 
 def _draw_inventory(picture: Image.Image, layout: _Layout, inventory: Any) -> None:
@@ -218,7 +221,7 @@ def _draw_header(picture: Image.Image, layout: _Layout, facts: Mapping[str, Any]
     left, top, right, bottom = layout.header
     u, draw = layout.u, ImageDraw.Draw(picture)
     middle = (top + bottom) / 2
-    title = str(facts.get("title") or "Architect & builder")
+    title = str(facts.get("title") or "Architect & builder")[:_KEPT_CHARACTERS]
     x = float(right)
     score, goal = facts.get("intersection"), facts.get("target_blocks")
     if score is not None and goal:
@@ -227,14 +230,14 @@ def _draw_header(picture: Image.Image, layout: _Layout, facts: Mapping[str, Any]
         )
     for name, limit in (("step", "max_steps"), ("turn", "max_turns")):
         if facts.get(name) is not None:
-            value = f"{facts[name]}" + (f" / {facts[limit]}" if facts.get(limit) else "")
+            value = _short(facts[name]) + (f" / {_short(facts[limit])}" if facts.get(limit) else "")
             x = _fact(draw, layout, x, middle, name, value, _TEXT)
     if facts.get("floor") is not None:
         floor = str(facts["floor"]).lower()
         x = _fact(draw, layout, x, middle, "floor", floor, _SPEAKERS.get(floor, _TEXT))
     for name, value in facts.items():
         if name not in _PLACED and x > left + 0.4 * (right - left):
-            x = _fact(draw, layout, x, middle, name.replace("_", " "), _short(value), _TEXT)
+            x = _fact(draw, layout, x, middle, _short(name).replace("_", " "), _short(value), _TEXT)
     font = _font(round(20 * u))
     draw.text((left + 2 * u, middle), _cut(title, font, x - left - 24 * u), _TEXT, font, anchor="lm")
 
@@ -274,15 +277,19 @@ def _fact(
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, (float, np.floating)) else str(value)
+    text = f"{value:.3g}" if isinstance(value, (float, np.floating)) else str(value)
+    return text[:_KEPT_OF_FACT]
+
+
+def _fitting(text: str, font: Font, width: float) -> int:
+    """How many leading characters fit the width; at least one."""
+    return max(1, bisect.bisect_right(range(1, len(text) + 1), width, key=lambda k: font.getlength(text[:k])))
 
 
 def _cut(text: str, font: Font, width: float) -> str:
     if font.getlength(text) <= width:
         return text
-    while text and font.getlength(text + "...") > width:
-        text = text[:-1]
-    return text + "..." if text else ""
+    return text[: _fitting(text, font, width - font.getlength("..."))] + "..."
 
 
 @lru_cache(maxsize=512)
@@ -300,9 +307,7 @@ def _wrapped(text: str, pixels: int, width: int) -> tuple[str, ...]:
             if line:
                 lines.append(line)
             while font.getlength(word) > width and len(word) > 1:
-                cut = next(
-                    k for k in range(len(word) - 1, 0, -1) if k == 1 or font.getlength(word[:k]) <= width
-                )
+                cut = _fitting(word, font, width)
                 lines.append(word[:cut])
                 word = word[cut:]
             line = word

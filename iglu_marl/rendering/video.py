@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:
         )
     except (ImportError, RuntimeError, OSError) as error:
         raise RenderError(f"no ffmpeg to write {path.suffix} with ({error}); write a .gif instead") from error
-    with writer:
+    with closing(writer):  # its own context manager leaves ffmpeg running after an error
         for frame in frames:
             odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
             writer.append_data(np.pad(frame, odd, mode="edge"))

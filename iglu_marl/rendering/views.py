@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,11 +21,11 @@ from PIL import Image, ImageChops, ImageDraw
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette
+from iglu_marl.rendering.camera import Camera, Points, axes_of
 from iglu_marl.rendering.figure import draw_figure
 from iglu_marl.rendering.painter import GROUND_Y, Lens, check_size, paint_scenes
 
 RGB = tuple[int, int, int]
-Points = npt.NDArray[np.float64]
 
 DEFAULT_AZIMUTH_DEG = 18.0
 DEFAULT_ELEVATION_DEG = 42.0
@@ -59,34 +59,6 @@ _LETTERS: dict[str, tuple[tuple[float, float], ...]] = {
 _LETTER_AT = {"N": (0.0, -6.0), "E": (6.0, 0.0), "S": (0.0, 6.0), "W": (-6.0, 0.0)}  # x, z
 
 
-@dataclass(frozen=True)
-class Camera:
-    """An eye (x, y, z, yaw, pitch) with a lens and a picture size (height, width)."""
-
-    pose: tuple[float, float, float, float, float]
-    lens: Lens
-    size: tuple[int, int]
-
-    @property
-    def axes(self) -> Points:
-        """float64[3, 3]: unit vectors right, up and forward."""
-        return _axes(self.pose[3], self.pose[4])
-
-    def project(self, points: npt.ArrayLike) -> Points:
-        """Pixel coordinates (column, row) float64[n, 2] of points float64[n, 3] in front of the eye."""
-        across, above, depth = self.axes @ (np.asarray(points, float) - self.pose[:3]).T
-        height, width = self.size
-        scale = 0.5 * height / math.tan(math.radians(self.lens.fov_deg) / 2) / depth
-        return np.stack([0.5 * width + across * scale, 0.5 * height - above * scale], axis=1)
-
-
-def _axes(yaw_deg: float, pitch_deg: float) -> Points:
-    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
-    right = (math.cos(yaw), 0.0, math.sin(yaw))
-    forward = (math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
-    return np.array([right, np.cross(right, forward), forward])
-
-
 def orbit_camera(
     size: tuple[int, int], azimuth_deg: float, elevation_deg: float, top: float = _MIN_TOP
 ) -> Camera:
@@ -102,14 +74,14 @@ def orbit_camera(
     edge, low = _LENS.ground, GROUND_Y - _SLAB_DEPTH
     box = np.array([(x, y, z) for x in (-edge, edge) for y in (low, GROUND_Y) for z in (-edge, edge)])
     zone = np.array([(x, y, z) for x in (-5.5, 5.5) for y in (top,) for z in (-5.5, 5.5)])
-    across, above, depth = _axes(azimuth_deg, -elevation_deg) @ np.concatenate([box, zone]).T
+    across, above, depth = axes_of(azimuth_deg, -elevation_deg) @ np.concatenate([box, zone]).T
     tan_y = math.tan(math.radians(_LENS.fov_deg) / 2) * _MARGIN
     tan_x = tan_y * size[1] / size[0]
     # The nearest eye (shift, lift, -distance) in camera axes from which all corners are in the field of view.
     right, left = np.max(across - tan_x * depth), np.min(across + tan_x * depth)
     high, deep = np.max(above - tan_y * depth), np.min(above + tan_y * depth)
     distance = max((high - deep) / (2 * tan_y), (right - left) / (2 * tan_x))
-    eye = np.array([0.5 * (right + left), 0.5 * (high + deep), -distance]) @ _axes(
+    eye = np.array([0.5 * (right + left), 0.5 * (high + deep), -distance]) @ axes_of(
         azimuth_deg, -elevation_deg
     )
     x, y, z = eye.tolist()

@@ -1,0 +1,32 @@
+"""Partners for an environment, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from iglu_marl import Agent, AgentError, Role
+from iglu_marl.agents.oracle import OracleBuilder
+from iglu_marl.agents.random_agents import RandomArchitect, RandomBuilder
+from iglu_marl.agents.scripted_architect import ScriptedArchitect
+from iglu_marl.agents.scripted_builder import ScriptedBuilder
+
+ARCHITECTS: dict[str, Any] = {"random": RandomArchitect, "scripted": ScriptedArchitect}
+BUILDERS: dict[str, Any] = {"oracle": OracleBuilder, "random": RandomBuilder, "scripted": ScriptedBuilder}
+
+
+def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Role, Agent]:
+    """Agents that fit an environment's action spaces and chat, ready for `iglu_marl.play`.
+
+    architect: "scripted" or "random". builder: "scripted" (has to observe its pose and the grid), "oracle" or "random".
+    A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
+    """
+    for name, known in ((architect, ARCHITECTS), (builder, BUILDERS)):
+        if name not in known:
+            raise AgentError(f"agent {name!r} is unknown, expected one of {', '.join(known)}")
+    found: dict[Role, Agent] = {}
+    if not isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
+        found[Role.ARCHITECT] = ARCHITECTS[architect].for_env(env)
+    found[Role.BUILDER] = BUILDERS[builder].for_env(env)
+    return found
