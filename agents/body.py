@@ -38,11 +38,14 @@ class Body:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.world = Worlds(1)
         self._pending = 0  # a colour to be chosen together with the next placement
+        self._hopeless: dict[
+            bytes, Plan
+        ] = {}  # plans that came to nothing, so that they need not be made again
 
     @property
     def grid(self) -> npt.NDArray[np.int8]:
         """What stands now, int8 [9, 11, 11]; a view."""
-        return self.world.grid[0]  # type: ignore[no-any-return]
+        return self.world.grid[0]
 
     # -- agreement with the real world
 
@@ -51,6 +54,13 @@ class Body:
         start = np.asarray(grid, dtype=np.int8)
         self.world.spawn(0, Task("", _NO_TARGET, starting_grid=start), pose=pose)
         self._pending = 0
+        self._hopeless.clear()
+
+    def correct(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
+        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last."""
+        active = int(self.world.active[0])
+        self.begin(grid, pose)
+        self.world.active[0] = active
 
     def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
         """Whether an observed grid and agentPos (x, y, z, pitch, yaw) are those of the private world."""
@@ -67,7 +77,16 @@ class Body:
     def plan(self, target: npt.NDArray[np.int8]) -> Plan:
         """How to get from here to a grid, in the actions of "walking" or "flying"."""
         self._pending = 0
-        return plan(self.world, target, PLANNED_AS[self.controls.name])
+        world = self.world
+        key = b"".join(
+            part.tobytes() for part in (world.grid, world.pose, world.inventory, np.asarray(target))
+        )
+        if key in self._hopeless:
+            return self._hopeless[key]
+        found = plan(world, target, PLANNED_AS[self.controls.name])
+        if found.verdict != "built":
+            self._hopeless[key] = found
+        return found
 
     def do(self, planned: Any) -> Any:
         """The action of a planned step in the encoding of the game; the private world goes along."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Ears:
             )
         starts = np.flatnonzero(said >= size).tolist()  # what comes before the first mark was cut off
         utterances = []
-        for start, end in zip(starts, [*starts[1:], len(said)], strict=True):
+        for start, end in pairwise([*starts, len(said)]):
             role = Role.ARCHITECT if said[start] == size else Role.BUILDER
             utterances.append(Utterance(role, self.codec.decode(said[start + 1 : end].tolist())))
         return tuple(utterances)

@@ -18,12 +18,12 @@ from iglu_marl.planning import Plan
 class OracleBuilder:
     """Builds the target of the `Task` that it is given, at the target's own place in the zone.
 
-    It looks at nothing but, where it is observed, its own pose and the grid; so it plays with any observation. `verdict`
-    and `reason` are those of the plan: "built", "impossible" (proved) or "unresolved"; what the planner could do of an
+    It looks at nothing but, where it is observed, its own pose; so it plays with any observation. `verdict` and
+    `reason` are those of the plan: "built", "impossible" (proved) or "unresolved"; what the planner could do of an
     unresolved plan is done. In a progressive task it goes on with the next turns.
 
     controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. pose: where
-    episodes start, if the pose is not observed. codec, message_length: of token chat, with `can_ask`.
+    episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`.
     """
 
     privileged = True
@@ -35,7 +35,7 @@ class OracleBuilder:
         can_yield: bool = True,
         can_ask: bool = False,
         select_and_place: bool = False,
-        pose: tuple[float, float, float, float, float] = Pose(),  # noqa: B008 (a value)
+        pose: tuple[float, float, float, float, float] = Pose(),
         tokens: bool = False,
         codec: Codec | None = None,
         message_length: int = 16,
@@ -79,7 +79,7 @@ class OracleBuilder:
         """Begin an episode. Raises `AgentError` for another role than the builder's, or without the task."""
         if role != Role.BUILDER or task is None:
             raise AgentError(
-                f"an OracleBuilder plays the builder and needs the task, got role {role} and task {task!r:.80}"
+                f"an OracleBuilder plays the builder and needs the task, got {role} and {task!r:.60}"
             )
         self._task = task.in_ids("iglu")
         self._steps = []

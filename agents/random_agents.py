@@ -39,8 +39,8 @@ class _Speaker:
 class RandomArchitect:
     """Says random words, or nothing.
 
-    silence: the probability of silence, 0..1. tokens, codec, message_length: the form of the chat; message_length counts
-    characters of text or tokens (None = 200 or 16).
+    silence: the probability of silence, 0..1. tokens, codec, message_length: the form of the chat; message_length
+    counts characters of text or tokens (None = 200 or 16).
     """
 
     def __init__(

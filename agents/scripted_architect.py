@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
-from iglu_marl.agents.ordering import least_tried, next_cells
 from iglu_marl.agents.settings import Settings
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell
 from iglu_marl.language import Edit, Said, Talk, read, render, say
+from iglu_marl.planning import order_edits
 
 PATIENCE = 6  # turns without anything visible happening before something new is said
 REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is happening
-MAX_TRIES = 4  # per cell, before it is left for good
+PERSISTENCE = 3  # tries at one block before another is asked for instead
+MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
 
 _HINT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
 _NOT_HEARD = frozenset(
@@ -36,18 +39,21 @@ _REFUSED = frozenset({Talk.NO_BLOCKS, Talk.OCCUPIED, Talk.NOTHING_THERE, Talk.WR
 class ScriptedArchitect:
     """Says one edit per turn in the plain phrasing of `iglu_marl.language`, in an order in which things can be built.
 
-    It looks at `target_grid` and `grid` and takes the target where the map has it, neither shifted nor turned. It keeps
-    silent for as long as the builder is seen to work on what was asked, asks for wrong blocks to be removed or changed,
-    says an instruction again in other words when it was not understood, and comes back later to what cannot be done now.
+    It looks at `target_grid` and `grid` and takes the target where the map has it, neither shifted nor turned. It
+    keeps silent for as long as the builder is seen to work on what was asked, asks for wrong blocks to be removed or
+    changed, says an instruction again in other words when it was not understood, and comes back later to what cannot
+    be done now.
 
-    codec: the vocabulary of token chat (None: text, or the template vocabulary when the dialog is seen to hold tokens).
-    message_length: of token utterances. patience: turns in which nothing visible happens before it goes on;
-    repeat_after: turns before it repeats itself even so. varied: random wordings instead of the plainest.
+    controls: how the builder moves, which decides what is a good order. codec: the vocabulary of token chat (None:
+    text, or the template vocabulary when the dialog is seen to hold tokens). message_length: of token utterances.
+    patience: turns in which nothing visible happens before it goes on; repeat_after: turns before it repeats itself
+    even so. varied: random wordings instead of the plainest.
     """
 
     def __init__(
         self,
         *,
+        controls: ControlsName = "walking",
         codec: Codec | None = None,
         message_length: int = 16,
         patience: int = PATIENCE,
@@ -56,18 +62,19 @@ class ScriptedArchitect:
     ) -> None:
         if patience < 1 or repeat_after < 1:
             raise AgentError(f"patience is {patience} and repeat_after {repeat_after}, expected 1 or more")
+        self.controls: ControlsName = controls
         self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
         self._ears = Ears(codec, message_length)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
-        """One that fits an environment's chat."""
+        """One that fits an environment's chat and its builder."""
         settings = Settings.of(env)
-        chat: dict[str, Any] = {"codec": settings.codec} if settings.tokens else {}
+        fitting: dict[str, Any] = {"controls": settings.controls}
         if settings.tokens:
-            chat["message_length"] = settings.message_length
-        return cls(**{**chat, **options})
+            fitting |= {"codec": settings.codec, "message_length": settings.message_length}
+        return cls(**{**fitting, **options})
 
     def _forget(self, seed: int | None) -> None:
         self._ears.forget()
@@ -77,7 +84,10 @@ class ScriptedArchitect:
         self._last = b""  # what could be seen a turn ago
         self._goal = b""
         self._still = self._waited = 0
-        self._tries: dict[Cell, int] = {}
+        self._sees_pose = False
+        self._tries: Counter[Cell] = Counter()
+        self._refusals: Counter[Cell] = Counter()
+        self._order: list[Cell] = []
         self._closed = False
 
     # -- Agent
@@ -95,7 +105,7 @@ class ScriptedArchitect:
         answer = self._answer(observation)
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # of the next turn of a progressive task
-            self._goal, self._tries = goal, {}
+            self._goal, self._tries, self._refusals = goal, Counter(), Counter()
         return self._ears.utter(self._speak(grid, target, answer))
 
     def close(self) -> None:
@@ -112,6 +122,7 @@ class ScriptedArchitect:
 
     def _watch(self, grid: npt.NDArray[Any], pose: Any) -> None:
         """Count the turns in which nothing visible happened."""
+        self._sees_pose = pose is not None
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
         self._last = seen
@@ -129,42 +140,52 @@ class ScriptedArchitect:
     # -- speaking
 
     def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], answer: Said | None) -> str:
-        if self._asked is not None and self._at_work(grid, target):
-            talk = None if answer is None else answer.talk
-            if talk in _NOT_HEARD:
-                self._still = self._waited = 0
-                return self._count_try(render(self._asked, self._rng), self._asked.cell)
-            patient = self._still < self.patience and talk not in _REFUSED
-            if patient and self._waited < self.repeat_after:
+        if self._asked is None or not self._at_work(grid, target):
+            return self._next(grid, target)
+        talk, cell = None if answer is None else answer.talk, self._asked.cell
+        patience = self.patience if self._sees_pose else self.repeat_after
+        if talk in _REFUSED:
+            self._refusals[cell] += 1
+            self._tries[cell] += PERSISTENCE
+        elif talk not in _NOT_HEARD and self._still < patience:
+            if self._waited < self.repeat_after or _color_at(grid, cell) == self._asked.after:
                 return ""
-            if patient and _color_at(grid, self._asked.cell) != self._asked.after:
-                self._waited = 0
-                return self._words(self._asked)
-            self._count_try("", self._asked.cell)
-        return self._next(grid, target)
+            self._waited = 0
+            return self._words(self._asked)
+        self._tries[cell] += 1
+        return self._next(grid, target, other_words=talk in _NOT_HEARD)
 
-    def _count_try(self, text: str, cell: Cell) -> str:
-        self._tries[cell] = self._tries.get(cell, 0) + 1
-        return text
+    def _words(self, edit: Edit, other_words: bool = False) -> str:
+        return render(edit, self._rng if self.varied or other_words else None)
 
-    def _words(self, edit: Edit) -> str:
-        return render(edit, self._rng if self.varied else None)
-
-    def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
+    def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
         """Ask for the next edit; say the closing line when there is none, once."""
-        cells = next_cells(grid, target, None if self._asked is None else self._asked.cell)
         self._still = self._waited = 0
-        if cells and any(self._tries.get(cell, 0) < MAX_TRIES for cell in cells):
-            cell = least_tried(cells, self._tries)
+        if self._asked is not None and _color_at(grid, self._asked.cell) == self._asked.after:
+            self._tries[self._asked.cell] = 0
+            self._refusals.clear()  # what could not be done before may be possible now
+        cells = self._open_cells(grid, target)
+        if any(self._refusals[cell] < MAX_REFUSALS for cell in cells):
+            # The first of those that were tried least.
+            cell = min(cells, key=lambda cell: self._tries[cell] // PERSISTENCE)
             self._asked = Edit.between(cell, _color_at(grid, cell), _color_at(target, cell))
             self._base = grid.copy()
             self._closed = False
-            return self._words(self._asked)
+            return self._words(self._asked, other_words)
         self._asked = None
         if self._closed:
             return ""
         self._closed = True
         return say(Talk.GIVE_UP if cells else Talk.COMPLETE)
+
+    def _open_cells(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> list[Cell]:
+        """The cells that are not as they shall be, in the order thought of at first, while that will do."""
+        differing = int(np.count_nonzero(grid != target))
+        cells = [cell for cell in self._order if _color_at(grid, cell) != _color_at(target, cell)]
+        if len(cells) < differing:  # the world has changed in ways that were not asked for
+            self._order = list(dict.fromkeys(edit.cell for edit in order_edits(grid, target, self.controls)))
+            cells = self._order
+        return cells
 
 
 def _color_at(grid: npt.NDArray[Any], cell: Cell) -> int:

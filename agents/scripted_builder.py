@@ -33,8 +33,9 @@ _COMPLAINTS = {
 class ScriptedBuilder:
     """Parses the architect's latest utterance, plans with `iglu_marl.planning`, and does it.
 
-    It needs `dialog`, `agentPos` and `grid` in its observation. A plan that a turn is too short for goes on in the next,
-    unless something new is said. When the instruction is done, or cannot be done, it yields (where turns can be ended).
+    It needs `dialog`, `agentPos` and `grid` in its observation. A plan that a turn is too short for goes on in the
+    next, unless something new is said. When the instruction is done, or cannot be done, it yields (where turns can be
+    ended).
 
     controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. can_ask: it
     says short things as well ("Done.", "I don't understand."). codec, message_length: of token chat.
@@ -121,26 +122,21 @@ class ScriptedBuilder:
         grid = np.asarray(need(observation, ("grid",), "ScriptedBuilder", _HINT))
         agent_pos = np.asarray(need(observation, ("agentPos",), "ScriptedBuilder", _HINT), dtype=np.float64)
         grid = (grid - min(0, int(grid.min()))).astype(np.int8)  # air is -1 in the environments of IGLU 2021
+        x, y, z, pitch, yaw = agent_pos.tolist()
         if self._settled is None or self._wanted is None:
             self._settled, self._wanted = grid.copy(), grid.copy()
-        elif self._body.agrees(grid, agent_pos):
-            if self._lost:
-                self._lost = False
-                self._resume()
-            return
-        else:
+            self._body.begin(grid, (x, y, z, yaw, pitch))
+        elif not self._body.agrees(grid, agent_pos):
             changed = grid != self._body.grid  # by someone else: that is how it shall be
             self._settled[changed] = self._wanted[changed] = grid[changed]
+            self._body.correct(grid, (x, y, z, yaw, pitch))
             self._lost = True
-        x, y, z, pitch, yaw = agent_pos.tolist()
-        self._body.begin(grid, (x, y, z, yaw, pitch))
-
-    def _resume(self) -> None:
-        """Plan anew for what is to be done still."""
-        remark, self._steps = self._remark, []
-        if self._wanted is not None and not self._pursue(self._wanted):
-            remark = say(Talk.UNREACHABLE)
-        self._remark = remark
+        elif self._lost:
+            self._lost = False
+            busy = bool(self._steps or self._remark)
+            self._steps = []
+            if busy and self._edit is not None:
+                self._work_on(self._edit)
 
     def _pursue(self, goal: Grid) -> bool:
         """Plan the way to a build; False, and no plan, when there is none."""

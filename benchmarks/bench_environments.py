@@ -178,7 +178,13 @@ def bench_painter_64(benchmark: Any, blocks: int, count: int) -> None:
     worlds, painter = Worlds(count), Painter()
     rng = np.random.default_rng(1)
     for index in range(count):
-        pose = (*rng.uniform(-4, 4, 1), 0.5, *rng.uniform(-4, 4, 1), rng.uniform(0, 360), rng.uniform(-40, 10))
+        pose = (
+            *rng.uniform(-4, 4, 1),
+            0.5,
+            *rng.uniform(-4, 4, 1),
+            rng.uniform(0, 360),
+            rng.uniform(-40, 10),
+        )
         worlds.spawn(index, Task("", np.ones((9, 11, 11)), starting_grid=scene(blocks, index)), pose=pose)
     indices = list(range(count))
 
@@ -195,7 +201,9 @@ def bench_import(benchmark: Any, module: str) -> None:
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
 
     def run() -> float:
-        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        return float(
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        )
 
     run()
     report(benchmark, [run() for _ in range(5)], "import")

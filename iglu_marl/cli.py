@@ -1,4 +1,7 @@
-"""The command line: `iglu-marl`. Exit codes: 0 done, 1 the structure was not completed, 2 wrong usage or input."""
+"""The command line: `iglu-marl`.
+
+Exit codes: 0 done; 1 the structure was not completed, or the pack is not whole; 2 wrong usage or input.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,56 @@ def demo(
         tasks=tasks, task=task, controls=controls, seed=seed, output=output, video=video, json=json
     )
     raise typer.Exit(0 if run(options) else 1)
+
+
+_Name = Annotated[str, typer.Argument(metavar="PACK", help="iglu-multiturn, iglu-singleturn or mdc")]
+_Path = Annotated[
+    Path | None, typer.Option("--path", help="A zip or folder. Default: IGLU_DATA_PATH, then fetched packs.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+
+data = typer.Typer(no_args_is_help=True, help="Real human data: what there is, where it is, getting it.")
+app.add_typer(data, name="data")
+
+
+@data.command("list")
+def data_list(json: _Json = False) -> None:
+    """All packs, and where each one is on this machine."""
+    from iglu_marl.commands.data import run_list
+
+    run_list(json)
+
+
+@data.command("fetch")
+def data_fetch(
+    names: Annotated[list[str] | None, typer.Argument(metavar="PACK...", help="Default: all packs.")] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Another address of the one pack named.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Where to put them. Default: this user's cache.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch again what is there.")] = False,
+    json: _Json = False,
+) -> None:
+    """Download packs. An interrupted download goes on where it was."""
+    from iglu_marl.commands.data import run_fetch
+
+    run_fetch(names or [], url=url, folder=folder, force=force, as_json=json)
+
+
+@data.command("info")
+def data_info(name: _Name, path: _Path = None, json: _Json = False) -> None:
+    """What a pack is, its licence and citation and, if it is here, what it holds."""
+    from iglu_marl.commands.data import run_info
+
+    run_info(name, path, json)
+
+
+@data.command("verify")
+def data_verify(name: _Name, path: _Path = None, json: _Json = False) -> None:
+    """Read all of a pack and compare its checksums; exit code 1 if it is not whole."""
+    from iglu_marl.commands.data import run_verify
+
+    raise typer.Exit(0 if run_verify(name, path, json) else 1)
 
 
 def main() -> None:

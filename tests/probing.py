@@ -20,7 +20,11 @@ CHATS: dict[str, dict[str, Any]] = {
     "templates": {"chat": "tokens"},
     "symbols": {"chat": "tokens", "vocabulary": 7},
 }
-SHORT = {"turn_steps": 3, "max_steps": 30, "max_turns": 9}  # so that long plays see many turns, ends and resets
+SHORT = {
+    "turn_steps": 3,
+    "max_steps": 30,
+    "max_turns": 9,
+}  # so that long plays see many turns, ends and resets
 
 
 def views() -> dict[str, Callable[..., Any]]:
@@ -39,7 +43,13 @@ def story_options(view: str) -> dict[str, Any]:
     """Options under which a random play of a view sees turns, ends, resets and as many observations as there are."""
     if view in TWO_AGENT_VIEWS:
         sights = ("pov", "inventory", "compass", "dialog", "pose", "grid")
-        return {**SHORT, "builder_sees": sights, "builder_can_ask": True, "message_cost": 0.25, "step_cost": 0.5}
+        return {
+            **SHORT,
+            "builder_sees": sights,
+            "builder_can_ask": True,
+            "message_cost": 0.25,
+            "step_cost": 0.5,
+        }
     more = {"vector_state": True, "target_in_obs": True} if view.startswith("IGLUGridworld") else {}
     return {**more, "max_steps": 30}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -93,9 +92,13 @@ def test_grids(bad: str) -> None:
     grid, words = BAD_GRIDS[bad]
     refuses(lambda: as_grid(grid, "my grid"), GridError, "my grid", *words)
     refuses(lambda: Task("", grid, task_id="T9"), TaskError, "target_grid", "'T9'", *words)
-    refuses(lambda: Task("", AIR, starting_grid=grid, task_id="T9"), TaskError, "starting_grid", "'T9'", *words)
+    refuses(
+        lambda: Task("", AIR, starting_grid=grid, task_id="T9"), TaskError, "starting_grid", "'T9'", *words
+    )
     refuses(lambda: Task("", AIR, full_grid=grid, task_id="T9"), TaskError, "full_grid", "'T9'", *words)
-    refuses(lambda: Subtasks(["a", "b"], [AIR, grid], task_id="T9"), TaskError, "structure_seq[1]", "'T9'", *words)
+    refuses(
+        lambda: Subtasks(["a", "b"], [AIR, grid], task_id="T9"), TaskError, "structure_seq[1]", "'T9'", *words
+    )
     refuses(lambda: CustomTasks([("a", AIR), ("b", grid)]), TaskError, "custom-1", *words)
 
 
@@ -118,7 +121,9 @@ BAD_BLOCKS = {
 def test_blocks(bad: str) -> None:
     blocks, words = BAD_BLOCKS[bad]
     refuses(lambda: blocks_to_grid(blocks), GridError, *words, expects=False)
-    refuses(lambda: Task("", AIR, starting_grid=blocks, task_id="T8"), TaskError, "'T8'", *words, expects=False)
+    refuses(
+        lambda: Task("", AIR, starting_grid=blocks, task_id="T8"), TaskError, "'T8'", *words, expects=False
+    )
     refuses(lambda: Task("", blocks, task_id="T8"), TaskError, "'T8'", *words, expects=False)
     lists = [list(block) for block in blocks]
     refuses(lambda: Task("", AIR, starting_grid=lists), TaskError, "starting_grid", expects=False)
@@ -213,7 +218,9 @@ def test_poses_from_which_one_would_fall_for_ever(controls: str) -> None:
     game.reset(options={"pose": (0, -1.25, 0, 0, 0)})
 
 
-@pytest.mark.parametrize("pose", [(0, NAN, 0, 0, 0), (0, 0, 0, INF, 0), (0, 0, 0), "00000", [["a"] * 5], ["a"] * 5])
+@pytest.mark.parametrize(
+    "pose", [(0, NAN, 0, 0, 0), (0, 0, 0, INF, 0), (0, 0, 0), "00000", [["a"] * 5], ["a"] * 5]
+)
 def test_poses_of_worlds(pose: Any) -> None:
     worlds = Worlds(2)
     before = worlds.get_state().tobytes()
@@ -225,7 +232,12 @@ def test_poses_of_worlds(pose: Any) -> None:
 
 NOOPS: dict[str, Any] = {
     "walking": 0,
-    "flying": {"movement": np.zeros(3, np.float32), "camera": np.zeros(2, np.float32), "inventory": 0, "placement": 0},
+    "flying": {
+        "movement": np.zeros(3, np.float32),
+        "camera": np.zeros(2, np.float32),
+        "inventory": 0,
+        "placement": 0,
+    },
     "human-level": {
         **dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0),
         "camera": np.zeros(2, np.float32),
@@ -240,8 +252,30 @@ NOOPS: dict[str, Any] = {
         "camera": np.zeros(2, np.float32),
     },
 }
-NO_INTEGERS: list[Any] = [None, "1", 1.0, np.float32(1), True, np.bool_(True), np.array(True), [1], np.array([1]), {}, 1j]
-NO_VECTORS: list[Any] = [None, "ab", [0.0], [0.0] * 4, [[0.0, 0.0, 0.0]], 0.0, {}, [True, False], ["0", "0"], [None, 1]]
+NO_INTEGERS: list[Any] = [
+    None,
+    "1",
+    1.0,
+    np.float32(1),
+    True,
+    np.bool_(True),
+    np.array(True),
+    [1],
+    np.array([1]),
+    1j,
+]
+NO_VECTORS: list[Any] = [
+    None,
+    "ab",
+    [0.0],
+    [0.0] * 4,
+    [[0.0, 0.0, 0.0]],
+    0.0,
+    {},
+    [True, False],
+    ["0", "0"],
+    [None, 1],
+]
 
 
 def number_of(space: gym.spaces.Discrete) -> int:
@@ -255,7 +289,9 @@ def bad_actions(controls: str, limit: float | None = None, can_yield: bool = Fal
         outside = [-1, number_of(space), 10**30, -(10**30), np.int64(99), np.array(-3)]
         return [("action", bad) for bad in [*outside, *NO_INTEGERS, NOOPS["flying"]]]
     noop = {**NOOPS[controls], **({"yield": 0} if can_yield else {})}
-    bad: list[tuple[str, Any]] = [("action", value) for value in (None, 0, "noop", [], {}, list(noop.items()))]
+    bad: list[tuple[str, Any]] = [
+        ("action", value) for value in (None, 0, "noop", [], {}, list(noop.items()))
+    ]
     bad.append(("action", {**noop, "fly": 1}))
     for key, part in space.spaces.items():
         missing = dict(noop)
@@ -267,7 +303,7 @@ def bad_actions(controls: str, limit: float | None = None, can_yield: bool = Fal
         else:
             assert isinstance(part, gym.spaces.Box)
             high = float(part.high.flat[0])
-            numbers = [NAN, INF, -INF, np.nextafter(np.float64(high), INF), -high - 0.5]
+            numbers = [NAN, INF, -INF, float(np.nextafter(np.float32(high), np.float32(INF))), -high - 0.5]
             size = part.shape[0] if part.shape else 0
             values = [[number, *[0.0] * (size - 1)] for number in numbers] if size else list(numbers)
             values += NO_VECTORS if size == 3 else [*NO_VECTORS, [0.0] * 3]
@@ -288,18 +324,8 @@ def test_actions_of_one_agent(controls: str) -> None:
         player.moves(game, 7)
         kind = "human-level" if options else controls
         for place, action in bad_actions(kind, 5.0 if options else None):
-            assert not contains(game.action_space, action), action
-            refuses(lambda action=action: game.step(action), ActionError, place, game=game)
+            refuses(lambda game=game, action=action: game.step(action), ActionError, place, game=game)
         player.moves(game, 60)
-
-
-def contains(space: gym.spaces.Space[Any], action: Any) -> bool:
-    """Membership as Gymnasium sees it, but that it takes True for 1: here that is refused as a likely mistake."""
-    if action is True or (isinstance(action, dict) and True in [value is True for value in action.values()]):
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # Gymnasium's, where it casts a list to an array
-        return space.contains(action)
 
 
 @pytest.mark.parametrize("asks", [False, True])
@@ -328,7 +354,19 @@ def step(game: Any, said: Any, action: Any) -> Any:
 
 
 TEXTS: list[Any] = [None, 5, b"hello", ["hello"], np.array([1]), {"text": "hello"}, 1.0]
-TOKENS: list[Any] = [None, 5, "hello", [[1, 2]], [1.0], [True], np.array(["a"]), {}, [0, -1], [0, 10**6], [1, [2]]]
+TOKENS: list[Any] = [
+    None,
+    5,
+    "hello",
+    [[1, 2]],
+    [1.0],
+    [True],
+    np.array(["a"]),
+    {},
+    [0, -1],
+    [0, 10**6],
+    [1, [2]],
+]
 
 
 @pytest.mark.parametrize("chat", CHATS)
@@ -383,7 +421,13 @@ def info_of(game: Any, shown: Any, agent: str) -> dict[str, Any]:
 def test_agents(view: str) -> None:
     game = begun(view, 1)
     for wrong in ("builder", "architect_1", None, 0):
-        refuses(lambda wrong=wrong: game.observation_space(wrong), AgentError, repr(wrong), "architect_0", game=game)
+        refuses(
+            lambda wrong=wrong: game.observation_space(wrong),
+            AgentError,
+            repr(wrong),
+            "architect_0",
+            game=game,
+        )
         refuses(lambda wrong=wrong: game.action_space(wrong), AgentError, repr(wrong), "builder_0", game=game)
         if view != "parallel_env":
             refuses(lambda wrong=wrong: game.observe(wrong), AgentError, repr(wrong), "builder_0", game=game)
@@ -445,7 +489,9 @@ def test_reset_arguments(view: str) -> None:
     for seed in (-1, 1.5, "1", [1]):
         refuses(lambda seed=seed: game.reset(seed=seed), ConfigError, "seed", repr(seed), game=game)
     for options in (5, "task", [("task", None)]):
-        refuses(lambda options=options: game.reset(options=options), ConfigError, "options", "dict", game=game)
+        refuses(
+            lambda options=options: game.reset(options=options), ConfigError, "options", "dict", game=game
+        )
     for task in (5, "red", AIR, ("a", AIR), [], Subtasks(["a"], [[(0, 0, 0, 1)]])):
         refuses(lambda task=task: game.reset(options={"task": task}), TaskError, "task", game=game)
         refuses(lambda task=task: game.reset(seed=3, options={"task": task}), TaskError, game=game)
@@ -493,7 +539,13 @@ def test_sources_that_fail_while_they_are_used(view: str) -> None:
 def test_initial_worlds(name: str) -> None:
     game = begun(name, 1)
     for wrong in (5, "red", np.zeros(4), [(0, 0, 0)], [(0, -2, 0, 1)], [(0, 0, 0, 1)] * 2, with_cell(9)):
-        refuses(lambda wrong=wrong: game.initialize_world(wrong), TaskError, "starting_grid", game=game, expects=False)
+        refuses(
+            lambda wrong=wrong: game.initialize_world(wrong),
+            TaskError,
+            "starting_grid",
+            game=game,
+            expects=False,
+        )
     game.reset(seed=1, options={"task": Task("", [(0, -1, 0, 1)])})
     assert not game.unwrapped.episode.worlds.start.any()
 
@@ -545,6 +597,24 @@ def test_states_of_worlds() -> None:
     before = worlds.get_state().tobytes()
     for wrong in (None, 5, worlds.get_state()[:2], worlds.get_state().tobytes(), np.zeros(3), [1, 2, 3]):
         refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError, "WORLD[3]")
+    for field, value in (
+        *(("pose", bad) for bad in (NAN, INF, -INF, 1e300)),
+        *(("grid", bad) for bad in (-1, 7)),
+        *(("start", bad) for bad in (-1, 7)),
+        *(("target", bad) for bad in (-1, 7)),
+        *(("active", bad) for bad in (0, 7, -5, 100)),
+        *(("slices", bad) for bad in (0, -1, 100)),
+        *(("shifts", bad) for bad in (-11, 11)),
+        *(("event", bad) for bad in (-1, 11)),
+        ("speed", NAN),
+    ):
+        wrong = worlds.get_state()
+        wrong[field].reshape(3, -1)[2, -1] = value
+        refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError, field)
+    for octet in (0x55, 0x80, 0xFF):
+        wrong = worlds.get_state()
+        wrong.view(np.uint8)[:] = octet
+        refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError)
     for controls in (None, np.zeros(3), Controls().encode_batch([0, 0]), [0, 0, 0]):
         refuses(lambda controls=controls: worlds.step(controls), StateError, "CONTROL[3]")
     assert worlds.get_state().tobytes() == before
@@ -559,7 +629,18 @@ NO_TEXTS: list[Any] = ["", "Walking", 5, None, ["walking"], b"walking", {}]
 NO_FLAGS: list[Any] = [None, 1, 0, "True", np.array([True]), []]
 NO_COSTS: list[Any] = [None, -0.1, NAN, INF, "1", True, [1.0], 1j, 10**400]
 NO_COUNTS: list[Any] = [0, -1, 1.5, "5", True, 2**31, NAN, [5]]
-NO_SIGHTS: list[Any] = [None, "pov", 5, (), ("pov", "pov"), ("sky",), ("target",), (5,), [None], ("target_view", "x")]
+NO_SIGHTS: list[Any] = [
+    None,
+    "pov",
+    5,
+    (),
+    ("pov", "pov"),
+    ("sky",),
+    ("target",),
+    (5,),
+    [None],
+    ("target_view", "x"),
+]
 BAD_CONFIGS: dict[str, list[Any]] = {
     "controls": NO_TEXTS,
     "select_and_place": NO_FLAGS,
@@ -582,7 +663,18 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "size_reward": NO_FLAGS,
     "completion": [*NO_TEXTS, "partial"],
     "shifts": [*NO_TEXTS, "none"],
-    "pov_size": [None, 64, "64", (64,), (64, 64, 3), (0, 64), (64, -1), (64.0, 64.0), (5000, 64), (True, True)],
+    "pov_size": [
+        None,
+        64,
+        "64",
+        (64,),
+        (64, 64, 3),
+        (0, 64),
+        (64, -1),
+        (64.0, 64.0),
+        (5000, 64),
+        (True, True),
+    ],
     "renderer": ["", "opengl2", None, 5, object()],
     "render_mode": ["", "depth", 5, ["human"], True],
     "tasks": [5, "C8", [], object()],
@@ -634,7 +726,12 @@ def test_keyword_arguments_of_one_agent(name: str, options: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_keyword_arguments_of_two_agents(view: str) -> None:
-    for options in ({"max_step": 5}, {"target_in_obs": True}, {"action_space": "walking"}, {"vector_state": True}):
+    for options in (
+        {"max_step": 5},
+        {"target_in_obs": True},
+        {"action_space": "walking"},
+        {"vector_state": True},
+    ):
         refuses(lambda options=options: VIEWS[view](**options), ConfigError, next(iter(options)), "max_steps")
     refuses(lambda: VIEWS[view](5), ConfigError, "5", "GameConfig")
     refuses(lambda: VIEWS[view]({"max_steps": 5}), ConfigError, "GameConfig")

@@ -18,6 +18,7 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
+from pettingzoo.utils import aec_to_parallel
 from probing import (
     CHATS,
     IDS,
@@ -85,13 +86,29 @@ def test_pettingzoo(chat: str, controls: str, asks: bool, capsys: pytest.Capture
     assert "Passed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("make", [env, raw_env, parallel_env, *map(VIEWS.get, IDS)], ids=[*TWO_AGENT_VIEWS, *IDS])
+@pytest.mark.parametrize(
+    "make", [env, raw_env, parallel_env, *map(VIEWS.get, IDS)], ids=[*TWO_AGENT_VIEWS, *IDS]
+)
 def test_metadata(make: Any) -> None:
     metadata = make().metadata
     assert set(metadata["render_modes"]) == {"human", "rgb_array", "ansi"}
     assert metadata["render_fps"] > 0
     if make in (env, raw_env, parallel_env):
         assert metadata["name"] == "architect_builder_v0"
+
+
+def test_conversion_to_parallel() -> None:
+    """PettingZoo's own needs agents that step in a cycle, and is told when they do not."""
+    options = {**SHORT, "turn_steps": 1}
+    converted, native = aec_to_parallel(raw_env(**options)), parallel_env(**options)
+    assert frozen(converted.reset(seed=3)[0]) == frozen(native.reset(seed=3)[0])
+    for action in (1, 5, 17, 18):
+        actions = {"architect_0": "go", "builder_0": action}
+        seen, expected = converted.step(actions), native.step(actions)
+        assert frozen(seen[0]["builder_0"]) == frozen(expected[0]["builder_0"])
+        assert frozen(seen[1:4]) == frozen(expected[1:4])
+    with pytest.raises(AssertionError, match=r"[Pp]arallel"):
+        aec_to_parallel(raw_env(turn_steps=2))
 
 
 def test_names_at_the_top() -> None:
@@ -143,7 +160,9 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*For Box action spaces, we recommend using a symmetric and normalized space")
+@pytest.mark.filterwarnings(
+    "ignore:.*For Box action spaces, we recommend using a symmetric and normalized space"
+)
 @pytest.mark.parametrize(
     ("name", "options"),
     [(name, options) for name in IDS for options in VARIANTS]
@@ -209,7 +228,12 @@ def test_same_story_in_another_process() -> None:
     for hash_seed in ("1", "424242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
         )
         assert json.loads(done.stdout) == fingerprints(count)
 
@@ -236,7 +260,9 @@ def test_copies_continue_identically(view: str, source: str, way: str) -> None:
         twin, twin_player = COPIES[way](original), copy.deepcopy(player)
         assert twin is not original
         ahead = twin_player.moves(twin, 70)
-        assert Player.moves(copy.deepcopy(player), COPIES[way](original), 70) == ahead  # the twin's play left no trace
+        assert (
+            Player.moves(copy.deepcopy(player), COPIES[way](original), 70) == ahead
+        )  # the twin's play left no trace
     assert player.moves(original, 70) == ahead
 
 
@@ -256,6 +282,9 @@ def test_saved_states_continue_identically(view: str, source: str) -> None:
         Player(other, 1).moves(other, 7)
         other.unwrapped.set_state(pickle.loads(pickle.dumps(state)))  # noqa: S301 (our own bytes)
         assert copy.deepcopy(here).moves(other, 70) == ahead
+        unused = VIEWS[view](**options).unwrapped
+        unused.set_state(state)
+        assert copy.deepcopy(here).moves(unused, 70) == ahead
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -394,19 +423,32 @@ def far(controls: str, rng: np.random.Generator) -> Any:
     held = int(rng.integers(1, 40))
     if controls == "walking":
         return int(rng.choice([1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17])), held
-    camera = rng.uniform(-1, 1, 2).astype(np.float32) * (5 if controls == "flying" else 180) * int(rng.integers(2))
+    camera = (
+        rng.uniform(-1, 1, 2).astype(np.float32) * (5 if controls == "flying" else 180) * int(rng.integers(2))
+    )
     if controls == "flying":
         movement = rng.choice([-1.0, 0.0, 1.0], 3).astype(np.float32)
-        return {"movement": movement, "camera": camera, "inventory": 0, "placement": int(rng.integers(3))}, held
+        return {
+            "movement": movement,
+            "camera": camera,
+            "inventory": 0,
+            "placement": int(rng.integers(3)),
+        }, held
     attack, use, jump = (int(number) for number in rng.integers(2, size=3))
     action: dict[str, Any] = {"camera": camera, "hotbar": 0, "attack": attack, "use": use}
     if controls == "continuous":
         axes = ("move_x", "move_y", "move_z")
-        return {**action, **{axis: rng.choice([-1.0, 0.0, 1.0], ()).astype(np.float32) for axis in axes}}, held
+        return {
+            **action,
+            **{axis: rng.choice([-1.0, 0.0, 1.0], ()).astype(np.float32) for axis in axes},
+        }, held
     if controls == "discrete":
         move, strafe = (int(number) for number in rng.integers(3, size=2))
         return {**action, "move": move, "strafe": strafe, "jump": jump}, held
-    return {**action, **{key: int(rng.integers(2)) for key in ("forward", "back", "left", "right", "jump")}}, held
+    return {
+        **action,
+        **{key: int(rng.integers(2)) for key in ("forward", "back", "left", "right", "jump")},
+    }, held
 
 
 CORNERS = [(8, 12, 8, 360, 90), (-8, 12, -8, 0, -90), (0, 12, 0, 180, 0), (5.5, 9.99, -5.5, 45, 12)]
@@ -445,7 +487,12 @@ def test_every_observation_lies_in_its_space(controls: str) -> None:
 def test_flying_down_to_the_end() -> None:
     game = gym.make("IGLUGridworldVector-v0", action_space="flying", tasks=RandomTasks(), max_steps=None)
     observation, _ = game.reset(seed=0, options={"pose": (0, 0, 0, 0, -90)})
-    down = {"movement": np.float32([1, 0, 0]), "camera": np.zeros(2, np.float32), "inventory": 0, "placement": 0}
+    down = {
+        "movement": np.float32([1, 0, 0]),
+        "camera": np.zeros(2, np.float32),
+        "inventory": 0,
+        "placement": 0,
+    }
     down["movement"][0] = -1  # forward, and that is straight down
     for _ in range(20):
         observation = game.step(down)[0]
@@ -477,7 +524,14 @@ def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks
         "architect_sees": ("target_grid", "grid", "dialog", "pose", "target_view", "grid_view"),
         "builder_sees": ("pov", "inventory", "compass", "dialog", "pose", "grid"),
     }
-    options = {**SHORT, **CHATS[chat], **sights, "controls": controls, "builder_can_ask": asks, "pov_size": (16, 24)}
+    options = {
+        **SHORT,
+        **CHATS[chat],
+        **sights,
+        "controls": controls,
+        "builder_can_ask": asks,
+        "pov_size": (16, 24),
+    }
     game = begun("parallel_env", 2, **options)
     player = Player(game, 1)
     for _ in range(60):
@@ -550,8 +604,11 @@ def test_a_config_for_one_agent_is_kept(name: str) -> None:
 
 def test_sessions_of_a_progressive_source_survive_copies() -> None:
     """A saved state in the middle of a session still knows the turns to come."""
-    session = Subtasks(["<Architect> red", "<Architect> blue"], [[(3, -1, 3, 6)], [(3, -1, 3, 6), (4, -1, 3, 1)]],
-                       progressive=True)
+    session = Subtasks(
+        ["<Architect> red", "<Architect> blue"],
+        [[(3, -1, 3, 6)], [(3, -1, 3, 6), (4, -1, 3, 1)]],
+        progressive=True,
+    )
     game = gym.make("IGLUGridworldVector-v0", tasks=session[0])
     game.reset(seed=0)
     twin = COPIES["pickle"](game)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -24,8 +25,9 @@ from iglu_marl.tasks import BundledTasks, StructureTasks
 
 CONTROLS = ("walking", "flying")
 VIDEOS = ("mp4", "gif", "both", "none")
-MAX_STEPS = 20_000
-MP4_FPS, GIF_FPS, GIF_FRAMES = 20.0, 10.0, 240
+MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
+MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 150, (640, 360)  # for pages: few frames, small (width, height)
 STILL_FRAMES = 20  # the last picture stays for a second
 
 Frame = npt.NDArray[np.uint8]
@@ -88,12 +90,14 @@ class _Watcher:
         self.states.append(env.unwrapped.get_state())
 
 
-def frames(env: Any, states: list[Any]) -> Iterator[Frame]:
-    """The composed frame of each saved state, drawn anew."""
+def frames(env: Any, states: list[Any], size: tuple[int, int] | None = None) -> Iterator[Frame]:
+    """The composed frame of each saved state, drawn anew, and scaled to (width, height) when asked."""
     frame: Frame | None = None
     for state in states:
         env.set_state(state)
         frame = env.render()
+        if size is not None:
+            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
         yield frame
     if frame is not None:
         yield from [frame] * STILL_FRAMES
@@ -111,13 +115,15 @@ def save(options: DemoOptions, env: Any, states: list[Any], text: str, progress:
     from iglu_marl.rendering import write_png, write_video
 
     options.output.mkdir(parents=True, exist_ok=True)
-    env.set_state(states[-1])
-    written = [write_png(options.output / "demo.png", env.render())]
+    written = []
+    for name, state in (("halfway", states[len(states) // 2]), ("demo", states[-1])):
+        env.set_state(state)
+        written.append(write_png(options.output / f"{name}.png", env.render()))
     kinds = {"both": ("mp4", "gif"), "none": ()}.get(options.video, (options.video,))
     for kind in kinds:
-        chosen = _every(states, GIF_FRAMES) if kind == "gif" else states
+        chosen = _every(states, GIF_FRAMES if kind == "gif" else MP4_FRAMES)
         bar = progress.add_task(f"{kind:>6}", total=len(chosen) + STILL_FRAMES)
-        shown = progress.track(frames(env, chosen), task_id=bar)
+        shown = progress.track(frames(env, chosen, GIF_SIZE if kind == "gif" else None), task_id=bar)
         written.append(
             write_video(options.output / f"demo.{kind}", shown, GIF_FPS if kind == "gif" else MP4_FPS)
         )
@@ -163,22 +169,21 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
 def run(options: DemoOptions) -> bool:
     """Play, show, save. Returns whether the structure was completed."""
     task = choose(options)
-    from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+    from iglu_marl.agents import agents_for
 
     console = Console(quiet=options.json)
     env = raw_env(
         tasks=task,
-        controls=options.controls,
+        controls=options.controls,  # type: ignore[arg-type]  # checked by the options
         builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
         max_steps=MAX_STEPS,
-        max_turns=None,
+        max_turns=MAX_TURNS_PER_BLOCK * max(1, task.target_size),
         turn_steps=200,
         render_mode="rgb_array",
     )
     console.print(
         f"The architect sees [bold]{task.task_id}[/] ({task.target_size} blocks); the builder sees only its world."
     )
-    agents = {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=options.controls)}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -186,7 +191,7 @@ def run(options: DemoOptions) -> bool:
     )
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         watcher = _Watcher(console, progress, task.target_size)
-        trajectory = play(env, agents, seed=options.seed, on_step=watcher)
+        trajectory = play(env, agents_for(env), seed=options.seed, on_step=watcher)
         files = save(options, env, watcher.states, trajectory.dialogue.text, progress)
     facts = result(options, trajectory, files)
     if options.json:

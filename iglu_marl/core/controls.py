@@ -124,7 +124,7 @@ class Controls:
 
     @property
     def lowest_start(self) -> float:
-        """The lowest eye height from which an episode may start: where there is gravity, one needs ground to stand on."""
+        """The lowest eye height from which an episode may start: with gravity, one needs ground to stand on."""
         return -3.0 if self.name in ("flying", "continuous") else -1.25
 
     # -- spaces

@@ -32,7 +32,7 @@ class ActionError(IgluMarlError, ValueError):
 
 
 class DialogueError(IgluMarlError, ValueError):
-    """An utterance is too long, of the wrong type, or cannot be encoded."""
+    """An utterance or a dialogue has the wrong type or form, or tokens lie outside the vocabulary."""
 
 
 class StateError(IgluMarlError, RuntimeError):

@@ -10,7 +10,7 @@ from pettingzoo.utils import OrderEnforcingWrapper
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.stage import StageState
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig
 
 _BY_AGENT = ("rewards", "_cumulative_rewards", "terminations", "truncations", "infos", "_cut")
@@ -31,6 +31,8 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
     def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
+        # PettingZoo's conversion wants agents to step in a cycle. There is a parallel view of our own for the rest.
+        self.metadata = {**METADATA, "is_parallelizable": self.config.turn_steps == 1}
         self.rewards: dict[str, float] = {}
         self._cumulative_rewards: dict[str, float] = {}
         self.terminations: dict[str, bool] = {}

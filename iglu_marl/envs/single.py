@@ -36,7 +36,7 @@ from iglu_marl.game.observing import (
 _MAX_SEED = 2**31 - 1
 
 
-def _default_render_mode() -> str | None:
+def _default_render_mode() -> Literal["human"] | None:
     """`IGLU_HEADLESS=0` opens a window, as in the IGLU tools."""
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
 
@@ -227,7 +227,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 class GridworldEnv(SingleAgentEnv):
     """`IGLUGridworld-v0` (IGLU 2022).
 
-    action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a camera of ±5°.
+    action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a
+        camera of ±5°.
     render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
         the compass are those of the 2022 tools.

@@ -195,7 +195,6 @@ class Stage:
             raise StateError(
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )
-        self.episode.check_state(state.episode)
         generator: np.random.Generator | None = None
         if state.rng:
             generator = np.random.default_rng(0)

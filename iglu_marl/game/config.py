@@ -35,7 +35,7 @@ class GameConfig:
     them as a Markdown table.
     """
 
-    tasks: Any = _doc(None, "task source, `Task`, or list of tasks; None = the bundled structures")
+    tasks: Any = _doc(None, "task source, `Task`, or list of tasks; None = the bundled ones")
     controls: ControlsName = _doc("walking", "the builder's action encoding: " + ", ".join(CONTROLS))
     select_and_place: bool = _doc(False, "choosing a colour also places a block")
     chat: Literal["text", "tokens"] = _doc("text", "how utterances are passed: text, or arrays of token ids")

@@ -156,7 +156,7 @@ class Episode:
         return reward
 
     def _go_on(self) -> None:
-        """Take up the next turns of a progressive task for as long as there are any and they are not yet built."""
+        """Take up the next turn of a progressive task; one that asks for no change is over with its words."""
         while self.worlds.terminated[0] and self.task is not None and self.task.next_task is not None:
             following = self.task.next_task
             if following.ids is None and self.task.ids is not None:
@@ -165,7 +165,8 @@ class Episode:
                 known = len(self.task.dialogue)
                 self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
             self.task = following
-            self.worlds.retarget(0, following, self.terms)
+            if not following.is_complete_at_start:
+                self.worlds.retarget(0, following, self.terms)
 
     # -- saving
 
@@ -173,21 +174,16 @@ class Episode:
         """A copy of the world's record and the (immutable) dialogue and task."""
         return EpisodeState(self.worlds.get_state(), self.dialogue, self.task, self.recorded)
 
-    def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` would take this state."""
+    def set_state(self, state: EpisodeState) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
         if not isinstance(state, EpisodeState):
             raise StateError(
                 f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it"
             )
-        self.worlds.check_state(state.world)
         if not isinstance(state.dialogue, Dialogue) or not isinstance(state.task, Task | None):
             got = f"{type(state.dialogue).__name__} and {type(state.task).__name__}"
             raise StateError(
                 f"the state holds {got}, expected a Dialogue and a Task as get_state returns them"
             )
-
-    def set_state(self, state: EpisodeState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        self.check_state(state)
         self.worlds.set_state(state.world)
         self.dialogue, self.task, self.recorded = state.dialogue, state.task, state.recorded

@@ -38,6 +38,7 @@ class Plan:
     actions: the builder's actions, one per step, in the format of the single-agent action space of `controls`.
     verdict: "built" (simulated: afterwards the edits and nothing else are done), "impossible" (proved; `reason`
         says why and `proof` holds the numbers), or "unresolved" (no plan found within the budget).
+        The actions of an unresolved plan lead as far as the planner got and may leave scaffolds behind.
     scaffolds: cells that are filled on the way and empty again at the end, in order of their first use.
     """
 
@@ -64,7 +65,9 @@ def as_edits(edits: Any) -> list[Edit]:
     try:
         rows = list(edits)
     except TypeError:
-        raise PlanningError(f"edits is {edits!r}, expected a list of (x, y, z, color) or a target grid") from None
+        raise PlanningError(
+            f"edits is {edits!r}, expected a list of (x, y, z, color) or a target grid"
+        ) from None
     checked: dict[Cell, Edit] = {}
     for number, row in enumerate(rows):
         try:
@@ -114,12 +117,13 @@ def impossibility(
 
     Two arguments, which hold for any builder under the rules of `core/rules.py`:
 
-    *Too few blocks.* What is held and in the world of a colour stays the same in sum, and a placement needs one in hand.
-    So when at least one block of a colour has to be placed, what is held of it at the end cannot be negative.
+    *Too few blocks.* Of each colour, what is held and what is in the world stay the same in sum, and a placement
+    needs one in hand. So when at least one block of a colour has to be placed, what is held of it at the end cannot
+    be negative.
 
-    *No last step.* A placement needs something solid among the 26 cells around the new block. When nothing is in hand at
-    the end, no block has to go, and every block of the result floats alone, then the last step can neither
-    be a placement nor the removal of a scaffold (which would be in hand).
+    *No last step.* A placement needs something solid among the 26 cells around the new block. When nothing is in
+    hand at the end, no block has to go, and every block of the result floats alone, then the last step can neither be
+    a placement nor the removal of a scaffold (which would be in hand).
     """
     end = inventory.astype(int)
     for color in range(1, 7):
@@ -142,7 +146,7 @@ def impossibility(
 
 
 def touched_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """bool [9, 11, 11]: the cells with the ground or another filled cell among the 26 around them."""
+    """The cells, bool [9, 11, 11], with the ground or another filled cell among the 26 around them."""
     padded = np.pad(filled, 1)
     padded[0] = True  # the ground
     near = np.zeros_like(filled)
@@ -156,14 +160,12 @@ def rests_on(filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:
     """Whether the cell touches the ground or a filled cell (bool [9, 11, 11]) with one of its six sides."""
     if y == -1:
         return True
-    for dx, dy, dz in SIDES:
-        if in_zone(x + dx, y + dy, z + dz) and filled[y + dy + 1, x + dx + 5, z + dz + 5]:
-            return True
-    return False
+    around = [(x + dx, y + dy, z + dz) for dx, dy, dz in SIDES]
+    return any(in_zone(*cell) and filled[cell_index(*cell)] for cell in around)
 
 
 def supported_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """bool [9, 11, 11]: the cells that touch the ground or a filled cell with a side."""
+    """The cells, bool [9, 11, 11], that touch the ground or a filled cell with a side."""
     near = np.zeros_like(filled)
     near[0] = True
     near[1:] |= filled[:-1]

@@ -18,8 +18,9 @@ from iglu_marl.planning.site import private_world
 class Executor:
     """Gives the next action towards some edits, until they are done.
 
-    It plans at the first `next_action`, checks at every one that the world is where the plan expects it, and plans again
-    from where it is otherwise, at most `replans` times.
+    It plans at the first `next_action`, checks at every one that the world is where the plan expects it, and plans
+    again from where it is otherwise, at most `replans` times. What shall result is fixed at the first call: the grid
+    as it is then with the edits made; a block that somebody else adds later is removed again.
     """
 
     def __init__(self, edits: Any, controls: ControlsName = "walking", *, replans: int = 4) -> None:
@@ -27,7 +28,7 @@ class Executor:
         self.plan: Plan | None = None
         self._edits = edits
         self._replans = replans
-        self._encoding: Controls | None = None
+        self._encoding = Controls(controls)
         self._desired: npt.NDArray[np.int8] | None = None
         self._expected: Worlds | None = None
         self._at = 0
@@ -52,7 +53,6 @@ class Executor:
     def _make_plan(self, world: Worlds) -> None:
         self.plan = plan(world, self._desired, self.controls)
         self._expected = private_world(world)
-        self._encoding = Controls(self.controls)
         self._at = 0
 
     def _as_expected(self, world: Worlds) -> bool:
@@ -64,6 +64,6 @@ class Executor:
         return all(np.array_equal(world.state[name][0], expected.state[name][0]) for name in names)
 
     def _foresee(self, action: Any) -> None:
-        assert self._encoding is not None and self._expected is not None
         records, index = self._encoding.encode(action)
-        rules.step_at(self._expected.state, 0, records, index)
+        if self._expected is not None:
+            rules.step_at(self._expected.state, 0, records, index)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core import rules
-from iglu_marl.core.grid import Cell
+from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.planning.sight import REACH, Floats, bearing, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 
@@ -61,7 +61,8 @@ def aim_points(site: Site, job: Job) -> tuple[Floats, Floats]:
     something solid, a hair inside that.
     """
     cell = np.array(job.cell, float)
-    points, normals = [], []
+    points: list[Floats] = []
+    normals: list[Floats] = []
     for d in NEIGHBOURS:
         side = np.array(d, float)
         flat = [a for a in range(3) if d[a] == 0]
@@ -75,7 +76,9 @@ def aim_points(site: Site, job: Job) -> tuple[Floats, Floats]:
                 continue
             outward = -side
         spread = (0.0, -0.3, 0.3)
-        shifts = [s for s in product(spread, repeat=len(flat)) if len(flat) == 1 or 0.0 not in s or not any(s)]
+        shifts = [
+            s for s in product(spread, repeat=len(flat)) if len(flat) == 1 or 0.0 not in s or not any(s)
+        ]
         for shift in shifts:
             point = cell + side * (0.48 if job.color == 0 else 0.53 if len(flat) == 2 else 0.5)
             point[flat] += shift
@@ -92,7 +95,10 @@ class Flier:
         self._banned: set[tuple[Cell, tuple[float, float, float]]] = set()
 
     def find(self, jobs: list[Job], limit: int = 4) -> Hover | None:
-        """The cheapest way to do one of the jobs; only the `limit` most promising are looked at, others if those fail."""
+        """The cheapest way to do one of the jobs, or None.
+
+        The `limit` most promising ones are looked at, the others only when those cannot be done.
+        """
         eye = self.site.pose[:3]
         jobs = sorted(jobs, key=lambda job: job.penalty + math.dist(eye, job.cell))
         best: Hover | None = None
@@ -114,9 +120,18 @@ class Flier:
             if self._fly(hover, route) and self._act(hover):
                 self._banned.clear()
                 return True
+            # Something on the way has pushed the flier aside: what can be done from there?
+            if self._improvise(hover.job):
+                return True
             site.restore(start)
         self._banned.add((hover.job.cell, hover.eye))
         return False
+
+    def ways_out(self) -> list[Job]:
+        """The block around the eye, if there is one: nothing else can be seen from inside it."""
+        x, y, z = (int(v) for v in np.rint(self.site.pose[:3]))
+        inside = in_zone(x, y, z) and self.site.color_at((x, y, z)) != 0
+        return [Job((x, y, z), 0)] if inside else []
 
     # -- finding
 
@@ -162,7 +177,8 @@ class Flier:
     ) -> Hover | None:
         offsets = points[None] - eyes[:, None]  # [eyes, points, 3]
         facing = -(offsets * normals[None]).sum(-1) > 0.02 * np.linalg.norm(offsets, axis=-1)
-        which, aim = np.nonzero(facing | ~normals.any(axis=1)[None])
+        edges = np.linalg.norm(normals, axis=1) == 0.0  # seen from any side
+        which, aim = np.nonzero(facing | edges)
         if not len(which):
             return None
         poses = np.empty((len(which), 5))
@@ -170,7 +186,8 @@ class Flier:
         poses[:, 3:] = bearing(offsets[which, aim])
         hit, before = self.site.eyes().cast(poses)
         cell = np.array(job.cell)
-        good = ((hit if job.color == 0 else before) == cell).all(axis=1)
+        seen = hit if job.color == 0 else before
+        good = np.equal(seen, cell).all(axis=1)
         if job.color:
             good &= ~blocked_by_body(poses, job.cell)
         turns = np.maximum(
@@ -186,6 +203,15 @@ class Flier:
         return None
 
     # -- doing
+
+    def _improvise(self, job: Job) -> bool:
+        """Do the job from the place where the flier is, if it can be done from there."""
+        points, normals = aim_points(self.site, job)
+        if not len(points):
+            return False
+        here = self.site.pose[None, :3].copy()
+        hover = self._best_of(job, here, np.zeros(1), points, normals)
+        return hover is not None and self._turn(hover) and self._act(hover)
 
     def _action(self, move: tuple[float, float], climb: float, camera: tuple[float, float]) -> dict[str, Any]:
         """One step: a horizontal direction in the map (x, z) or (0, 0), climb in cells, camera in degrees."""
@@ -224,6 +250,10 @@ class Flier:
         for stop in stops:
             if not self._leg(hover, stop):
                 return False
+        return self._turn(hover)
+
+    def _turn(self, hover: Hover) -> bool:
+        """Turn until one step's camera change is left."""
         for _ in range(40):
             camera = self._camera(hover)
             if max(abs(camera[0]), abs(camera[1])) < CAMERA_DEG:

@@ -19,15 +19,17 @@ FLOATING_COST = 100.0
 def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsName = "walking") -> list[Edit]:
     """All edits from one dense grid to another, ordered for building one by one.
 
-    A block of a wrong colour gives two edits, its removal (color 0) and later its replacement. Blocks to be removed go
-    first, from the top, except those that a block still to be placed holds on to. Every block touches the ground or another
-    block when its turn comes, as long as the target allows that; none shuts in a cell that is still to be filled; and
-    what comes next is near.
+    A block of a wrong colour gives two edits, its removal (color 0) and later its replacement. Blocks to be removed
+    go first, from the top, except those that a block still to be placed holds on to. Every block touches the ground or
+    another block when its turn comes, as long as the target allows that; none shuts in a cell that is still to be
+    filled; and what comes next is near.
     """
     edits = edits_between(grid, target)
     filled = np.asarray(grid) != 0
     colors = {edit.cell: edit.color for edit in edits if edit.color}
-    removals = sorted((edit.cell for edit in edits if filled[_at(edit.cell)]), key=lambda cell: (-cell[1], cell))
+    removals = sorted(
+        (edit.cell for edit in edits if filled[_at(edit.cell)]), key=lambda cell: (-cell[1], cell)
+    )
     level_cost = LEVEL_COST.get(controls, LEVEL_COST["walking"])
     ordered: list[Edit] = []
     last: Cell = (0, -1, 0)
@@ -63,7 +65,9 @@ def _holds(filled: npt.NDArray[np.bool_], cell: Cell, wanted: dict[Cell, int]) -
     without = filled.copy()
     without[_at(cell)] = False
     near = supported_cells(without)
-    return any(other in wanted and not filled[_at(other)] and not near[_at(other)] for other in _neighbours(cell))
+    return any(
+        other in wanted and not filled[_at(other)] and not near[_at(other)] for other in _neighbours(cell)
+    )
 
 
 def _next_cell(left: set[Cell], filled: npt.NDArray[np.bool_], last: Cell, level_cost: float) -> Cell:
@@ -87,7 +91,8 @@ def _next_cell(left: set[Cell], filled: npt.NDArray[np.bool_], last: Cell, level
 def shuts_in(filled: npt.NDArray[np.bool_], cell: Cell, left: set[Cell]) -> bool:
     """Whether a block at `cell` would cut off a neighbouring cell in `left` from the open air."""
     return any(
-        other in left and not filled[_at(other)] and not _open(filled, other, cell) for other in _neighbours(cell)
+        other in left and not filled[_at(other)] and not _open(filled, other, cell)
+        for other in _neighbours(cell)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,11 +27,9 @@ from iglu_marl.planning.order import SHUT_COST, shuts_in
 from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.walking import Walker
 
-MOVERS = {"walking": Walker, "flying": Flier}
-
 
 class Mover(Protocol):
-    """What `build` needs of walking and flying."""
+    """What the `Builder` needs of walking and flying."""
 
     def find(self, jobs: list[Job]) -> Any:
         """The cheapest way to do one of the jobs (it has `.job` and `.cost`), or None."""
@@ -38,10 +37,17 @@ class Mover(Protocol):
     def perform(self, way: Any) -> bool:
         """Do it in the site's world; undone and False when it fails."""
 
+    def ways_out(self) -> list[Job]:
+        """Blocks to break when the builder is walled in; none when it is not."""
 
-def plan(
-    world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000
-) -> Plan:
+
+MAX_RETURNS = 4  # of a scaffold to one and the same cell
+
+
+MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
+
+
+def plan(world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000) -> Plan:
     """Actions that make the edits, and nothing else, in a world.
 
     world: `Worlds` (index 0 is planned for, in any state; it is not changed), or a pair (grid, pose) that stands for a
@@ -86,6 +92,7 @@ class Builder:
         self.max_actions = max_actions
         self._original = site.grid.copy()  # without what is gone since
         self._cleared: Counter[Cell] = Counter()
+        self._scaffolded: Counter[Cell] = Counter()
         self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is
 
     def build(self) -> str:
@@ -97,14 +104,15 @@ class Builder:
                 return ""
             if len(site.actions) > self.max_actions:
                 return f"no plan within {self.max_actions} actions"
-            if not any(attempt() for attempt in (self._regular, self._scaffold, self._tidy, self._clear)):
+            attempts = (self._regular, self._get_out, self._scaffold, self._tidy, self._clear)
+            if not any(attempt() for attempt in attempts):
                 return f"no way found to {self._remaining()}"
         return f"no plan within {rounds} edits; left to do: {self._remaining()}"
 
     def _remaining(self) -> str:
-        jobs = [*self._jobs(), *self._leftovers()]
-        words = [f"{'remove' if job.color == 0 else 'place'} {job.cell}" for job in jobs[:4]]
-        return ", ".join(words) + (f" and {len(jobs) - 4} more" if len(jobs) > 4 else "")
+        cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(self.site.difference())]
+        words = [f"{'remove' if self.site.color_at(cell) else 'place'} {cell}" for cell in cells[:4]]
+        return ", ".join(words) + (f" and {len(cells) - 4} more" if len(cells) > 4 else "")
 
     # -- attempts, most wanted first; each returns whether something was done
 
@@ -121,34 +129,62 @@ class Builder:
     def _regular(self) -> bool:
         return self._try(self._jobs())
 
+    def _get_out(self) -> bool:
+        """Break out of where the builder is walled in; the hole stays until all that is left now is done."""
+        jobs = [job for job in self.mover.ways_out() if in_zone(*job.cell)]
+        return self._open_hole(jobs, self._stuck())
+
     def _scaffold(self) -> bool:
         """Place the first block of the shortest chain that gives a missing block something to hold on to."""
         color = self.site.scaffold_color()
         chain = self._chain() if color else []
-        return bool(chain) and self._try([Job(chain[0], color)])
+        if not chain or self._scaffolded[chain[0]] >= MAX_RETURNS:
+            return False
+        self._scaffolded[chain[0]] += 1
+        return self._try([Job(chain[0], color)])
 
     def _tidy(self) -> bool:
         return self._try(self._leftovers())
 
     def _clear(self) -> bool:
-        """Open the way to what cannot be reached: break a wanted block near it, and keep the hole until that is done."""
-        stuck = {job.cell for job in (*self._jobs(), *self._leftovers())}
-        if not stuck:
-            return False
-        ring, seen = stuck, set(stuck)
+        """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
+        stuck = self._stuck()
+        ring, seen = set(stuck), set(stuck)
         for _ in range(5):
             ring = {(x + dx, y + dy, z + dz) for x, y, z in ring for dx, dy, dz in SIDES} - seen
             ring = {cell for cell in ring if in_zone(*cell) and self.site.color_at(cell)}
             seen |= ring
             jobs = [Job(cell, 0, 30.0 * self._cleared[cell]) for cell in sorted(ring)]
-            for _ in range(3):
-                way = self.mover.find(jobs) if jobs else None
-                if way is None:
-                    break
-                if self.mover.perform(way):
-                    self._cleared[way.job.cell] += 1
-                    self._holes[way.job.cell] = frozenset(stuck)
-                    return True
+            if self._open_hole(jobs, stuck):
+                return True
+        return False
+
+    def _stuck(self) -> frozenset[Cell]:
+        """All that is left to do, holes aside."""
+        cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(self.site.difference())]
+        return frozenset(cell for cell in cells if cell not in self._holes)
+
+    def _replaceable(self, cell: Cell) -> bool:
+        """Whether a block can be put back once it is broken; of a colour overdrawn by the start, none can."""
+        wanted = self.site.wanted_at(cell)
+        return wanted == 0 or self.site.color_at(cell) != wanted or self.site.held(wanted) >= 0
+
+    def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell]) -> bool:
+        """Break one of these blocks, and keep the hole until its purpose is achieved."""
+        jobs = [job for job in jobs if self._replaceable(job.cell)]
+        if not jobs:
+            return False
+        for _ in range(3):
+            way = self.mover.find(jobs)
+            if way is None:
+                return False
+            if self.mover.perform(way):
+                cell = way.job.cell
+                self._cleared[cell] += 1
+                self._original[self.site.grid == 0] = 0
+                if self.site.wanted_at(cell):
+                    self._holes[cell] = purpose - {cell}
+                return True
         return False
 
     # -- what there is to do
@@ -206,7 +242,8 @@ class Builder:
         filled = site.grid != 0
         near = supported_cells(filled)
         missing = (site.desired != 0) & ~filled
-        goals = {(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(missing & ~near)}
+        cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(missing & ~near)]
+        goals = {c for c in cells if c not in self._holes and site.held(site.wanted_at(c)) > 0}
         queue: list[tuple[float, Cell, tuple[Cell, ...]]] = []
         for iy, ix, iz in np.argwhere(near & ~filled & ~missing):
             cell = (int(ix) - 5, int(iy) - 1, int(iz) - 5)

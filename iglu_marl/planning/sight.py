@@ -49,7 +49,9 @@ class Sight:
         return hit, before
 
 
-def blocked_by_body(poses: Floats, cell: npt.NDArray[np.int_] | tuple[int, int, int]) -> npt.NDArray[np.bool_]:
+def blocked_by_body(
+    poses: Floats, cell: npt.NDArray[np.int_] | tuple[int, int, int]
+) -> npt.NDArray[np.bool_]:
     """Whether the builder's own body refuses a block there, bool [k]: the rule `in_the_way` for many poses.
 
     cell: one cell, or int [k, 3].
@@ -93,7 +95,7 @@ def aim_table(yaw_base: float, pitch_base: float, step_deg: float) -> tuple[Floa
 def aims_through(
     offset: tuple[float, float, float], yaw_base: float, pitch_base: float, step_deg: float = 5.0
 ) -> Floats:
-    """The reachable aims (yaw, pitch) float64 [k, 2] whose ray passes the unit cube centred at `offset` from the eye."""
+    """The reachable aims (yaw, pitch), float64 [k, 2], whose ray passes the unit cube `offset` from the eye."""
     if math.dist(offset, (0, 0, 0)) > REACH + 0.9:
         return np.empty((0, 2))
     aims, rays = aim_table(yaw_base, pitch_base, step_deg)

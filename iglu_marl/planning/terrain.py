@@ -1,7 +1,7 @@
 """Where a walker can stand and how to get from one place to the next: a graph over the cells.
 
-A *stand* (x, z, b) is the column x, z with the feet on top of the cell at height b, b + 1 and b + 2 being free. A stand in
-mid-air exists too, by way of a pillar: the walker jumps and places a block under itself.
+A *stand* (x, z, b) is the column x, z with the feet on top of the cell at height b, b + 1 and b + 2 being free. A
+stand in mid-air exists too, by way of a pillar: the walker jumps and places a block under itself.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Terrain:
 
     def solid(self, x: int, y: int, z: int) -> bool:
         """Whether the cell stops a body."""
+        if not _LOW_Y <= y <= _HIGH_Y:
+            return y < _LOW_Y
         return self._solid[((y - _LOW_Y) * _SIZE + x + 11) * _SIZE + z + 11] != 0
 
     def roomy(self, x: int, y: int, z: int) -> bool:
@@ -79,17 +81,30 @@ class Terrain:
         return b < TOP_FLOOR and abs(x) <= 5 and abs(z) <= 5 and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
-        """Whether one can walk from here to the rim, where nothing can be built."""
+        """Whether one can walk from here to the rim, where nothing can be built, or to where one can climb."""
         seen, todo = {stand}, [stand]
         while todo:
             here = todo.pop()
-            if max(abs(here[0]), abs(here[1])) > 5:
+            if max(abs(here[0]), abs(here[1])) > 5 or self.can_pillar(here):
                 return True
             for _, step in self.steps(here):
                 if step.stand not in seen:
                     seen.add(step.stand)
                     todo.append(step.stand)
         return False
+
+    def ways_out(self, stand: Stand) -> list[tuple[int, Cell]]:
+        """Blocks whose removal begins a way out of where one is walled in, with the number of blocks in that way."""
+        x, z, b = stand
+        own = [(0, (x, y, z)) for y in (b + 2, b + 1) if self.solid(x, y, z)]
+        ways = []
+        for dx, dz in ((0, -1), (1, 0), (0, 1), (-1, 0)):
+            columns = [(x + k * dx, z + k * dz) for k in range(1, 2 * EDGE)]
+            cells = [(cx, y, cz) for cx, cz in columns for y in (b + 2, b + 1) if max(abs(cx), abs(cz)) <= 5]
+            wall = [cell for cell in cells if self.solid(*cell)]
+            near = [cell for cell in wall if (cell[0], cell[2]) == columns[0]] or wall[:1]
+            ways += [(len(wall), cell) for cell in near]
+        return own or sorted(ways)
 
 
 class Visit(NamedTuple):

@@ -20,14 +20,17 @@ from iglu_marl.planning.terrain import PILLAR_COST, TIDY_COST, Search, Stand, St
 
 NOOP, FORWARD, BACK, LEFT, RIGHT, JUMP = range(6)
 HOTBAR = WALKING_ACTIONS.index("hotbar_1") - 1  # + colour
-TURN_LEFT, TURN_RIGHT, LOOK_UP, LOOK_DOWN, BREAK, PLACE = (
-    WALKING_ACTIONS.index(name) for name in "turn_left turn_right look_up look_down break place".split()
-)
+TURN_LEFT, TURN_RIGHT = WALKING_ACTIONS.index("turn_left"), WALKING_ACTIONS.index("turn_right")
+LOOK_UP, LOOK_DOWN = WALKING_ACTIONS.index("look_up"), WALKING_ACTIONS.index("look_down")
+BREAK, PLACE = WALKING_ACTIONS.index("break"), WALKING_ACTIONS.index("place")
 PACE = rules.WALK_SPEED * rules.STEP_S  # cells per step
 KEYS = ((FORWARD, 0.0), (RIGHT, 90.0), (BACK, 180.0), (LEFT, 270.0))  # the way they go, degrees from the yaw
 
 EYE = 1.75  # the eye of one who stands, above the centre of the cell stood on
-AIR_STEPS = (5, 7)  # steps after a jump's start at which to act: just high enough to build below oneself; the top
+AIR_STEPS = (
+    5,
+    7,
+)  # steps after a jump's start at which to act: just high enough to build below oneself; the top
 BATCH_STANDS = 12
 MAX_JOBS = 14
 NEAR_MISS = 0.13  # of a cell: as near as steps of 1/4 cell get
@@ -94,6 +97,15 @@ class Walker:
                 return way
         return None
 
+    def ways_out(self) -> list[Job]:
+        """Blocks to break when the walker is walled in; none when it is not."""
+        _, stand = self._rest()
+        terrain = Terrain(self.site.grid)
+        inside = terrain.solid(stand[0], stand[2] + 2, stand[1])
+        if not inside and terrain.escapes(stand):
+            return []
+        return [Job(cell, 0, 10.0 * blocks) for blocks, cell in terrain.ways_out(stand)]
+
     def _rest(self) -> tuple[Floats, Stand]:
         """The pose once the walker has come to rest, and its stand."""
         moment = self.site.save()
@@ -158,9 +170,11 @@ class Walker:
                     if air and job.color == 0 and job.cell[1] < b + 2:
                         continue  # nothing to be gained
                     offset = tuple(round(c - e, 6) for c, e in zip(job.cell, eye, strict=True))
-                    aims = aims_through(offset, yaw_base, pitch_base)  # type: ignore[arg-type]
+                    aims = aims_through(offset, yaw_base, pitch_base)
                     if visit.pillars and visit.stand != start:
-                        aims = aims[aims[:, 1] > -62.0]  # steeper rays would meet the pillar, which is not there yet
+                        aims = aims[
+                            aims[:, 1] > -62.0
+                        ]  # steeper rays would meet the pillar, which is not there yet
                     if len(aims):
                         rays = np.empty((len(aims), 5))
                         rays[:, :3] = eye
@@ -350,6 +364,9 @@ class Walker:
         pose, here = self._rest()
         job = Job(cell, color)
         found = self._best_aim([Visit(0.0, here, 0)], [job], pose, here)
-        return found is not None and self._act(job, found[3]) and self._settle() and (
-            self._stand_of(self.site.pose) == stand
+        return (
+            found is not None
+            and self._act(job, found[3])
+            and self._settle()
+            and (self._stand_of(self.site.pose) == stand)
         )

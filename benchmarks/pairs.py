@@ -1,0 +1,159 @@
+"""How often the scripted pair finishes, by language alone: `python -m benchmarks.pairs --controls walking`.
+
+The builder is never told the target; the architect says one block at a time. Where the pair does not finish, the
+planner is asked for its verdict on the whole structure: proved impossible, or unresolved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import iglu_marl
+from iglu_marl.agents import agents_for
+from iglu_marl.planning import plan
+from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
+
+VERDICTS = ("built", "impossible", "unresolved")
+_SIGHTS = ("dialog", "inventory", "pose", "grid")
+
+
+def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
+    """The tasks: "random" (up to 8 blocks, 3 levels, 6 colours), "bundled", or a file of structures."""
+    if source == "random":
+        random = RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+        rng = np.random.default_rng(seed)
+        return [random.sample(rng).replace(task_id=f"random-{number}") for number in range(count or 200)]
+    found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
+    return found[:count]
+
+
+def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
+    """One game: what came of it, and at what cost."""
+    options = dict(options)
+    make = iglu_marl.parallel_env if options.pop("view") == "parallel" else iglu_marl.raw_env
+    env = make(tasks=task, builder_sees=_SIGHTS, max_turns=None, **{"max_steps": 60_000, **options})
+    began = time.perf_counter()
+    game = iglu_marl.play(env, agents_for(env, architect, builder), seed=seed)
+    row = {
+        "task": task.task_id,
+        "blocks": game.target_blocks,
+        "verdict": "built" if game.completed else "unresolved",
+        "reason": "",
+        "intersection": game.intersection,
+        "steps": game.builder_steps,
+        "utterances": len(game.dialogue),
+        "seconds": round(time.perf_counter() - began, 2),
+    }
+    if not game.completed:
+        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, options["controls"])
+        if whole.verdict == "impossible":
+            row["verdict"] = "impossible"
+        row["reason"] = (
+            whole.reason or f"the planner builds the whole in {len(whole)} steps, the pair does not"
+        )
+    return row
+
+
+def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
+    """All games, over the processes asked for, with a progress bar."""
+    options = {"controls": args.controls, "chat": args.chat, "view": args.view, "builder_can_ask": args.ask}
+    jobs = [(task, options, args.architect, args.builder, args.seed + i) for i, task in enumerate(tasks)]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    rows: list[dict[str, Any]] = []
+    with ExitStack() as pool, Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task(f"{args.controls}, {args.tasks}", total=len(jobs))
+        if args.processes == 1:
+            results = map(play_one, *zip(*jobs, strict=True))
+        else:
+            results = pool.enter_context(ProcessPoolExecutor(args.processes)).map(
+                play_one, *zip(*jobs, strict=True)
+            )
+        for row in results:
+            rows.append(row)
+            progress.advance(bar)
+    return rows
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Counts by verdict, and medians over the games that were finished."""
+    verdicts = Counter(row["verdict"] for row in rows)
+    built = [row for row in rows if row["verdict"] == "built"]
+
+    def median(values: list[float]) -> float:
+        return round(float(np.median(values)), 1) if values else 0.0
+
+    return {
+        "games": len(rows),
+        **{verdict: verdicts[verdict] for verdict in VERDICTS},
+        "share_built": round(verdicts["built"] / len(rows), 4),
+        "median_steps": median([row["steps"] for row in built]),
+        "median_steps_per_block": median([row["steps"] / row["blocks"] for row in built]),
+        "median_utterances": median([row["utterances"] for row in built]),
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
+
+
+def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
+    """The summary as a table, and every game that was not finished."""
+    console.print(title)
+    table = Table("figure", "value")
+    for name, value in summary(rows).items():
+        table.add_row(name.replace("_", " "), f"{value:.1%}" if name == "share_built" else str(value))
+    console.print(table)
+    for row in rows:
+        if row["verdict"] != "built":
+            built = f"{row['intersection']} of {row['blocks']}"
+            console.print(
+                f"{row['task']}: {row['verdict']} ({built} blocks, {row['steps']} steps): {row['reason']}"
+            )
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
+    parser.add_argument("--controls", choices=("flying", "walking", "human-level"), default="flying")
+    parser.add_argument("--tasks", default="random", help="random, bundled, or a file of structures")
+    parser.add_argument(
+        "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
+    parser.add_argument("--builder", choices=("scripted", "oracle", "random"), default="scripted")
+    parser.add_argument("--view", choices=("aec", "parallel"), default="aec")
+    parser.add_argument("--chat", choices=("text", "tokens"), default="text")
+    parser.add_argument("--ask", action="store_true", help="the builder may speak")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Play, and print the figures."""
+    args = parse_arguments(arguments)
+    tasks = tasks_of(args.tasks, args.count, args.seed)
+    rows = run(tasks, args, Console(stderr=True, quiet=args.json and not sys.stderr.isatty()))
+    if args.json:
+        print(json.dumps({"settings": vars(args), "summary": summary(rows), "games": rows}))
+    else:
+        show(
+            rows,
+            Console(),
+            f"{args.architect} architect, {args.builder} builder, {args.controls}, {args.tasks}",
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

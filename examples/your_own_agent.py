@@ -1,0 +1,64 @@
+"""An agent of your own: an object with `reset`, `act` and `close`. This one is a rather talkative architect.
+
+    python examples/your_own_agent.py --seed 3
+
+It plays with the scripted builder, which understands the instructions of `iglu_marl.language`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+import iglu_marl
+from iglu_marl import Role
+from iglu_marl.agents import ScriptedBuilder
+from iglu_marl.language import Edit, render
+from iglu_marl.tasks import RandomTasks
+
+
+class TalkativeArchitect:
+    """Asks for the lowest block that is not right yet, in ever new words."""
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """An episode begins."""
+        self.rng = np.random.default_rng(seed)  # all randomness follows from the seed
+
+    def act(self, observation: dict[str, Any]) -> str:
+        """What to say now; "" is silence."""
+        target, grid = observation["target_grid"], observation["grid"]
+        wrong = np.argwhere(target != grid)  # rows (y, x, z), the lowest layer first
+        if not len(wrong):
+            return ""
+        y, x, z = (int(value) for value in wrong[0])
+        cell = (x - 5, y - 1, z - 5)
+        return render(Edit.between(cell, int(grid[y, x, z]), int(target[y, x, z])), self.rng)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def main(seed: int = 0) -> bool:
+    """Play one game and print what was said; returns whether it was completed."""
+    env = iglu_marl.env(
+        tasks=RandomTasks(max_blocks=6, height_levels=2, num_colors=3),
+        controls="flying",
+        builder_sees=("pov", "dialog", "pose", "grid"),
+        turn_steps=100,
+    )
+    agents = {"architect": TalkativeArchitect(), "builder": ScriptedBuilder(controls="flying")}
+    game = iglu_marl.play(env, agents, seed=seed)
+    print(game.dialogue)
+    print(f"{game.intersection} of {game.target_blocks} blocks, completed: {game.completed}")
+    env.close()
+    return game.completed
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,205 @@
+"""What `iglu-marl data` does: show, fetch and check the packs of real human data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.data.archive import MemberError, Pack, PlaceholderError
+from iglu_marl.data.packs import PACKS, PackInfo
+from iglu_marl.data.store import find_pack, known_pack, local_pack, pack_folder
+
+SHOWN = 10  # of a long list
+
+
+def _console(as_json: bool) -> Console:
+    return Console(quiet=as_json, highlight=False, soft_wrap=True)
+
+
+def _facts(info: PackInfo) -> dict[str, Any]:
+    """What is known about a pack, JSON-ready."""
+    return {
+        "name": info.name,
+        "title": info.title,
+        "description": info.description,
+        "licence": info.licence,
+        "citation": list(info.citation),
+        "page": info.page,
+        "url": info.url,
+        "size": info.size,
+        "sha256": info.sha256,
+    }
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+# -------------------------------------------------------------------------------------------------------- list
+
+
+def run_list(as_json: bool = False) -> None:
+    """Show all packs, and where each one is on this machine."""
+    console = _console(as_json)
+    table = Table(Column("pack", no_wrap=True), "what", Column("on this machine", overflow="fold"))
+    facts = []
+    for info in PACKS.values():
+        place, problem = None, None
+        try:
+            pack = local_pack(info.name)
+            if pack is not None:
+                place = pack.location
+                pack.close()
+        except DataError as error:
+            problem = str(error)
+        facts.append({**_facts(info), "location": place, "problem": problem})
+        here = place or problem or f"no: iglu-marl data fetch {info.name}"
+        size = f", {_megabytes(info.size)}" if info.size else ""
+        table.add_row(info.name, f"{info.title} ({info.licence}{size})", escape(here))
+    console.print(table)
+    console.print(f"Fetched packs are kept in {pack_folder()}; IGLU_DATA_PATH may name another place.")
+    if as_json:
+        print(json.dumps(facts))
+
+
+# ------------------------------------------------------------------------------------------------------- fetch
+
+
+def run_fetch(
+    names: list[str],
+    *,
+    url: str | None = None,
+    folder: Path | None = None,
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Download packs, all if none is named. Raises `FetchError` when one cannot be had."""
+    from iglu_marl.data.fetch import fetch_pack
+
+    if url is not None and len(names) != 1:
+        raise ConfigError(f"--url is the address of one pack, and {len(names) or 'no'} packs are named")
+    chosen = [known_pack(name) for name in names or PACKS]
+    console = _console(as_json)
+    found = {}
+    for info in chosen:
+        console.print(f"{info.title}: {url or info.url}")
+        path = fetch_pack(info.name, folder, url=url, force=force, progress=False if as_json else None)
+        found[info.name] = str(path)
+        console.print(
+            f"  [green]is at[/] {path} ({_megabytes(path.stat().st_size)}); licence: {info.licence}"
+        )
+    if as_json:
+        print(json.dumps(found))
+
+
+# -------------------------------------------------------------------------------------------------------- info
+
+
+def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
+    """What a pack holds, without reading its members."""
+    sizes = pack.sizes()
+    return {
+        "location": pack.location,
+        "root": pack.root,
+        "files": len(sizes),
+        "bytes": sum(sizes.values()),
+        "missing": info.missing(sizes),
+        "left_out": pack.skipped_counts,
+        "fingerprint": pack.fingerprint,
+    }
+
+
+def run_info(name: str, path: Path | None = None, as_json: bool = False) -> None:
+    """Show what a pack is, whose it is and, if it is on this machine, what it holds."""
+    info = known_pack(name)
+    facts = _facts(info)
+    pack = local_pack(name, path)
+    if pack is not None:
+        with pack:
+            facts |= _contents(info, pack)
+    if as_json:
+        print(json.dumps(facts))
+        return
+    table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
+    for key, value in facts.items():
+        if value not in (None, "", {}, []):
+            table.add_row(key.replace("_", " "), escape(_text(value)))
+    console = _console(as_json)
+    console.print(table)
+    if pack is None:
+        console.print(f"Not on this machine: iglu-marl data fetch {name}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {key}" for key, count in value.items())
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# ------------------------------------------------------------------------------------------------------ verify
+
+
+def problems_of(info: PackInfo, pack: Pack, step: Callable[[int], object] = lambda size: None) -> list[str]:
+    """Everything that is wrong with a pack, after reading all of it: [] for a whole one.
+
+    step: called after each member with its size in bytes.
+    """
+    found = [f"left out {entry}" for entry in pack.skipped]
+    found += [f"missing {part}" for part in info.missing(pack.names())]
+    for name, size in pack.sizes().items():
+        try:
+            pack.read(name)
+        except (MemberError, PlaceholderError) as error:
+            found.append(str(error))
+        step(size)
+    return found
+
+
+def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
+    """Whether this is upstream's own file; None where that cannot be known."""
+    from iglu_marl.data.fetch import sha256_of
+
+    path = Path(pack.location)
+    if info.sha256 is None or not path.is_file():
+        return None
+    return path.stat().st_size == info.size and sha256_of(path) == info.sha256
+
+
+def run_verify(name: str, path: Path | None = None, as_json: bool = False) -> bool:
+    """Read every file of a pack and compare the checksums. Returns whether the pack is whole."""
+    info = known_pack(name)
+    bars = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
+    shown = Console(stderr=True, quiet=as_json)
+    with find_pack(name, path, fetch=False) as pack:
+        facts = _contents(info, pack)
+        with Progress(*bars, TimeElapsedColumn(), console=shown, transient=True) as progress:
+            bar = progress.add_task(info.name, total=max(1, facts["bytes"]))
+            problems = problems_of(info, pack, lambda size: progress.advance(bar, size))
+        upstream = _like_upstream(info, pack)
+    facts |= {"whole": not problems, "problems": problems, "upstream_file": upstream}
+    if as_json:
+        print(json.dumps(facts))
+        return not problems
+    console = _console(as_json)
+    console.print(f"{facts['location']}: {facts['files']:,} files, {_megabytes(facts['bytes'])}")
+    if upstream is not None:
+        console.print(f"  it is {'the very file' if upstream else 'not the same file as'} upstream")
+    for problem in problems[:SHOWN]:
+        console.print(f"  [red]{escape(problem)}[/]")
+    if len(problems) > SHOWN:
+        console.print(f"  and {len(problems) - SHOWN} more problems (all of them with --json)")
+    verdict = (
+        f"not whole: {len(problems)} found" if problems else "[green]whole, and all of it can be read[/]"
+    )
+    console.print(f"  {verdict}")
+    return not problems

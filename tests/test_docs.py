@@ -1,0 +1,447 @@
+"""README.md and docs/: every snippet runs, every command and link exists, every table agrees with the code.
+
+`python tests/test_docs.py` rewrites the tables of the pages from the code and keeps the columns written by hand. The
+last part shows the deliberate differences that docs/dynamics.md lists, as far as no other test does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import typer
+from requirements import ROOT
+
+import iglu_marl
+from iglu_marl import Controls, GameConfig, Task, Worlds
+from iglu_marl.cli import app
+from iglu_marl.const import color2id, id2color, id2color_iglu2022
+from iglu_marl.core.controls import WALKING_ACTIONS
+from iglu_marl.envs.registration import GYMNASIUM_IDS, PETTINGZOO_ID
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
+from iglu_marl.game.episode import EVENTS
+from iglu_marl.tasks import BundledTasks
+
+INDEX = ROOT / "docs" / "index.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "iglu_marl/data/bundled/README.md"]
+OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
+
+_FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_OUTPUT = re.compile(r"\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+_NAME = re.compile(r"`(iglu_marl(?:\.\w+)+)")
+_TEST = re.compile(r"`tests/(\w+\.py)::(\w+)`")
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+# -------------------------------------------------------------------------------------------------- snippets
+
+
+class Snippet(NamedTuple):
+    line: int
+    kind: str
+    code: str
+    output: str | None  # of the text block right below
+
+
+def snippets(text: str) -> Iterator[Snippet]:
+    """The fenced blocks of a page."""
+    for match in _FENCE.finditer(text):
+        output = _OUTPUT.match(text, match.end())
+        yield Snippet(
+            text.count("\n", 0, match.start()) + 1, match[1], match[2], None if output is None else output[1]
+        )
+
+
+def run_page(text: str, name: str) -> int:
+    """Run the Python blocks of a page in one namespace and compare outputs; returns how many there are."""
+    namespace: dict[str, Any] = {"__name__": name}
+    count = 0
+    for snippet in snippets(text):
+        if snippet.kind != "python":
+            continue
+        count += 1
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            exec(compile("\n" * snippet.line + snippet.code, name, "exec"), namespace)  # noqa: S102 (our own pages)
+        if snippet.output is not None:
+            assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
+    return count
+
+
+@pytest.mark.parametrize("name", names(PAGES))
+def test_snippets_run_and_print_what_the_page_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    monkeypatch.delenv("IGLU_HEADLESS", raising=False)
+    count = run_page(read(ROOT / name), name)
+    assert count or name == "docs/speed.md"
+
+
+@pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
+def test_blocks_have_a_known_kind(name: str) -> None:
+    """So that no Python escapes the tests by another name."""
+    text = read(ROOT / name)
+    assert {snippet.kind for snippet in snippets(text)} <= KINDS
+    assert len(re.findall("^```", text, re.MULTILINE)) == 2 * len(list(snippets(text)))
+
+
+def test_a_failing_snippet_fails() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_page("```python\nx = 0\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
+    with pytest.raises(AssertionError, match="line 3"):
+        run_page("\n\n```python\nprint(1)\n```\n\n```text\n2\n```\n", "page")
+    assert run_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "page") == 1
+
+
+# -------------------------------------------------------------------------------------------------- commands
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of a page: `$ …` in console blocks, and every line of bash blocks."""
+    found = []
+    for snippet in snippets(text):
+        lines = snippet.code.splitlines()
+        if snippet.kind == "console":
+            found += [line[2:] for line in lines if line.startswith("$ ")]
+        elif snippet.kind == "bash":
+            found += [line for line in lines if line.strip()]
+    return found
+
+
+def check_command(command: str) -> None:
+    """Raises, or fails, unless the program knows this command with these options. Runs nothing."""
+    program, *rest = shlex.split(command, comments=True)
+    if program == "make":
+        targets = re.findall(r"^(\w+):", read(ROOT / "Makefile"), re.MULTILINE)
+        for word in rest:
+            assert "=" in word or word in targets, f"make has no target {word!r}"
+    elif program == "iglu-marl":
+        group: Any = typer.main.get_command(app)
+        context = group.make_context("iglu-marl", list(rest))
+        name, command_of, options = group.resolve_command(context, rest)
+        command_of.make_context(name, options, parent=context)
+    else:
+        assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
+
+
+@pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
+def test_commands_exist(name: str) -> None:
+    for command in commands(read(ROOT / name)):
+        check_command(command)
+
+
+def test_there_are_commands_and_wrong_ones_are_seen() -> None:
+    assert sum(len(commands(read(page))) for page in PAGES) >= 5
+    for wrong in (
+        "make tea",
+        "iglu-marl demo --teapot 3",
+        "iglu-marl brew",
+        "iglu-marl demo --seed x",
+        "sudo x",
+    ):
+        with pytest.raises(Exception):  # noqa: B017 (several libraries')
+            check_command(wrong)
+
+
+# ----------------------------------------------------------------------------------------------------- links
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", read(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page: Path, text: str) -> list[str]:
+    """The relative links and pictures of a page that lead nowhere."""
+    found = []
+    for link in _LINK.findall(_FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
+def test_links_and_pictures_lead_somewhere(name: str) -> None:
+    assert broken(ROOT / name, read(ROOT / name)) == []
+
+
+def test_broken_links_are_seen() -> None:
+    text = "[a](dynamics.md#colours) [b](nowhere.md) ![c](images/no.png) [d](score.md#no-such-part) [e](https://x.y)"
+    assert broken(INDEX, text) == ["nowhere.md", "images/no.png", "score.md#no-such-part"]
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    links = {link.partition("#")[0] for link in _LINK.findall(read(INDEX))}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= links
+
+
+@pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
+def test_named_tests_and_members_exist(name: str) -> None:
+    text = read(ROOT / name)
+    for file, test in _TEST.findall(text):
+        assert f"\ndef {test}(" in read(ROOT / "tests" / file), f"{file} has no test {test}"
+    for dotted in _NAME.findall(_FENCE.sub("", text)):
+        first, *rest = dotted.split(".")
+        value = importlib.import_module(first)
+        for part in rest:
+            value = getattr(value, part)
+
+
+# ---------------------------------------------------------------------------------------------------- tables
+
+
+def cell(value: Any) -> str:
+    return f"`{value}`"
+
+
+def spelled(space: gym.Space[Any]) -> str:
+    """A space in one line, with bounds as short as they are unambiguous."""
+    if not isinstance(space, gym.spaces.Box):
+        return cell(space)
+    bounds = []
+    for bound in (space.low, space.high):
+        distinct = np.unique(bound).tolist()
+        values = distinct if len(distinct) == 1 else bound.tolist()
+        text = ", ".join(f"{value:g}" for value in values)
+        bounds.append(text if len(distinct) == 1 else f"[{text}]")
+    return cell(f"Box({bounds[0]}, {bounds[1]}, {space.shape}, {space.dtype})")
+
+
+def colours() -> list[list[str]]:
+    theirs = {name: number for number, name in id2color_iglu2022.items()}
+    return [[str(number), name, str(theirs[name])] for number, name in id2color.items()]
+
+
+def keys_of(controls: Any) -> list[list[str]]:
+    return [[cell(key), spelled(space)] for key, space in Controls(controls).space.items()]  # type: ignore[attr-defined]
+
+
+def two_agents(agent: str, field: str, sights: tuple[str, ...]) -> list[list[str]]:
+    """One row per name: the key and space that it adds, alone."""
+    default = getattr(GameConfig(), field)
+    rows = []
+    for name in sights:
+        space = iglu_marl.parallel_env(**{field: (name,)}).observation_space(agent)
+        ((key, part),) = space.spaces.items()
+        rows.append([cell(name), cell(key), spelled(part), "yes" if name in default else ""])
+    return rows
+
+
+def gridworld() -> list[list[str]]:
+    def keys(**options: bool) -> Any:
+        return gym.make("IGLUGridworld-v0", **options).observation_space.spaces  # type: ignore[attr-defined]
+
+    always = keys(render=False)
+    rows = [[cell(key), spelled(space), "always"] for key, space in always.items()]
+    for flag in ("render", "vector_state", "target_in_obs"):
+        more = keys(**{"render": False, flag: True})
+        rows += [[cell(key), spelled(space), cell(flag)] for key, space in more.items() if key not in always]
+    return rows
+
+
+def silent() -> list[list[str]]:
+    full, visual = (
+        gym.make(name).observation_space.spaces  # type: ignore[attr-defined]
+        for name in ("IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
+    )
+    assert visual.items() <= full.items()
+    return [
+        [cell(key), spelled(space), "both" if key in visual else cell("IGLUSilentBuilder-v0")]
+        for key, space in full.items()
+    ]
+
+
+def bundled() -> list[list[str]]:
+    source = BundledTasks(mode="structures")
+    rows = []
+    for task in source:
+        colors = len(set(task.target_grid[task.target_grid != 0].tolist()))
+        layers = int(np.flatnonzero(task.target_grid.any(axis=(1, 2))).max()) + 1
+        turns = ", ".join(str(len(session)) for session in source.tasks[str(task.task_id)])
+        rows.append([str(task.task_id), str(task.target_size), str(colors), str(layers), turns])
+    return rows
+
+
+def ids() -> list[list[str]]:
+    functions = [
+        ["`iglu_marl.env`, `iglu_marl.raw_env`"],
+        ["`iglu_marl.parallel_env`"],
+        [cell(PETTINGZOO_ID)],
+    ]
+    return functions + [[cell(name)] for name in GYMNASIUM_IDS]
+
+
+def config() -> list[list[str]]:
+    return [row.strip("| ").split(" | ") for row in GameConfig.table().splitlines()[2:]]
+
+
+# name -> the columns, from the left, that come from the code; the others are written by hand
+TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    "architect": lambda: two_agents("architect_0", "architect_sees", ARCHITECT_SIGHTS),
+    "builder": lambda: two_agents("builder_0", "builder_sees", BUILDER_SIGHTS),
+    "bundled": bundled,
+    "colours": colours,
+    "config": config,
+    "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
+    "gridworld": gridworld,
+    "ids": ids,
+    "silent": silent,
+    "walking": lambda: [[str(number), cell(name)] for number, name in enumerate(WALKING_ACTIONS)],
+    **{name: lambda name=name: keys_of(name) for name in ("flying", "human-level", "discrete", "continuous")},  # type: ignore[misc]
+}
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    return [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def tables() -> list[tuple[str, str, str]]:
+    return [(name, *match) for name in names(PAGES) for match in _TABLE.findall(read(ROOT / name))]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "table"), tables(), ids=lambda value: value if len(value) < 40 else ""
+)
+def test_tables_agree_with_the_code(page: str, name: str, table: str) -> None:
+    rows = rows_of(table)
+    if name == "imports":
+        for _, line in rows:
+            exec(line.strip("`"), {})  # noqa: S102 (our own page)
+        return
+    made = TABLES[name]()
+    width = len(made[0])
+    assert [row[:width] for row in rows] == made, "run python tests/test_docs.py"
+
+
+def test_every_table_is_in_the_docs() -> None:
+    assert {name for _, name, _ in tables()} == {*TABLES, "imports"}
+
+
+def test_the_prose_of_tables_names_colours_as_the_code_does() -> None:
+    """Columns written by hand that repeat what the code says."""
+    (walking,) = (table for _, name, table in tables() if name == "walking")
+    for number, _, effect in rows_of(walking):
+        if effect.startswith("select "):
+            assert color2id[effect.removeprefix("select ")] == int(number) - 5
+    for page in (INDEX, ROOT / "README.md"):
+        told = re.findall(r"([1-6]) (blue|yellow|green|orange|purple|red)", read(page))
+        assert {(int(number), name) for number, name in told} == set(list(id2color.items())[1:])
+
+
+def rewritten(text: str) -> str:
+    """A page with its tables as the code has them; what was written by hand stays with its row."""
+
+    def renew(match: re.Match[str]) -> str:
+        name, table = match[1], match[2]
+        if name not in TABLES:
+            return match[0]
+        made = TABLES[name]()
+        by_hand = {tuple(row[: len(made[0])][:1]): row[len(made[0]) :] for row in rows_of(table)}
+        columns = len(table.splitlines()[0].strip("|").split("|"))
+        lines = table.splitlines()[:2]
+        for row in made:
+            rest = by_hand.get(tuple(row[:1]), [""] * (columns - len(row)))
+            lines.append("| " + " | ".join([*row, *rest]) + " |")
+        return f"<!-- table: {name} -->\n" + "\n".join(lines).replace("|  |", "| |") + "\n<!-- end -->"
+
+    return _TABLE.sub(renew, text)
+
+
+def test_rewriting_repairs_a_table_and_keeps_what_was_written() -> None:
+    text = read(ROOT / "docs" / "controls.md")
+    assert rewritten(text) == text
+    assert rewritten(text.replace("| 5 | `jump` |", "| 5 | `jmp` |")) == text
+
+
+# ------------------------------------------------------------------------------------ deliberate differences
+
+
+def test_compass_zero_is_north() -> None:
+    """A builder that faces north (yaw 0) sees what lies towards -z."""
+    worlds = Worlds(1)
+    for yaw, compass, ahead in ((0, 0, (0, -3)), (90, 90, (3, 0)), (180, 180, (0, 3)), (270, -90, (-3, 0))):
+        x, z = ahead
+        worlds.spawn(0, Task("", [(5, 7, 5, 1)], starting_grid=[(x, -1, z, 6)]), pose=(0, -0.25, 0, yaw, -15))
+        worlds.step(Controls("walking").encode_batch([16]))
+        assert worlds.seen_compass[0, 0] == compass
+        assert worlds.change[0].tolist() == [x, -1, z, 6, 0]
+
+
+def test_reset_restores_everything() -> None:
+    game = gym.make("IGLUGridworldVector-v0", tasks=Task("", [(5, 7, 5, 1)]))
+    game.reset(seed=0)
+    fresh = game.episode.worlds.get_state()
+    for action in (
+        0,
+        0,
+        0,
+        11,
+        13,
+        15,
+        17,
+        5,
+    ):  # settle, then leave in the middle of a jump, another colour in hand
+        game.step(action)
+    worlds = game.episode.worlds
+    assert worlds.speed[0] > 0
+    assert worlds.active[0] == 6
+    game.reset(seed=0)
+    assert worlds.get_state().tobytes() == fresh.tobytes()
+
+
+def test_a_negative_stock_shows_as_zero() -> None:
+    start = [(x, -1, z, 6) for x in range(-5, 0) for z in range(5)]
+    game = gym.make("IGLUGridworld-v0", tasks=Task("", [(5, 7, 5, 1)], starting_grid=start), render=False)
+    observation, _ = game.reset(seed=0)
+    assert game.episode.worlds.inventory[0].tolist() == [20, 20, 20, 20, 20, -5]
+    assert observation["inventory"].tolist() == [20, 20, 20, 20, 20, 0]
+
+
+def test_frames_are_height_by_width() -> None:
+    """A block due right of the line of sight shows in the wide picture, at its right edge."""
+    start = [(3, y, -2, 6) for y in range(-1, 3)]
+    game = gym.make(
+        "IGLUGridworld-v0", render_size=(20, 60), tasks=Task("", [(5, 7, 5, 1)], starting_grid=start)
+    )
+    pov = game.reset(seed=0)[0]["pov"]
+    assert pov.shape == game.observation_space["pov"].shape == (20, 60, 3)
+    red = (pov[..., 0] > 1.5 * pov[..., 1]) & (pov[..., 0] > 1.5 * pov[..., 2])
+    above = red[:10]  # below the horizon, seams of the ground have colours of their own
+    assert above[:, 40:53].all()
+    assert not above[:, :40].any()
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        old = read(path)
+        new = rewritten(old)
+        if new != old:
+            path.write_text(new, encoding="utf-8")
+            print(f"rewrote {path.relative_to(ROOT)}")
