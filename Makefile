@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 CODE := iglu_marl tests $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types format bench docs clean
+.PHONY: help setup demo test check lint types format bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10

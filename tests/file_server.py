@@ -31,7 +31,7 @@ class Served:
     slow_s: float = 0.0  # between blocks
     block: int = 1 << 12
     retry_after: str | None = None
-    lie_about_range: bool = False
+    shift_range: bool = False
     redirect: str | None = None
 
 
@@ -109,6 +109,8 @@ class FileServer:
             handler.end_headers()
             seen.status = 416
             return
+        if file.shift_range and start is not None:
+            start += 1  # another part than was asked for
         self._head(handler, seen, file, body, start)
         self._body(handler, seen, file, body[start or 0 :])
 
@@ -140,8 +142,7 @@ class FileServer:
         handler.send_response(seen.status)
         handler.send_header("Content-Type", file.content_type)
         if start is not None:
-            told = start + 1 if file.lie_about_range else start
-            handler.send_header("Content-Range", f"bytes {told}-{len(body) - 1}/{len(body)}")
+            handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         if file.etag is not None:
             handler.send_header("ETag", file.etag)
         if file.modified is not None:

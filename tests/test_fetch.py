@@ -300,7 +300,7 @@ def test_a_part_of_unknown_origin_is_not_used(server: FileServer, tmp_path: Path
 
 
 def test_the_wrong_part_of_the_file_is_not_used(server: FileServer, tmp_path: Path) -> None:
-    server.serve("/x.zip", BODY, cuts=[100_000], lie_about_range=True)
+    server.serve("/x.zip", BODY, cuts=[100_000], shift_range=True)
     assert download(plan_for(server, tmp_path)).read_bytes() == BODY
 
 

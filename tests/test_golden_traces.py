@@ -72,7 +72,8 @@ def through_gym(trace: Trace) -> None:
         where = f"{meta['name']}, row {row}"
         if row:
             observation, _, terminated, truncated, _ = env.step(trace.actions[row - 1])
-            assert not (terminated or truncated), where
+            assert not terminated, where
+            assert not truncated, where
         position = columns["pos"][row].astype(np.float32)
         yaw, pitch = columns["yawpitch"][row].astype(np.float32)
         assert observation["agentPos"].tolist() == [*position, pitch, yaw], where

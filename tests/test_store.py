@@ -168,7 +168,7 @@ def _read_many(pack: Pack, times: int) -> bool:
     return all(pack.read(name) == FILES[name] for _ in range(times) for name in pack.names())
 
 
-def test_packs_survive_forks_and_threads(place: Path) -> None:
+def test_packs_can_be_read_in_threads(place: Path) -> None:
     with open_pack(place) as pack:
         pack.read("LICENSE")
         results: list[bool] = []
@@ -178,12 +178,27 @@ def test_packs_survive_forks_and_threads(place: Path) -> None:
         for thread in threads:
             thread.join(20)
         assert results == [True] * 4
+
+
+def test_forked_processes_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """They share the position of an open file: each must open its own."""
+    noise = np.random.default_rng(1)
+    files = {str(number): noise.bytes(300_000) for number in range(8)}
+    path = write(tmp_path / "x.zip", zip_bytes(files, zipfile.ZIP_STORED))
+
+    def read_all(rounds: int) -> bool:
+        with contextlib.suppress(MemberError):
+            return all(pack.read(name) == files[name] for _ in range(rounds) for name in files)
+        return False
+
+    with open_pack(path) as pack:
+        pack.read("0")
         context = multiprocessing.get_context("fork")
         queue = context.Queue()
-        children = [context.Process(target=lambda: queue.put(_read_many(pack, 50))) for _ in range(2)]
+        children = [context.Process(target=lambda: queue.put(read_all(30))) for _ in range(2)]
         for child in children:
             child.start()
-        assert _read_many(pack, 50)
+        assert read_all(30)
         assert [queue.get(timeout=20) for _ in children] == [True, True]
         for child in children:
             child.join(20)
@@ -530,6 +545,14 @@ def test_a_clone_with_pointers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert find_pack("iglu-multiturn").location == str(own)
     pointer.write_bytes(zip_bytes(MULTI))
     assert find_pack("iglu-multiturn").location == str(pointer)
+
+
+def test_a_pointer_beside_the_data_does_no_harm(tmp_path: Path) -> None:
+    write(tmp_path / "mdc.zip", POINTER)
+    with pytest.raises(PlaceholderError):
+        find_pack("mdc", tmp_path)
+    real = put(tmp_path / "minecraft-dialogue-models-master.zip", MDC, "minecraft-dialogue-models-master/")
+    assert find_pack("mdc", tmp_path).location == str(real)
 
 
 def test_a_missing_pack_says_what_to_get_and_where_to_put_it(tmp_path: Path) -> None:

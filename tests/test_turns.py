@@ -554,7 +554,6 @@ def test_turns_without_a_change_are_over_with_their_words(completion: str) -> No
     assert dialog(site.seen).splitlines() == [f"<Architect> {said}" for said in turns]
 
 
-@pytest.mark.xfail(reason="the next turn is scored at its place on the map, wherever the first was built")
 def test_a_session_goes_on_where_it_was_built() -> None:
     """A first turn without starting blocks may be built anywhere; the second then goes on from there."""
     task = Subtasks(TURNS[:2], WORLDS[:2], progressive=True)[0]

@@ -27,7 +27,7 @@ CONTROLS = ("walking", "flying")
 VIDEOS = ("mp4", "gif", "both", "none")
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
-GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 150, (640, 360)  # for pages: few frames, small (width, height)
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (576, 324)  # for pages: few frames, small (width, height)
 STILL_FRAMES = 20  # the last picture stays for a second
 
 Frame = npt.NDArray[np.uint8]
@@ -174,7 +174,7 @@ def run(options: DemoOptions) -> bool:
     console = Console(quiet=options.json)
     env = raw_env(
         tasks=task,
-        controls=options.controls,  # type: ignore[arg-type]  # checked by the options
+        controls=options.controls,
         builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
         max_steps=MAX_STEPS,
         max_turns=MAX_TURNS_PER_BLOCK * max(1, task.target_size),

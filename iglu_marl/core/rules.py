@@ -704,9 +704,8 @@ def prepare_at(state, i, extent, inside):
 
 @jit
 def retarget_at(state, i, extent, inside):
-    """Go on in world i towards a new target: where it stands is the new start, and all baselines begin anew."""
+    """Go on in world i towards the start and target that were set: score and baselines begin anew."""
     s = state[i]
-    s["start"][:] = s["grid"]
     aim_at_target(s, extent, inside)
     s["terminated"] = 0
 

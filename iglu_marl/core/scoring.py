@@ -133,8 +133,8 @@ def maximal_intersection(
 
     grid, target: integers [9, 11, 11], axes [y, x, z]; any ids, 0 = air. `shifts="all"` is the published definition
     (what hangs over the edge is cut off); "inside" admits only shifts that keep the whole target, or `full_grid`,
-    in the zone, as the 2022 implementation does. `invariant=False`: no rotation, no shift. With `return_argmax` also the
-    `Alignment` (dx, dz, rotation): the first one in the order rotation, dx, dz; zeros when the intersection is 0.
+    in the zone, as the 2022 implementation does. `invariant=False`: no rotation, no shift. With `return_argmax` also
+    the `Alignment` (dx, dz, rotation): the first one in the order rotation, dx, dz; zeros when there is none.
     Raises `GridError` for wrong shapes or fractions.
     """
     prepared = Target(target, shifts, invariant, full_grid)

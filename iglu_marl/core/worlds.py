@@ -136,8 +136,8 @@ class Worlds:
 
     `state` is a structured array WORLD[n]; its fields are views and attributes of this object: `pose` float64 [n, 5]
     (x, y, z, yaw_deg, pitch_deg), `speed` float64 [n] (cells/s), `slices`, `inventory` int16 [n, 6] (signed),
-    `active` int8 [n], `grid`, `start`, `target` int8 [n, 9, 11, 11], `best`, `reward`, `terminated`, `truncated`, `floor`, `event`, …
-    Results do not depend on n.
+    `active` int8 [n], `grid`, `start`, `target` int8 [n, 9, 11, 11], `best`, `reward`, `terminated`, `truncated`,
+    `floor`, `event`, … Results do not depend on n.
     """
 
     grid: npt.NDArray[np.int8]
@@ -197,13 +197,15 @@ class Worlds:
             rules.sense_at(self.state, index)
 
     def retarget(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS) -> None:
-        """Go on in the same world with another target; the grid as it stands is the new start, baselines begin anew.
+        """Go on in the same world with another task, whose changes count from its own start; baselines begin anew.
 
-        The shifts and turns allowed are those of `task` (by default none, since there is a start).
+        Whether shifts and rotations are allowed stays as it was, unless the task says: what was begun somewhere on
+        the map goes on there.
         """
         task = task.in_ids("iglu")
-        self.target[index] = task.target_grid
-        self.invariant[index] = task.is_invariant
+        self.start[index], self.target[index] = task.start_grid, task.target_grid
+        if task.invariant is not None:
+            self.invariant[index] = task.invariant
         rules.retarget_at(self.state, index, _extent(task, terms), terms.shifts == "inside")
 
     # -- time

@@ -180,9 +180,8 @@ class TokenChat:
 
 def make_chat(config: GameConfig, codec: Codec | None) -> Chat:
     """The chat that a configuration asks for; token chat needs the codec of its vocabulary."""
-    assert (
-        config.max_message_length is not None and config.dialog_length is not None
-    )  # filled in by the config
+    assert config.max_message_length is not None  # filled in by the config, as is the next
+    assert config.dialog_length is not None
     if config.chat == "text":
         return TextChat(config.max_message_length, config.dialog_length, config.strict)
     if codec is None:

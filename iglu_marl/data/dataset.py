@@ -1,0 +1,267 @@
+"""The base of the datasets of recorded games: a source of tasks that can be looked through, split and filtered.
+
+`dataset.tasks` maps a name (a structure, or a start world) to a list of sessions (`Subtasks`) or tasks. Sampling
+draws a name, one of its entries, and of a session a turn. Environments take a dataset as their source of tasks;
+a subclass may override `sample` or `reset`.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.grid import BlockGrid
+from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+
+Entry = Any  # a `Task` or a `Subtasks`
+Record = dict[str, Any]
+Self_ = TypeVar("Self_", bound="Dataset")
+
+SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}
+
+
+def hash_fraction(key: str) -> float:
+    """A number in [0, 1) that belongs to a text: the first 8 hexadecimal digits of its sha256."""
+    return int(hashlib.sha256(key.encode("utf-8")).hexdigest()[:8], 16) / 2**32
+
+
+def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
+    """How two worlds differ: numbers of blocks at the start, in the target, added, removed and recoloured."""
+    had, has = start != 0, target != 0
+    return {
+        "start_blocks": int(np.count_nonzero(had)),
+        "target_blocks": int(np.count_nonzero(has)),
+        "added": int(np.count_nonzero(~had & has)),
+        "removed": int(np.count_nonzero(had & ~has)),
+        "recolored": int(np.count_nonzero(had & has & (start != target))),
+    }
+
+
+class Dataset:
+    """A source of tasks over `tasks`: names, and for each its sessions or tasks.
+
+    skipped: how many drawn tasks an environment left out because they ask for no change.
+    groups: by what `split` can keep things together; the first is the default.
+    """
+
+    tasks: dict[str, list[Entry]]
+    dataset_version: str
+    location: str
+    skipped: int = 0
+    groups: tuple[str, ...] = ("structure",)
+    _rng: np.random.Generator | None = None
+    _by_id: dict[str, Entry] | None = None
+
+    # -- drawing
+
+    def seed(self, rng: np.random.Generator | int | None) -> None:
+        """Set where calls without a generator draw from, those of the sessions included."""
+        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        for entry in self._entries():
+            if isinstance(entry, Subtasks):
+                entry.seed(self._rng)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The dataset's own generator, made at its first use unless `seed` gave one."""
+        if self._rng is None:
+            self.seed(None)
+        assert self._rng is not None
+        return self._rng
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random name of `tasks`, of it a random entry, and of a session a random turn."""
+        generator = self.rng if rng is None else rng
+        if not self.tasks:
+            raise DataError(f"{self!r} holds no tasks, nothing can be drawn from it")
+        names = list(self.tasks)
+        entries = self.tasks[names[int(generator.integers(len(names)))]]
+        entry = entries[int(generator.integers(len(entries)))]
+        return entry if isinstance(entry, Task) else entry.sample(generator)
+
+    def reset(self) -> Task:
+        """A random task, under the name that `set_task_generator` objects use."""
+        return self.sample()
+
+    def sample_task(self) -> Task:
+        """A random task, under the name of the 2021 tools."""
+        return self.sample()
+
+    # -- looking through
+
+    def _entries(self) -> Iterator[Entry]:
+        return (entry for entries in self.tasks.values() for entry in entries)
+
+    def __iter__(self) -> Iterator[Task]:
+        for entry in self._entries():
+            if isinstance(entry, Task):
+                yield entry
+            else:
+                yield from entry
+
+    def __len__(self) -> int:
+        return sum(1 if isinstance(entry, Task) else len(entry) for entry in self._entries())
+
+    def by_id(self, name: str) -> Entry:
+        """The session or task of that id. Raises `DataError` when there is none."""
+        if self._by_id is None or name not in self._by_id:
+            self._by_id = {}
+            for entry in self._entries():
+                self._by_id.setdefault(str(entry.task_id), entry)
+        if name not in self._by_id:
+            known = ", ".join(list(self._by_id)[:5])
+            raise DataError(f"{self!r} has no id {name!r}; its {len(self._by_id)} ids are such as {known}")
+        return self._by_id[name]
+
+    def ids(self) -> list[str]:
+        """The ids that `by_id` knows, in the order of the data."""
+        return list(dict.fromkeys(str(entry.task_id) for entry in self._entries()))
+
+    def _records(self, name: str, entry: Entry) -> list[Record]:
+        """What is known about each task of an entry. Has the keys of `groups`, "clear" and those of `changes`."""
+        raise NotImplementedError
+
+    def records(self) -> list[Record]:
+        """One dict per task in the order of iteration: ids, texts, and how much there is to change."""
+        return [
+            record
+            for name, entries in self.tasks.items()
+            for entry in entries
+            for record in self._records(name, entry)
+        ]
+
+    def to_pandas(self) -> Any:
+        """`records()` as a `pandas.DataFrame`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    # -- parts
+
+    def _part(self: Self_, keep: Callable[[str, Entry], bool]) -> Self_:
+        """A dataset of the same kind with some of the entries; sessions can be seeded on their own."""
+        part = copy.copy(self)
+        chosen = {
+            name: [copy.copy(entry) for entry in entries if keep(name, entry)]
+            for name, entries in self.tasks.items()
+        }
+        part.tasks = {name: entries for name, entries in chosen.items() if entries}
+        part.skipped, part._rng, part._by_id = 0, None, None
+        return part
+
+    def split(
+        self: Self_,
+        fractions: Mapping[str, float] | Sequence[float] | None = None,
+        *,
+        by: str | None = None,
+        salt: str = "",
+    ) -> dict[str, Self_]:
+        """Parts that share nothing: `train, val, test = dataset.split().values()`.
+
+        fractions: the parts' names and sizes, or sizes of parts named "0", "1", ... (default: train 0.8, val 0.1,
+            test 0.1). Sizes are relative. by: what stays together, one of `groups` (default: the first).
+        salt: another text gives another split.
+
+        Where something goes depends on its own name alone (`hash_fraction(salt + name)`), so that more data never
+        move it to another part; the sizes are met on average. A part may be empty. Raises `ConfigError` for
+        wrong fractions or an unknown `by`.
+        """
+        if fractions is None:
+            sizes: Mapping[str, float] = SPLIT
+        else:
+            named = isinstance(fractions, Mapping)
+            sizes = fractions if named else {str(i): size for i, size in enumerate(fractions)}  # type: ignore[assignment]
+        total = _checked_sizes(sizes)
+        group = self.groups[0] if by is None else by
+        if group not in self.groups:
+            raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
+        bounds = np.cumsum([size / total for size in sizes.values()])
+        bounds[-1] = 1.0
+
+        def part_of(name: str, entry: Entry) -> int:
+            key = str(self._records(name, entry)[0][group])
+            return int(np.searchsorted(bounds, hash_fraction(salt + key), side="right"))
+
+        return {
+            part: self._part(lambda name, entry, number=number: part_of(name, entry) == number)  # type: ignore[misc]
+            for number, part in enumerate(sizes)
+        }
+
+    def filter(
+        self: Self_,
+        *,
+        max_blocks: int | None = None,
+        min_blocks: int | None = None,
+        max_changes: int | None = None,
+        min_changes: int | None = None,
+        clear: bool | None = None,
+        structures: Iterable[str] | None = None,
+        where: Callable[[Record], object] | None = None,
+    ) -> Self_:
+        """The part whose tasks meet all conditions; a session stays when each of its turns does.
+
+        max_blocks, min_blocks: blocks of the target. max_changes, min_changes: blocks to add, remove and recolour.
+        clear: whether the instruction was clear, that is, no clarifying question was asked. structures: names
+        such as "c73". where: is given each task's record (see `records`) and tells whether it may stay.
+        """
+        wanted = None if structures is None else set([structures] if isinstance(structures, str) else structures)
+
+        def fits(record: Record) -> bool:
+            size, todo = record["target_blocks"], record["added"] + record["removed"] + record["recolored"]
+            return (
+                (max_blocks is None or size <= max_blocks)
+                and (min_blocks is None or size >= min_blocks)
+                and (max_changes is None or todo <= max_changes)
+                and (min_changes is None or todo >= min_changes)
+                and (clear is None or record["clear"] is clear)
+                and (wanted is None or record["structure"] in wanted)
+                and (where is None or bool(where(record)))
+            )
+
+        return self._part(lambda name, entry: all(fits(record) for record in self._records(name, entry)))
+
+    def __repr__(self) -> str:
+        entries = sum(len(entries) for entries in self.tasks.values())
+        return f"{type(self).__name__}({len(self.tasks)} names, {entries} entries, {len(self)} tasks)"
+
+
+def _checked_sizes(sizes: Mapping[str, float]) -> float:
+    """The sum of the sizes of parts."""
+    try:
+        good = all(float(size) >= 0 and np.isfinite(float(size)) for size in sizes.values())
+        total = float(sum(sizes.values()))
+    except (TypeError, ValueError):
+        good, total = False, 0.0
+    if not good or total <= 0:
+        raise ConfigError(f"fractions are {dict(sizes)!r}, expected numbers of 0 or more, not all 0")
+    return total
+
+
+def task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:
+    """Checked options for tasks. Raises `ConfigError` for a name that is not allowed."""
+    options = dict(task_kwargs or {})
+    unknown = [str(key) for key in options if key not in allowed]
+    if unknown:
+        raise ConfigError(f"task_kwargs has {', '.join(unknown)}, expected only {', '.join(allowed)}")
+    return options
+
+
+def checked_version(version: str | None) -> str:
+    """The label of a release. There is one release of the data; older labels are taken for it."""
+    if version is None:
+        return "v1.0"
+    if not isinstance(version, str) or not version.strip():
+        raise ConfigError(f"dataset_version is {version!r}, expected a label such as 'v1.0'")
+    return version
+
+
+def checked_ids(ids: str) -> str:
+    """The name of an id table."""
+    if ids not in ID_TABLES:
+        raise ConfigError(f"ids is {ids!r}, expected 'iglu' or 'iglu2022'")
+    return ids
