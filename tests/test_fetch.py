@@ -72,6 +72,7 @@ def test_a_file_is_fetched_once(server: FileServer, tmp_path: Path) -> None:
     assert left_over(plan.target.parent) == set()
     assert download(plan) == plan.target
     assert len(server.seen) == 1
+    assert server.seen[0].headers["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize("how", [{"chunked": True}, {"gzipped": True}, {"etag": None}, {"ranges": False}])
