@@ -39,8 +39,6 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.truncations: dict[str, bool] = {}
         self.infos: dict[str, dict[str, Any]] = {}
         self.agent_selection = ARCHITECT
-        self.rewards, self._cumulative_rewards = {}, {}
-        self.terminations, self.truncations, self.infos = {}, {}, {}
         self._skip_agent_selection = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
