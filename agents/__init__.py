@@ -9,17 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
+    from iglu_marl.agents.human import HumanArchitect as HumanArchitect
+    from iglu_marl.agents.human import HumanBuilder as HumanBuilder
     from iglu_marl.agents.oracle import OracleBuilder as OracleBuilder
     from iglu_marl.agents.pairing import agents_for as agents_for
     from iglu_marl.agents.random_agents import RandomArchitect as RandomArchitect
     from iglu_marl.agents.random_agents import RandomBuilder as RandomBuilder
+    from iglu_marl.agents.replay import ReplayArchitect as ReplayArchitect
     from iglu_marl.agents.scripted_architect import ScriptedArchitect as ScriptedArchitect
     from iglu_marl.agents.scripted_builder import ScriptedBuilder as ScriptedBuilder
 
 _MODULE_OF = {
+    "HumanArchitect": "human",
+    "HumanBuilder": "human",
     "OracleBuilder": "oracle",
     "RandomArchitect": "random_agents",
     "RandomBuilder": "random_agents",
+    "ReplayArchitect": "replay",
     "ScriptedArchitect": "scripted_architect",
     "ScriptedBuilder": "scripted_builder",
     "agents_for": "pairing",

@@ -7,19 +7,32 @@ from typing import Any
 import gymnasium
 
 from iglu_marl import Agent, AgentError, Role
+from iglu_marl.agents import partners
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random_agents import RandomArchitect, RandomBuilder
+from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted_architect import ScriptedArchitect
 from iglu_marl.agents.scripted_builder import ScriptedBuilder
 
-ARCHITECTS: dict[str, Any] = {"random": RandomArchitect, "scripted": ScriptedArchitect}
-BUILDERS: dict[str, Any] = {"oracle": OracleBuilder, "random": RandomBuilder, "scripted": ScriptedBuilder}
+ARCHITECTS: dict[str, Any] = {
+    "random": RandomArchitect,
+    "replay": ReplayArchitect,
+    "scripted": ScriptedArchitect,
+    **partners.ARCHITECTS,
+}
+BUILDERS: dict[str, Any] = {
+    "oracle": OracleBuilder,
+    "random": RandomBuilder,
+    "scripted": ScriptedBuilder,
+    **partners.BUILDERS,
+}
 
 
 def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Role, Agent]:
     """Agents that fit an environment's action spaces and chat, ready for `iglu_marl.play`.
 
-    architect: "scripted" or "random". builder: "scripted" (has to observe its pose and the grid), "oracle" or "random".
+    architect: "scripted", "random", "replay" (a recorded dialogue), or one of `iglu_marl.agents.partners`. builder:
+    "scripted" (has to observe its pose and the grid), "oracle", "random", or one of the partners.
     A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
     """
     for name, known in ((architect, ARCHITECTS), (builder, BUILDERS)):

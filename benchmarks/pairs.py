@@ -1,7 +1,8 @@
 """How often the scripted pair finishes, by language alone: `python -m benchmarks.pairs --controls walking`.
 
-The builder is never told the target; the architect says one block at a time. Where the pair does not finish, the
-planner is asked for its verdict on the whole structure: proved impossible, or unresolved.
+The builder is never told the target. The architect says one block at a time, or one shape with `--level shapes`; then
+the table also tells how many utterances that saves against one per block. Where the pair does not finish, the planner
+is asked for its verdict on the whole structure: proved impossible, or unresolved.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import iglu_marl
-from iglu_marl.agents import agents_for
+from iglu_marl import Role
+from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
 
 VERDICTS = ("built", "impossible", "unresolved")
+_SHARES = ("share_built", "mean_saved", "mean_saved_with_shapes")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")
 
 
@@ -42,10 +45,16 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
 def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
     """One game: what came of it, and at what cost."""
     options = dict(options)
+    speech = {"level": options.pop("level", "blocks"), "references": options.pop("references", "none")}
     make = iglu_marl.parallel_env if options.pop("view") == "parallel" else iglu_marl.raw_env
     env = make(tasks=task, builder_sees=_SIGHTS, max_turns=None, **{"max_steps": 60_000, **options})
     began = time.perf_counter()
-    game = iglu_marl.play(env, agents_for(env, architect, builder), seed=seed)
+    pair = agents_for(env, architect, builder)
+    if architect == "scripted":
+        pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
+    game = iglu_marl.play(env, pair, seed=seed)
+    spoken = sum(utterance.role is Role.ARCHITECT for utterance in game.dialogue)
+    edits = int(np.count_nonzero(task.start_grid != task.target_grid))
     row = {
         "task": task.task_id,
         "blocks": game.target_blocks,
@@ -54,6 +63,8 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
         "intersection": game.intersection,
         "steps": game.builder_steps,
         "utterances": len(game.dialogue),
+        "instructions": spoken,
+        "edits": edits,
         "seconds": round(time.perf_counter() - began, 2),
     }
     if not game.completed:
@@ -69,6 +80,7 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
 def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
     """All games, over the processes asked for, with a progress bar."""
     options = {"controls": args.controls, "chat": args.chat, "view": args.view, "builder_can_ask": args.ask}
+    options |= {"level": args.level, "references": args.references}
     jobs = [(task, options, args.architect, args.builder, args.seed + i) for i, task in enumerate(tasks)]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     rows: list[dict[str, Any]] = []
@@ -101,7 +113,21 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "median_steps": median([row["steps"] for row in built]),
         "median_steps_per_block": median([row["steps"] / row["blocks"] for row in built]),
         "median_utterances": median([row["utterances"] for row in built]),
+        "instructions": sum(row["instructions"] for row in built),
+        "edits": sum(row["edits"] for row in built),
+        **savings(built),
         "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
+
+
+def savings(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many instructions fewer than one per changed cell, on average: over all games, and where any were saved."""
+    saved = [1 - row["instructions"] / row["edits"] for row in rows if row["edits"]]
+    where = [share for share in saved if share > 0]
+    return {
+        "mean_saved": round(float(np.mean(saved)), 4) if saved else 0.0,
+        "games_with_shapes": len(where),
+        "mean_saved_with_shapes": round(float(np.mean(where)), 4) if where else 0.0,
     }
 
 
@@ -110,7 +136,7 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
     console.print(title)
     table = Table("figure", "value")
     for name, value in summary(rows).items():
-        table.add_row(name.replace("_", " "), f"{value:.1%}" if name == "share_built" else str(value))
+        table.add_row(name.replace("_", " "), f"{value:.1%}" if name in _SHARES else str(value))
     console.print(table)
     for row in rows:
         if row["verdict"] != "built":
@@ -130,6 +156,10 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
+    parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
+    parser.add_argument(
+        "--references", choices=("none", "exact", "loose"), default="none", help="how places are told"
+    )
     parser.add_argument("--builder", choices=("scripted", "oracle", "random"), default="scripted")
     parser.add_argument("--view", choices=("aec", "parallel"), default="aec")
     parser.add_argument("--chat", choices=("text", "tokens"), default="text")

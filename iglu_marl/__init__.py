@@ -23,9 +23,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.core.errors import DialogueError as DialogueError
     from iglu_marl.core.errors import GridError as GridError
     from iglu_marl.core.errors import IgluMarlError as IgluMarlError
+    from iglu_marl.core.errors import LanguageError as LanguageError
     from iglu_marl.core.errors import PlanningError as PlanningError
     from iglu_marl.core.errors import PoseError as PoseError
     from iglu_marl.core.errors import RenderError as RenderError
+    from iglu_marl.core.errors import ReplayError as ReplayError
     from iglu_marl.core.errors import StateError as StateError
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids
@@ -39,8 +41,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.envs.aec import env as env
     from iglu_marl.envs.aec import raw_env as raw_env
     from iglu_marl.envs.parallel import parallel_env as parallel_env
+    from iglu_marl.evaluation import evaluate as evaluate
     from iglu_marl.game.agent import Agent as Agent
     from iglu_marl.game.config import GameConfig as GameConfig
+    from iglu_marl.recording import Recorder as Recorder
+    from iglu_marl.recording import replay as replay
     from iglu_marl.rollout import Trajectory as Trajectory
     from iglu_marl.rollout import play as play
 
@@ -59,10 +64,13 @@ _MEMBERS = {
     "GameConfig": "iglu_marl.game.config",
     "GridError": "iglu_marl.core.errors",
     "IgluMarlError": "iglu_marl.core.errors",
+    "LanguageError": "iglu_marl.core.errors",
     "PlanningError": "iglu_marl.core.errors",
     "Pose": "iglu_marl.core.worlds",
     "PoseError": "iglu_marl.core.errors",
+    "Recorder": "iglu_marl.recording",
     "RenderError": "iglu_marl.core.errors",
+    "ReplayError": "iglu_marl.core.errors",
     "Role": "iglu_marl.core.dialogue",
     "StateError": "iglu_marl.core.errors",
     "Subtasks": "iglu_marl.core.task",
@@ -72,12 +80,14 @@ _MEMBERS = {
     "Utterance": "iglu_marl.core.dialogue",
     "Worlds": "iglu_marl.core.worlds",
     "env": "iglu_marl.envs.aec",
+    "evaluate": "iglu_marl.evaluation",
     "from_iglu2022_ids": "iglu_marl.core.grid",
     "intersection_scores": "iglu_marl.core.scoring",
     "maximal_intersection": "iglu_marl.core.scoring",
     "parallel_env": "iglu_marl.envs.parallel",
     "play": "iglu_marl.rollout",
     "raw_env": "iglu_marl.envs.aec",
+    "replay": "iglu_marl.recording",
     "to_iglu2022_ids": "iglu_marl.core.grid",
 }
 

@@ -88,7 +88,8 @@ def play(
     agents: `{"architect": …, "builder": …}` (also under the names architect_0, builder_0); a single-agent environment
         needs the builder alone.
     seed, options: passed to `env.reset`; the agents' seeds derive from `seed`.
-    on_step: called with the environment after the reset and after each step, to collect frames, say.
+    on_step: called with the environment after the reset and after each step, to collect frames, say. One that has a
+        method `follow` (a `Recorder`) is first given the trajectory, whose turns grow with the game.
 
     The agents are reset but not closed. Raises `AgentError` for missing agents.
     """
@@ -98,19 +99,22 @@ def play(
     return loop(env, by_role, seed, options, on_step or (lambda _: None))
 
 
-def _begin(env: Any, agents: dict[Role, Agent], seed: int | None) -> Trajectory:
+def _begin(env: Any, agents: dict[Role, Agent], seed: int | None, on_step: OnStep) -> Trajectory:
     task = env.unwrapped.task
     for number, (role, agent) in enumerate(agents.items()):
         own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
         begin(agent, role, own, task)
-    return Trajectory(task, seed, returns=dict.fromkeys(agents, 0.0))
+    trajectory = Trajectory(task, seed, returns=dict.fromkeys(agents, 0.0))
+    if hasattr(on_step, "follow"):
+        on_step.follow(trajectory)
+    return trajectory
 
 
 def _play_aec(
     env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
 ) -> Trajectory:
     env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed)
+    trajectory = _begin(env, agents, seed, on_step)
     on_step(env)
     for name in env.agent_iter():
         observation, reward, terminated, truncated, _ = env.last()
@@ -131,7 +135,7 @@ def _play_parallel(
     env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
 ) -> Trajectory:
     observations, _ = env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed)
+    trajectory = _begin(env, agents, seed, on_step)
     on_step(env)
     while env.agents:
         actions = {
@@ -151,7 +155,7 @@ def _play_single(
     env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
 ) -> Trajectory:
     observation, _ = env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed)
+    trajectory = _begin(env, agents, seed, on_step)
     on_step(env)
     over = False
     while not over:

@@ -13,9 +13,12 @@ import iglu_marl
 from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds, play
 from iglu_marl import agents as all_agents
 from iglu_marl.agents import (
+    HumanArchitect,
+    HumanBuilder,
     OracleBuilder,
     RandomArchitect,
     RandomBuilder,
+    ReplayArchitect,
     ScriptedArchitect,
     ScriptedBuilder,
     agents_for,
@@ -40,7 +43,16 @@ def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
 
 # --- all of them --------------------------------------------------------------------------------------------
 
-MAKERS = [OracleBuilder, RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder]
+MAKERS = [
+    HumanArchitect,
+    HumanBuilder,
+    OracleBuilder,
+    RandomArchitect,
+    RandomBuilder,
+    ReplayArchitect,
+    ScriptedArchitect,
+    ScriptedBuilder,
+]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

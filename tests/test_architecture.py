@@ -27,6 +27,8 @@ FLOORS = {
     "rollout": 4,
     "metrics": 4,
     "recording": 4,
+    "evaluation": 4,
+    "reports": 4,
     "cli": 5,
     "commands": 5,
     "__main__": 5,
@@ -44,7 +46,7 @@ FACADE_FLOOR = 4
 
 # Library -> the only files (or folders) that may import it.
 OWNERS = {
-    "OpenGL": ["rendering/opengl.py"],
+    "OpenGL": ["rendering/opengl/"],
     "pygame": ["rendering/window.py"],
     "pandas": ["data/"],
     "requests": ["data/"],
@@ -260,7 +262,7 @@ CLEAN = {
     "iglu_marl/tasks/sources.py": "from iglu_marl.data.store import get\nfrom iglu_marl.core import grid\n",
     "iglu_marl/data/store.py": "import pandas as pd, requests\nfrom iglu_marl import __version__\n",
     "iglu_marl/rendering/painter.py": "import numba\nfrom . import palette\n",
-    "iglu_marl/rendering/opengl.py": "def context():\n    from OpenGL import GL\n",
+    "iglu_marl/rendering/opengl/drawer.py": "def context():\n    from OpenGL import GL\n",
     "iglu_marl/rendering/window.py": "import pygame\n",
     "iglu_marl/envs/aec.py": "import pettingzoo\nfrom iglu_marl.game import a\nfrom ..rendering import b\n",
     "iglu_marl/compat/gridworld.py": "from iglu_marl.envs import aec\n",

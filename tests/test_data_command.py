@@ -16,8 +16,10 @@ from file_server import FileServer, file_server
 from typer.testing import CliRunner
 
 from iglu_marl import cli
-from iglu_marl.core.errors import IgluMarlError
-from iglu_marl.data import store
+from iglu_marl.commands.export import run_export
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.data import bundled, read_sessions, store, tasks_from_folder
+from iglu_marl.tasks import SessionTasks
 
 FILES = {
     "dialogs.csv": b"PartitionKey,StepId\n",
@@ -181,3 +183,37 @@ def test_the_shared_packs_are_whole(shared: Path) -> None:
     for name, missing in (("iglu-multiturn", ["missing dialogs.csv"]), ("mdc", [])):
         verdict = call_json("verify", name, "--path", shared / "data", expect=1 if missing else 0)
         assert verdict["problems"] == missing
+
+
+def test_export_of_tasks_reads_back(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    assert call_json("export", "bundled", "-o", tmp_path / "tasks" / "b.jsonl")["tasks"] == 364
+    read = list(tasks_from_folder(tmp_path / "tasks"))
+    for ours, theirs in zip(SessionTasks(bundled.load()), read, strict=True):
+        assert (ours.target_grid == theirs.target_grid).all()
+        assert (ours.start_grid == theirs.start_grid).all()
+        assert ours.dialogue == theirs.dialogue
+
+
+def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
+    assert call_json("export", "bundled", "--format", "layout", "-o", tmp_path / "out")["noted"] == {}
+    again = read_sessions(tmp_path / "out")
+    assert {name: list(map(list, sessions)) for name, sessions in again.items()} == {
+        name: list(map(list, sessions)) for name, sessions in bundled.load().items()
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [["moon"], ["bundled", "--format", "tea"], ["bundled", "--format", "minari"]]
+)
+def test_export_refuses_what_makes_no_sense(tmp_path: Path, options: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"expected|needs"):
+        run_export(
+            options[0],
+            (options[2:] or ["tasks"])[0],
+            str(tmp_path / "x"),
+            path=None,
+            pixels=False,
+            as_json=True,
+        )
+    assert not (tmp_path / "x").exists()

@@ -26,9 +26,10 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.controls import WALKING_ACTIONS
-from iglu_marl.envs.registration import GYMNASIUM_IDS, PETTINGZOO_ID
+from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.language.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
 INDEX = ROOT / "docs" / "index.md"
@@ -294,7 +295,14 @@ def ids() -> list[list[str]]:
         ["`iglu_marl.parallel_env`"],
         [cell(PETTINGZOO_ID)],
     ]
-    return functions + [[cell(name)] for name in GYMNASIUM_IDS]
+    return functions + [[cell(name)] for name in (*GYMNASIUM_IDS, LANGUAGE_ID)]
+
+
+def functions() -> list[list[str]]:
+    return [
+        [cell(name), ", ".join(function.inputs), function.value or "", str(function.output)]
+        for name, function in FUNCTIONS.items()
+    ]
 
 
 def config() -> list[list[str]]:
@@ -308,6 +316,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "bundled": bundled,
     "colours": colours,
     "config": config,
+    "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "gridworld": gridworld,
     "ids": ids,

@@ -15,6 +15,7 @@ SMALL = {
     "parallel_loop": {"steps": 60},
     "silent_builder": {"episodes": 1, "steps": 20},
     "custom_tasks": {},
+    "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
     "scripted_pair": {},
 }
@@ -42,6 +43,9 @@ def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> N
         assert example.main(**SMALL[name]) == first, "the same seed gives the same game"
     elif name == "custom_tasks":
         assert first == [True] * 4
+    elif name == "hindsight_goals":
+        (with_hindsight, without) = (runs[:, 1:].mean(axis=1) for runs in first.values())
+        assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
     elif name == "your_own_agent":
         assert first is True
     else:

@@ -227,8 +227,8 @@ def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     tables = project(root)["project"]
     listed = {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
     extras = {
-        entry.split(">")[0].lower()
-        for name in ("llm", "rl")
+        entry.split(">")[0].split("[")[0].lower()
+        for name in ("data", "llm", "rl")
         for entry in tables["optional-dependencies"][name]  # type: ignore[index]
     }
     for folder in source_folders(root).values():

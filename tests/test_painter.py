@@ -7,108 +7,18 @@ import os
 import subprocess
 import sys
 import types
+from typing import Any
 
 import numpy as np
 import pytest
+from witness import cast, random_grid, scenes
 
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
 from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
+from iglu_marl.rendering.painter import picture_shape
 
 RNG_SEED = 20240
-
-
-PLAIN = Lens()
-
-
-def cast(grid, pose, size, lens=PLAIN):
-    """A slow, independent witness: every pixel's ray is cut with every face that looks at the eye.
-
-    Returns the picture and a mask of the pixels whose ray passes within 1e-3 of an edge (either answer is right).
-    """
-    height, width = size
-    eye = np.array(pose[:3])
-    yaw, pitch = np.radians(pose[3:])
-    right = np.array([np.cos(yaw), 0, np.sin(yaw)])
-    forward = np.array([np.sin(yaw) * np.cos(pitch), np.sin(pitch), -np.cos(yaw) * np.cos(pitch)])
-    tangent = np.tan(np.radians(lens.fov_deg) / 2)
-    across = (2 * (np.arange(width) + 0.5) / width - 1) * tangent * width / height
-    above = (1 - 2 * (np.arange(height) + 0.5) / height) * tangent
-    rays = forward + across[None, :, None] * right + above[:, None, None] * np.cross(right, forward)
-    index = np.full(size, palette.SKY)
-    nearest = np.full(size, np.inf)
-    doubtful = np.zeros(size, bool)
-
-    def lay(depth, inside, distance_to_edge, entry, reach):
-        shown = inside & (depth >= lens.near) & (depth <= lens.far) & (depth < nearest)
-        index[shown] = entry[shown]
-        nearest[shown] = depth[shown]
-        slack = 1e-3 * np.maximum(depth, 1)
-        touched = (
-            (distance_to_edge < slack)
-            | (np.abs(depth - lens.near) < 1e-4)
-            | (np.abs(depth - lens.far) < 1e-2)
-        )
-        doubtful[touched & (depth > 0) & (reach < 0.6)] = True
-
-    with np.errstate(all="ignore"):
-        if eye[1] > -1.5:
-            depth = (-1.5 - eye[1]) / rays[..., 1]
-            x, z = eye[0] + depth * rays[..., 0], eye[2] + depth * rays[..., 2]
-            in_cell = np.maximum(np.abs(x - np.rint(x)), np.abs(z - np.rint(z)))
-            out = np.maximum(np.abs(x), np.abs(z))
-            line = in_cell > 0.5 - 1 / 32
-            white = np.where(line, palette.WHITE_LINE, palette.WHITE_FILL)
-            grey = np.where(line, palette.GREY_LINE, palette.GREY_FILL)
-            edge = np.minimum(np.abs(in_cell - 0.5 + 1 / 32), np.abs(out - lens.ground))
-            edge = np.minimum(edge, np.abs(out - 5.5))
-            lay(depth, out <= lens.ground, edge, np.where(out <= 5.5, white, grey), np.zeros(size))
-        for iy, ix, iz in np.argwhere(grid):
-            center = np.array([ix - 5, iy - 1, iz - 5], float)
-            for axis in range(3):
-                for side in (-1, 1):
-                    plane = center[axis] + 0.5 * side
-                    if (eye[axis] - plane) * side <= 0:
-                        continue
-                    depth = (plane - eye[axis]) / rays[..., axis]
-                    hit = eye + depth[..., None] * rays - center
-                    hit[..., axis] = 0
-                    reach = np.abs(hit).max(axis=-1)
-                    shade = {0: palette.SHADE_X, 2: palette.SHADE_Z}.get(
-                        axis, palette.SHADE_TOP if side > 0 else palette.SHADE_BOTTOM
-                    )
-                    entry = palette.block_index(int(grid[iy, ix, iz]), shade, palette.FILL)
-                    entry = entry + (reach > 0.5 - 1 / 16)
-                    edge = np.minimum(np.abs(reach - 0.5), np.abs(reach - 0.5 + 1 / 16))
-                    lay(depth, reach <= 0.5, edge, entry, reach)
-    return palette.RGB[index], doubtful
-
-
-def random_grid(rng, blocks):
-    grid = np.zeros((9, 11, 11), np.int8)
-    cells = rng.choice(grid.size, blocks, replace=False)
-    grid.reshape(-1)[cells] = rng.integers(1, 7, blocks)
-    return grid
-
-
-def scenes(rng):
-    """(kind, grid, pose): ordinary places and awkward ones."""
-    for number in range(6):
-        grid = random_grid(rng, int(rng.integers(0, 90)))
-        yaw, pitch = rng.uniform(0, 360), rng.uniform(-90, 90)
-        x, z = rng.uniform(-5, 5, 2)
-        yield f"free {number}", grid, (x, rng.uniform(-1, 7), z, yaw, pitch)
-        yield f"outside {number}", grid, (rng.choice((-7.0, 7.0)), rng.uniform(-1, 9), z, yaw, pitch / 2)
-        yield f"below {number}", grid, (x, rng.uniform(-3, -1.55), z, yaw, abs(pitch))
-        iy, ix, iz = np.argwhere(random_grid(rng, 1))[0]
-        crowded = grid.copy()
-        crowded[max(iy - 1, 0) : iy + 2, max(ix - 1, 0) : ix + 2, max(iz - 1, 0) : iz + 2] = 3
-        eye = np.array([ix - 5, iy - 1, iz - 5]) + rng.uniform(-0.49, 0.49, 3)
-        yield f"inside {number}", crowded, (*eye, yaw, pitch)
-        edge = rng.choice((-5.51, 5.51))
-        yield f"edge {number}", grid, (edge, -0.25, z, yaw, pitch / 3)
-    yield "straight down", random_grid(rng, 40), (0.3, 7.9, 0.2, 33.0, -90.0)
-    yield "straight up", random_grid(rng, 40), (0.3, -0.25, 0.2, 33.0, 90.0)
 
 
 @pytest.mark.parametrize("size", [(64, 64), (48, 96), (37, 21)])
@@ -323,3 +233,44 @@ def test_importing_the_package_is_light():
         "assert not {'pygame', 'OpenGL', 'PIL', 'imageio'} & set(sys.modules), sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("layout", ["hwc", "chw", "index"])
+def test_strokes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
+    worlds = worlds_of(5)
+    grids, poses = np.ascontiguousarray(worlds.grid), np.ascontiguousarray(worlds.pose)
+    out = np.full((5, *picture_shape((18, 30), layout)), 99, np.uint8)
+    draw = Painter().strokes(grids, poses, (18, 30), layout, out)
+    draw(np.array([4, 0, 3, 1]), 1, 3)
+    expected = paint_scenes(worlds.grid, worlds.pose, (18, 30))
+    for scene, picture in enumerate(out):
+        if scene not in (0, 3):
+            assert (picture == 99).all()
+            continue
+        shown = palette.RGB[picture] if layout == "index" else picture
+        assert ((shown.transpose(1, 2, 0) if layout == "chw" else shown) == expected[scene]).all()
+    grids[1, 0] = 6
+    draw(np.array([1]), 0, 1)
+    grid = worlds.grid[1].copy()
+    grid[0] = 6
+    expected = paint_scenes(grid[None], worlds.pose[1:2], (18, 30))[0]
+    shown = palette.RGB[out[1]] if layout == "index" else out[1]
+    assert ((shown.transpose(1, 2, 0) if layout == "chw" else shown) == expected).all(), (
+        "arrays are read anew"
+    )
+
+
+def test_strokes_name_what_does_not_fit() -> None:
+    grids, poses = np.zeros((2, 9, 11, 11), np.int8), np.zeros((2, 5))
+    out = np.zeros((2, 8, 8, 3), np.uint8)
+    for arguments, message in (
+        ((grids, poses, (8, 8), "rgb", out), "layout is 'rgb'"),
+        ((grids, poses, (8, 8), "chw", out), "out is uint8"),
+        ((grids, poses, (0, 8), "hwc", out), "size"),
+        ((grids[:1], poses, (8, 8), "hwc", out), "grids have shape"),
+        ((grids, poses[:, :4], (8, 8), "hwc", out), "grids have shape"),
+        ((grids.astype(int), poses, (8, 8), "hwc", out), "int8"),
+        ((grids, np.zeros((2, 10))[:, ::2], (8, 8), "hwc", out), "C-contiguous"),
+    ):
+        with pytest.raises(RenderError, match=message):
+            Painter().strokes(*arguments)  # type: ignore[arg-type]

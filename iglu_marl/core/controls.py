@@ -14,8 +14,9 @@ Camera changes are (yaw, pitch) in degrees, pitch up positive, everywhere.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+import struct
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,11 @@ WALKING_ACTIONS = (
 )
 
 Array = npt.NDArray[Any]
-_Value = TypeVar("_Value")
+Shape = tuple[int, ...]
+
+# Writes a whole CONTROL record: move, camera; mode, hotbar, place, remove, yields.
+_write = struct.Struct("=5d5b").pack_into
+assert [rules.CONTROL.fields[name][1] for name in rules.CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
 
 
 def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
@@ -47,13 +52,17 @@ def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
 
 def _integer(action: Any, limit: int, where: str, check: bool) -> int:
     """A Discrete(limit) value as int; NumPy scalars and 0-d arrays are accepted, booleans and floats are not."""
-    try:
-        plain = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
-        if plain is True or plain is False:
-            raise TypeError
-        value = operator.index(plain)
-    except TypeError:
-        raise ActionError(f"{where} is {action!r}, expected an integer in 0..{limit - 1}") from None
+    kind = type(action)
+    if kind is int or kind is np.int64:  # by far the most
+        value = int(action)
+    else:
+        try:
+            plain = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
+            if plain is True or plain is False:
+                raise TypeError
+            value = operator.index(plain)
+        except TypeError:
+            raise ActionError(f"{where} is {action!r}, expected an integer in 0..{limit - 1}") from None
     if check and not 0 <= value < limit:
         raise ActionError(f"{where} is {value}, expected an integer in 0..{limit - 1}")
     return value
@@ -61,28 +70,100 @@ def _integer(action: Any, limit: int, where: str, check: bool) -> int:
 
 def _numbers(action: Any, size: int, limit: float, where: str, check: bool) -> list[float]:
     """`size` finite numbers within ±limit, widened from float32 to double exactly."""
-    expected = f"expected {f'{size} numbers' if size else 'a number'} in [-{limit:g}, {limit:g}]"
+    if type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
+        values: list[float] = action.tolist()
+    else:
+        values = _other_numbers(action, size, limit, where)
+    for value in values:
+        if not -limit <= value <= limit and (check or value != value):
+            raise ActionError(f"{where} is {action!r}, {_expected(size, limit)}")
+    return values
+
+
+def _expected(size: int, limit: float) -> str:
+    return f"expected {f'{size} numbers' if size else 'a number'} in [-{limit:g}, {limit:g}]"
+
+
+def _other_numbers(action: Any, size: int, limit: float, where: str) -> list[float]:
+    """What else than a float array passes for `size` numbers (0: for one)."""
     try:
         array = np.asarray(action)
         if array.dtype.kind not in "iuf":
             raise TypeError
         values: list[float] = array.astype(np.float64).ravel().tolist()
     except (TypeError, ValueError):
-        raise ActionError(f"{where} is {action!r}, {expected}") from None
+        raise ActionError(f"{where} is {action!r}, {_expected(size, limit)}") from None
     if array.shape != ((size,) if size else ()) and not (size == 0 and array.shape == (1,)):
-        raise ActionError(f"{where} has shape {array.shape}, {expected}")
-    for value in values:
-        if not (-limit <= value <= limit) and (check or value != value):
-            raise ActionError(f"{where} is {action!r}, {expected}")
+        raise ActionError(f"{where} has shape {array.shape}, {_expected(size, limit)}")
     return values
 
 
-def _keyed(action: Any, reader: Callable[[Mapping[str, Any]], _Value], expected: frozenset[str]) -> _Value:
-    """Read a Dict action; complains about missing and unknown keys."""
+def _first(bad: Array) -> int:
+    """The first world of which something holds."""
+    return int(np.argwhere(bad)[0, 0])
+
+
+def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
+    """Discrete(limit) values of `count` worlds as int64 [count]."""
+    expected = f"expected {count} integers in 0..{limit - 1}"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+    if array.min() < 0 or array.max() >= limit:
+        world = _first((array < 0) | (array >= limit))
+        raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
+    return array.astype(np.int64, copy=False)
+
+
+def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
+    """Utterances of many games in tokens 0..size-1, int64 of this shape. Raises `ActionError` for what is none."""
+    expected = f"expected integer token ids in 0..{size - 1}, {list(shape)}"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ActionError(f"{where} are {value!r:.80}, {expected}") from None
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise ActionError(f"{where} are {array.dtype}{list(array.shape)}, {expected}")
+    if array.min() < 0 or array.max() >= size:
+        game = _first((array < 0) | (array >= size))
+        raise ActionError(f"{where} are {array[game].tolist()!s:.80} in game {game}, {expected}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _many_numbers(value: Any, shape: Shape, limit: float, where: str) -> Array:
+    """Finite numbers within ±limit of as many worlds as the first axis of `shape` says."""
+    expected = f"expected {list(shape)} numbers in [-{limit:g}, {limit:g}]"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
+    if array.shape != shape or array.dtype.kind not in "iuf":
+        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+    if not (array.min() >= -limit and array.max() <= limit):  # nor nan
+        world = _first(~(np.abs(array) <= limit))
+        raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
+    return array
+
+
+def _check_keys(action: Any, expected: frozenset[str]) -> None:
+    """Complains about missing and unknown keys of a Dict action."""
+    if type(action) is dict and action.keys() == expected:
+        return
     if not isinstance(action, Mapping) or action.keys() != expected:
         got = sorted(action, key=str) if isinstance(action, Mapping) else repr(action)
         raise ActionError(f"action is {got}, expected a dict with the keys {sorted(expected)}")
-    return reader(action)
+
+
+_KEYS = ("forward", "back", "left", "right", "jump")
+_AXES = ("move_x", "move_y", "move_z")
+_BACKWARD, _RIGHTWARD = (0.0, -1.0, 1.0), (0.0, 1.0, -1.0)  # of the discrete encoding's move and strafe
+_WHERE = {  # formatting these anew would take as long as reading the value
+    key: f"action['{key}']"
+    for key in (*_KEYS, *_AXES, "move", "strafe", "attack", "use", "inventory", "hotbar")
+}
 
 
 class Controls:
@@ -109,18 +190,17 @@ class Controls:
         self.select_and_place = select_and_place
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)
         self.can_yield = can_yield
+        self.iglu2022 = iglu2022
         self._color_ids = [int(i) for i in IGLU_ID_OF_IGLU2022] if iglu2022 else list(range(7))
         self._upside_down = iglu2022
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
         self._table = self._walking_table()
         self._scratch = np.zeros(1, rules.CONTROL)
-        self._fill = {
-            "flying": self._fill_flying,
-            "human-level": self._fill_human_level,
-            "discrete": self._fill_discrete,
-            "continuous": self._fill_continuous,
-        }.get(name)
+        self._controls, self._in_order = np.zeros(0, rules.CONTROL), np.arange(0)
+        reader = name.replace("-", "_")
+        self._fill = getattr(self, f"_fill_{reader}", None)
+        self._many = getattr(self, f"_many_{reader}", None)
 
     @property
     def lowest_start(self) -> float:
@@ -167,19 +247,50 @@ class Controls:
         if self._fill is None:
             limit = 19 if self.can_yield else 18
             return self._table, _integer(action, limit, "action", True)
-        self._scratch[:] = np.zeros((), rules.CONTROL)
-        _keyed(action, lambda keyed: self._fill(self._scratch[0], keyed, check), self._keys)  # type: ignore[misc]
+        _check_keys(action, self._keys)
+        self._fill(action, check)
         if self.can_yield and _integer(action["yield"], 2, "action['yield']", True):
             return self.yielding()  # cancels the step's act: only time passes
         return self._scratch, 0
 
     def encode_batch(self, actions: list[Any], check: bool = True) -> Array:
-        """The controls of one action per world, CONTROL[n]."""
+        """The controls of one action per world, CONTROL[n], from a list of actions."""
         controls = np.zeros(len(actions), rules.CONTROL)
         for number, action in enumerate(actions):
             records, index = self.encode(action, check)
             controls[number] = records[index]
         return controls
+
+    def encode_many(self, actions: Any, count: int) -> tuple[Array, Array]:
+        """Translate the actions of `count` worlds at once: (records, numbers), world i does records[numbers[i]].
+
+        actions: integers [count] for walking, else a dict of arrays whose first axis is the worlds', as a sample of the
+        batched space is. The records stay owned by this object and are valid until the next call. Raises `ActionError`
+        for anything outside the space, with the first world where it is.
+        """
+        if self._many is None:
+            limit = 19 if self.can_yield else 18
+            return self._table, _many_integers(actions, count, limit, "actions")
+        _check_keys(actions, self._keys)
+        if len(self._controls) != count:
+            self._controls, self._in_order = np.zeros(count, rules.CONTROL), np.arange(count)
+            self._controls["mode"] = self._mode
+        controls = self._controls
+        place, remove = self._many(controls["move"], actions, count)
+        color = "inventory" if self.name == "flying" else "hotbar"
+        slots = _many_integers(actions[color], count, 7, f"actions[{color!r}]")
+        if self.select_and_place:
+            place, remove = place | (slots != 0), remove & (slots == 0)
+        controls["camera"] = _many_numbers(
+            actions["camera"], (count, 2), self.camera_limit, "actions['camera']"
+        )
+        controls["hotbar"] = np.asarray(self._color_ids, np.int8)[slots]
+        controls["place"], controls["remove"] = place, remove
+        if self.can_yield:
+            yields = _many_integers(actions["yield"], count, 2, "actions['yield']") != 0
+            controls["yields"] = 0
+            controls[yields] = self._noop[1]  # cancels the step's act: only time passes
+        return controls, self._in_order
 
     def noop(self) -> tuple[Array, int]:
         """The control that does nothing (time passes)."""
@@ -209,42 +320,68 @@ class Controls:
         table["yields"][YIELD] = 1
         return table
 
-    def _common(
-        self, c: Any, keyed: Mapping[str, Any], hotbar: str, place: bool, remove: bool, check: bool
+    def _record(
+        self,
+        move: tuple[float, float, float],
+        keyed: Mapping[str, Any],
+        color: str,
+        hands: tuple[bool, bool],
+        check: bool,
     ) -> None:
-        """What all Dict encodings share: camera, colour, hands."""
-        camera = _numbers(keyed["camera"], 2, self.camera_limit, "action['camera']", check)
-        slot = _integer(keyed[hotbar], 7, f"action['{hotbar}']", True)
-        if slot and self.select_and_place:
-            place, remove = True, False
-        c["mode"], c["camera"], c["hotbar"] = self._mode, camera, self._color_ids[slot]
-        c["place"], c["remove"] = place, remove
+        """What all Dict encodings share: camera, colour, hands. Writes the control."""
+        yaw, pitch = _numbers(keyed["camera"], 2, self.camera_limit, "action['camera']", check)
+        slot = _integer(keyed[color], 7, _WHERE[color], True)
+        place, remove = (True, False) if slot and self.select_and_place else hands
+        small = self._mode, self._color_ids[slot], place, remove, 0
+        _write(self._scratch, 0, *move, yaw, pitch, *small)  # type: ignore[arg-type]  # NumPy does not declare it a buffer
 
-    def _fill_flying(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
+    def _fill_flying(self, keyed: Mapping[str, Any], check: bool) -> None:
         placement = _integer(keyed["placement"], 3, "action['placement']", True)
-        movement = _numbers(keyed["movement"], 3, 1.0, "action['movement']", check)
-        c["move"] = movement
-        self._common(c, keyed, "inventory", placement == 1, placement == 2, check)
+        x, y, z = _numbers(keyed["movement"], 3, 1.0, "action['movement']", check)
+        self._record((x, y, z), keyed, "inventory", (placement == 1, placement == 2), check)
+
+    def _many_flying(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+        placement = _many_integers(keyed["placement"], count, 3, "actions['placement']")
+        move[:] = _many_numbers(keyed["movement"], (count, 3), 1.0, "actions['movement']")
+        return placement == 1, placement == 2
 
     def _hands(self, keyed: Mapping[str, Any]) -> tuple[bool, bool]:
-        use, attack = (_integer(keyed[key], 2, f"action['{key}']", True) for key in ("use", "attack"))
+        use, attack = (_integer(keyed[key], 2, _WHERE[key], True) for key in ("use", "attack"))
         return bool(use), bool(attack)
 
-    def _fill_human_level(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
-        names = ("forward", "back", "left", "right", "jump")
+    def _many_hands(self, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+        use, attack = (_many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in ("use", "attack"))
+        return use != 0, attack != 0
+
+    def _fill_human_level(self, keyed: Mapping[str, Any], check: bool) -> None:
+        forward, back, left, right, jump = [_integer(keyed[key], 2, _WHERE[key], True) for key in _KEYS]
+        self._record((back - forward, right - left, jump), keyed, "hotbar", self._hands(keyed), check)
+
+    def _many_human_level(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
         forward, back, left, right, jump = (
-            _integer(keyed[key], 2, f"action['{key}']", True) for key in names
+            _many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in _KEYS
         )
-        c["move"] = back - forward, right - left, jump
-        self._common(c, keyed, "hotbar", *self._hands(keyed), check)
+        move[:, 0], move[:, 1], move[:, 2] = back - forward, right - left, jump
+        return self._many_hands(keyed, count)
 
-    def _fill_discrete(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
-        move, strafe = (_integer(keyed[key], 3, f"action['{key}']", True) for key in ("move", "strafe"))
+    def _fill_discrete(self, keyed: Mapping[str, Any], check: bool) -> None:
+        step, strafe = (_integer(keyed[key], 3, _WHERE[key], True) for key in ("move", "strafe"))
         jump = _integer(keyed["jump"], 2, "action['jump']", True)
-        c["move"] = (0.0, -1.0, 1.0)[move], (0.0, 1.0, -1.0)[strafe], jump
-        self._common(c, keyed, "hotbar", *self._hands(keyed), check)
+        self._record((_BACKWARD[step], _RIGHTWARD[strafe], jump), keyed, "hotbar", self._hands(keyed), check)
 
-    def _fill_continuous(self, c: Any, keyed: Mapping[str, Any], check: bool) -> None:
-        axes = ("move_x", "move_y", "move_z")
-        c["move"] = [_numbers(keyed[key], 0, 1.0, f"action['{key}']", check)[0] for key in axes]
-        self._common(c, keyed, "hotbar", *self._hands(keyed), check)
+    def _many_discrete(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+        step, strafe = (
+            _many_integers(keyed[key], count, 3, f"actions[{key!r}]") for key in ("move", "strafe")
+        )
+        move[:, 0], move[:, 1] = np.asarray(_BACKWARD)[step], np.asarray(_RIGHTWARD)[strafe]
+        move[:, 2] = _many_integers(keyed["jump"], count, 2, "actions['jump']")
+        return self._many_hands(keyed, count)
+
+    def _fill_continuous(self, keyed: Mapping[str, Any], check: bool) -> None:
+        x, y, z = [_numbers(keyed[key], 0, 1.0, _WHERE[key], check)[0] for key in _AXES]
+        self._record((x, y, z), keyed, "hotbar", self._hands(keyed), check)
+
+    def _many_continuous(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+        for axis, key in enumerate(_AXES):
+            move[:, axis] = _many_numbers(keyed[key], (count,), 1.0, f"actions[{key!r}]")
+        return self._many_hands(keyed, count)

@@ -23,6 +23,7 @@ class Role(str, Enum):
     BUILDER = "builder"
 
     __str__ = str.__str__
+    __hash__ = str.__hash__  # as that of the name it equals
 
     @property
     def tag(self) -> str:
@@ -46,14 +47,19 @@ class Utterance:
     text: str
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "role", Role(self.role))
-        except ValueError:
-            raise DialogueError(f"unknown role {self.role!r}; expected 'architect' or 'builder'") from None
+        if type(self.role) is not Role:
+            try:
+                object.__setattr__(self, "role", Role(self.role))
+            except ValueError:
+                raise DialogueError(
+                    f"unknown role {self.role!r}; expected 'architect' or 'builder'"
+                ) from None
         if not isinstance(self.text, str):
             raise DialogueError(f"utterance {self.text!r} is a {type(self.text).__name__}, expected a string")
         text = self.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in self.text else self.text
-        object.__setattr__(self, "text", text.strip())
+        text = text.strip()
+        if text is not self.text:
+            object.__setattr__(self, "text", text)
 
     @property
     def line(self) -> str:

@@ -35,6 +35,10 @@ class DialogueError(IgluMarlError, ValueError):
     """An utterance or a dialogue has the wrong type or form, or tokens lie outside the vocabulary."""
 
 
+class LanguageError(IgluMarlError, ValueError):
+    """A program, a phrase, a goal or a template is ill-formed: unknown names, wrong types, values out of range."""
+
+
 class StateError(IgluMarlError, RuntimeError):
     """A saved state does not fit, or a call came at the wrong time (a step before the first reset, say)."""
 
@@ -45,6 +49,10 @@ class AgentError(IgluMarlError, RuntimeError):
 
 class DataError(IgluMarlError, ValueError):
     """A data file is missing, damaged or not in the expected format."""
+
+
+class ReplayError(IgluMarlError, RuntimeError):
+    """A recording, simulated again, does not lead to what was recorded."""
 
 
 class RenderError(IgluMarlError, RuntimeError):

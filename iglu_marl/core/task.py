@@ -126,6 +126,8 @@ class Task:
         "target_grid",
         "task_id",
     )
+    objective: Any = None
+    """What the game is about instead of the target (see `iglu_marl.game.objective`); None: the target."""
     full_grid: BlockGrid | None
     ids: str | None
     invariant: bool | None

@@ -20,7 +20,7 @@ from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
-Self_ = TypeVar("Self_", bound="Dataset")
+AnyDataset = TypeVar("AnyDataset", bound="Dataset")
 
 SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}
 
@@ -143,7 +143,7 @@ class Dataset:
 
     # -- parts
 
-    def _part(self: Self_, keep: Callable[[str, Entry], bool]) -> Self_:
+    def _part(self: AnyDataset, keep: Callable[[str, Entry], bool]) -> AnyDataset:
         """A dataset of the same kind with some of the entries; sessions can be seeded on their own."""
         part = copy.copy(self)
         chosen = {
@@ -155,33 +155,28 @@ class Dataset:
         return part
 
     def split(
-        self: Self_,
+        self: AnyDataset,
         fractions: Mapping[str, float] | Sequence[float] | None = None,
         *,
         by: str | None = None,
-        salt: str = "",
-    ) -> dict[str, Self_]:
+        salt: str = "iglu_marl ",
+    ) -> dict[str, AnyDataset]:
         """Parts that share nothing: `train, val, test = dataset.split().values()`.
 
         fractions: the parts' names and sizes, or sizes of parts named "0", "1", ... (default: train 0.8, val 0.1,
             test 0.1). Sizes are relative. by: what stays together, one of `groups` (default: the first).
-        salt: another text gives another split.
+        salt: another text gives another split. (It is not empty because data may have been cut by this very hash.)
 
         Where something goes depends on its own name alone (`hash_fraction(salt + name)`), so that more data never
         move it to another part; the sizes are met on average. A part may be empty. Raises `ConfigError` for
         wrong fractions or an unknown `by`.
         """
-        if fractions is None:
-            sizes: Mapping[str, float] = SPLIT
-        else:
-            named = isinstance(fractions, Mapping)
-            sizes = fractions if named else {str(i): size for i, size in enumerate(fractions)}  # type: ignore[assignment]
-        total = _checked_sizes(sizes)
+        sizes = _checked_sizes(fractions)
         group = self.groups[0] if by is None else by
         if group not in self.groups:
             raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
-        bounds = np.cumsum([size / total for size in sizes.values()])
-        bounds[-1] = 1.0
+        bounds = np.cumsum(list(sizes.values()))
+        bounds = bounds / bounds[-1]  # the last is 1 exactly
 
         def part_of(name: str, entry: Entry) -> int:
             key = str(self._records(name, entry)[0][group])
@@ -193,7 +188,7 @@ class Dataset:
         }
 
     def filter(
-        self: Self_,
+        self: AnyDataset,
         *,
         max_blocks: int | None = None,
         min_blocks: int | None = None,
@@ -202,14 +197,16 @@ class Dataset:
         clear: bool | None = None,
         structures: Iterable[str] | None = None,
         where: Callable[[Record], object] | None = None,
-    ) -> Self_:
+    ) -> AnyDataset:
         """The part whose tasks meet all conditions; a session stays when each of its turns does.
 
         max_blocks, min_blocks: blocks of the target. max_changes, min_changes: blocks to add, remove and recolour.
         clear: whether the instruction was clear, that is, no clarifying question was asked. structures: names
         such as "c73". where: is given each task's record (see `records`) and tells whether it may stay.
         """
-        wanted = None if structures is None else set([structures] if isinstance(structures, str) else structures)
+        wanted = (
+            None if structures is None else set([structures] if isinstance(structures, str) else structures)
+        )
 
         def fits(record: Record) -> bool:
             size, todo = record["target_blocks"], record["added"] + record["removed"] + record["recolored"]
@@ -230,16 +227,21 @@ class Dataset:
         return f"{type(self).__name__}({len(self.tasks)} names, {entries} entries, {len(self)} tasks)"
 
 
-def _checked_sizes(sizes: Mapping[str, float]) -> float:
-    """The sum of the sizes of parts."""
+def _checked_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> dict[str, float]:
+    """The names and relative sizes of parts."""
     try:
-        good = all(float(size) >= 0 and np.isfinite(float(size)) for size in sizes.values())
-        total = float(sum(sizes.values()))
+        if fractions is None:
+            sizes = dict(SPLIT)
+        elif isinstance(fractions, Mapping):
+            sizes = {str(name): float(size) for name, size in fractions.items()}
+        else:
+            sizes = {str(number): float(size) for number, size in enumerate(fractions)}
+        good = all(0 <= size < float("inf") for size in sizes.values()) and sum(sizes.values()) > 0
     except (TypeError, ValueError):
-        good, total = False, 0.0
-    if not good or total <= 0:
-        raise ConfigError(f"fractions are {dict(sizes)!r}, expected numbers of 0 or more, not all 0")
-    return total
+        good = False
+    if not good:
+        raise ConfigError(f"fractions are {fractions!r}, expected numbers of 0 or more, not all 0")
+    return sizes
 
 
 def task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:

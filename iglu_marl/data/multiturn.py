@@ -12,7 +12,8 @@ that did not qualify are left out. Odd steps are the architect's, even ones the 
 - an even row with a question adds to the open turn; any other even row closes it with the world of its step;
 - a missing world ends the session;
 - a turn whose world is empty is merged into the next one; empty ones at the end are dropped;
-- in an utterance, every run of `$` is one line break.
+- in an utterance, every run of `$` is one line break;
+- a row that repeats another one of its session word by word counts once.
 
 What the rules do not use is never lost in silence: each piece left out is an entry of the `Report`. Only the
 standard library is needed to read.
@@ -93,6 +94,7 @@ class Skip(str, Enum):
 
     BAD_ROW = "a row without a session or without a whole step number"
     UNQUALIFIED = "a row that did not qualify"
+    DUPLICATE_ROW = "an exact repetition of another row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
     NO_WORLDS = "a session without recorded worlds"
     STRAY_WORDS = "a question or an answer outside of a turn"
@@ -103,6 +105,8 @@ class Skip(str, Enum):
     EMPTY_WORLD = "an empty world; its turn is merged into the next one"
     UNFINISHED_TURN = "words at the end of a session that no world follows"
     EMPTY_SESSION = "a session without a single turn"
+    NO_ROWS = "recorded worlds of a session that the table does not have"
+    IRREGULAR = "a folder or file that is no step of a session"
 
     __str__ = str.__str__
 
@@ -351,9 +355,14 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
     turns = _Turns(names[0] if names else "", report)
+    seen: set[Row] = set()
     for row in ordered:
+        known = row in seen
+        seen.add(row)
         if not row.qualified:
             turns.skip(Skip.UNQUALIFIED, row.step)
+        elif known:
+            turns.skip(Skip.DUPLICATE_ROW, row.step)
         elif row.step % 2:
             turns.hear_architect(row)
         elif row.question:
@@ -408,20 +417,37 @@ def read_sessions(
     table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
     if not table.is_file() or not recorded.is_dir():
         raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
+    rows = read_rows(table.read_bytes(), report, place=str(table))
+    # A name from the table is never used as a path unless it is one of these.
+    worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
+
+
+def group_sessions(
+    rows: Iterable[Row],
+    worlds: Mapping[str, Folder | Mapping[int, Any]],
+    report: Report | None = None,
+    *,
+    progressive: bool = False,
+    invariant: bool | None = None,
+) -> dict[str, list[Subtasks]]:
+    """The sessions behind the rows of a table, by structure, in the table's order.
+
+    `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
+    left out and counted in `report`.
+    """
+    report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
-    for row in read_rows(table.read_bytes(), report, place=str(table)):
+    for row in rows:
         grouped.setdefault(row.session, []).append(row)
-    known = {entry.name for entry in recorded.iterdir()}
     found: dict[str, list[Subtasks]] = {}
-    for name, rows in grouped.items():
-        if name not in known:  # a name from the table is never used as a path unless it is one of these
+    for name, own in grouped.items():
+        if name not in worlds:
             report.skip(Skip.NO_WORLDS, name)
             continue
-        session = read_session(
-            rows, recorded.joinpath(name), report, progressive=progressive, invariant=invariant
-        )
+        session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
         if session is not None:
-            found.setdefault(_structure(rows), []).append(session)
+            found.setdefault(_structure(own), []).append(session)
     return found
 
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from pettingzoo import AECEnv
 from pettingzoo.utils import OrderEnforcingWrapper
 
-from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.stage import StageState
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA, ROLES, TwoAgentGame
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig
 
 _BY_AGENT = ("rewards", "_cumulative_rewards", "terminations", "truncations", "infos", "_cut")
@@ -56,7 +55,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
     def observe(self, agent: str) -> dict[str, Any]:
         """What an agent sees now; shares no memory with the environment."""
-        return self._of(agent, self._observers).observe(self._episode)
+        return self.choose(agent, self._observers).observe(self._episode)
 
     def step(self, action: Any) -> None:
         """One move of the agent whose turn it is; None of one for whom the episode is over."""
@@ -73,15 +72,16 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         move, cut = self._read_architect(action) if agent == ARCHITECT else self._read_builder(action)
         self._cut[agent] = cut
         outcome = self._episode.advance({ROLES[agent]: move})
-        self._cumulative_rewards[agent] = 0.0
-        for name in AGENTS:
-            self.rewards[name] = outcome.rewards[ROLES[name]]
-            self._cumulative_rewards[name] += self.rewards[name]
-            self.infos[name] = self._info(name)
+        rewards, totals, infos = self.rewards, self._cumulative_rewards, self.infos
+        totals[agent] = 0.0
+        for name, role in ROLES.items():
+            reward = rewards[name] = outcome.rewards[role]
+            totals[name] += reward
+            infos[name] = self._info(name)
         if outcome.terminated or outcome.truncated:
             self.terminations = dict.fromkeys(AGENTS, outcome.terminated)
             self.truncations = dict.fromkeys(AGENTS, outcome.truncated)
-        self.agent_selection = BUILDER if self._episode.floor is Role.BUILDER else ARCHITECT
+        self.agent_selection = AGENTS[self._episode.worlds.floor[0]]  # which is 0 or 1
         if self.render_mode == "human":
             self.render()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.game.episode import EVENTS, Episode
+
+if TYPE_CHECKING:
+    from iglu_marl.rendering.screens import ArchitectSight, BuilderSight
 
 LETTERS = ".bygopr"  # air, then the colours in the order of their ids
 
@@ -31,17 +34,88 @@ def status(episode: Episode) -> dict[str, Any]:
 
 def scene_frame(episode: Episode) -> npt.NDArray[np.uint8]:
     """The builder's eyes, the build with the target's ghost, the target, and the dialogue: uint8 [height, width, 3]."""
+    return scene_picture(episode)
+
+
+def scene_picture(
+    episode: Episode, size: tuple[int, int] | None = None, title: str | None = None
+) -> npt.NDArray[np.uint8]:
+    """`scene_frame` in another size (height, width), or with a title."""
     from iglu_marl.rendering import composed_frame
 
     worlds = episode.worlds
     return composed_frame(
         worlds.grid[0],
         pose=worlds.pose[0],
-        dialogue=[(utterance.role.value, utterance.text) for utterance in episode.dialogue],
+        dialogue=spoken(episode),
         target=worlds.target[0],
         aligned_target=worlds.aligned_target(0),
-        status=status(episode),
+        status={**status(episode), **({} if title is None else {"title": title})},
+        **({} if size is None else {"size": size}),
     )
+
+
+def spoken(episode: Episode) -> list[tuple[str, str]]:
+    """The dialogue as (speaker, text)."""
+    return [(utterance.role.value, utterance.text) for utterance in episode.dialogue]
+
+
+class Onlooker:
+    """The window of `render_mode="human"`: the builder's eyes, build and target, as someone sees it who watches all.
+
+    Escape or its close button close it; the game goes on without it.
+    """
+
+    def __init__(self) -> None:
+        from iglu_marl.rendering import Window
+        from iglu_marl.rendering.screens import Gaze, Orbit
+
+        self.window = Window()
+        self.orbit = Orbit()
+        self._gaze = Gaze()
+
+    def show(self, episode: Episode) -> None:
+        """Show the episode as it stands, and answer the window's events."""
+        from iglu_marl.rendering.screens import Overlay, onlooker_screen
+
+        window = self.window
+        if not window.closed:
+            window.open()
+            builder, architect = onlooker_sights(episode)
+            window.draw(onlooker_screen(builder, architect, window.size, Overlay(), self._gaze, self.orbit))
+            window.pump()
+
+    def close(self) -> None:
+        """Close the window."""
+        self.window.close()
+
+
+def onlooker_sights(episode: Episode) -> tuple[BuilderSight, ArchitectSight]:
+    """What an onlooker's screen is made from: all of the episode."""
+    from iglu_marl.rendering.screens import ArchitectSight, BuilderSight
+
+    now, worlds = status(episode), episode.worlds
+    x, y, z, yaw, pitch = worlds.pose[0].tolist()
+    build = worlds.grid[0].copy()
+    facts = [("turn", str(now["turn"])), ("step", str(now["step"])), ("floor", now["floor"])]
+    builder = BuilderSight(
+        grid=build,
+        pose=(x, y, z, yaw, pitch),
+        inventory=tuple(now["inventory"]),
+        active=int(worlds.active[0]),
+        dialogue=spoken(episode),
+        facts=tuple(facts),
+    )
+    architect = ArchitectSight(
+        target=worlds.target[0].copy(),
+        grid=build,
+        aligned=worlds.aligned_target(0),
+        pose=builder.pose,
+        score=now["intersection"],
+        goal=now["target_blocks"],
+        done=now["complete"],
+    )
+    return builder, architect
 
 
 def _rows(layer: npt.NDArray[np.int8], builder: tuple[int, int] | None) -> list[str]:

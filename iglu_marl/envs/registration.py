@@ -16,6 +16,7 @@ GYMNASIUM_IDS: dict[str, tuple[str, dict[str, Any]]] = {
     "IGLUSilentBuilder-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {}),
     "IGLUSilentBuilderVisual-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {"visual": True}),
 }
+LANGUAGE_ID = "iglu_marl/LanguageGoal-v0"
 PETTINGZOO_ID = "iglu_marl/architect_builder-v0"
 
 
@@ -23,7 +24,12 @@ def register() -> None:
     """Make the ids known; does nothing for those that are."""
     for name, (entry_point, kwargs) in GYMNASIUM_IDS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point=entry_point, kwargs=kwargs, **_PLAIN)
+            many = entry_point.replace("single:", "vector:").replace("Env", "VectorEnv")
+            gymnasium.register(
+                name, entry_point=entry_point, vector_entry_point=many, kwargs=kwargs, **_PLAIN
+            )
+    if LANGUAGE_ID not in gymnasium.registry:
+        gymnasium.register(LANGUAGE_ID, entry_point="iglu_marl.envs.language:make_language_goal", **_PLAIN)
     if hasattr(pettingzoo, "register"):  # PettingZoo 1.27 and later
         for kind, entry_point in (("aec", "aec:env"), ("parallel", "parallel:parallel_env")):
             if PETTINGZOO_ID not in getattr(pettingzoo, f"{kind}_registry"):

@@ -18,9 +18,11 @@ from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
+from iglu_marl.envs.batch import Batch
+from iglu_marl.envs.display import Display
 from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig
@@ -106,6 +108,39 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def episode(self) -> Episode:
         """The game itself: worlds, dialogue, task. For reading."""
         return self._episode
+
+    # -- for vector environments, which play many worlds by one single environment's options
+
+    @property
+    def has_architect(self) -> bool:
+        """Whether a live architect speaks."""
+        return self._architect is not None
+
+    @property
+    def stage(self) -> Stage:
+        """Tasks, controls and renderer."""
+        return self._stage
+
+    @property
+    def first_pose(self) -> Pose | None:
+        """Where episodes begin, if `initialize_world` said so."""
+        return self._fixed_pose
+
+    def display(self, **shown: Any) -> Display:
+        """How a batch shows colours, inventory and compass as this environment does; `shown` says what."""
+        ids, slots = list(range(7)), list(range(6))
+        if self._iglu2022:
+            ids, slots = IGLU2022_ID_OF_IGLU.tolist(), (IGLU_ID_OF_IGLU2022[1:] - 1).tolist()
+        return Display(
+            ids=tuple(number + self._info_offset for number in ids),
+            slots=tuple(slots),
+            half_turn=self._iglu2022,
+            **shown,
+        )
+
+    def make_batch(self, count: int, display: Display, num_threads: int) -> Batch:
+        """`count` episodes of this environment."""
+        return Batch(count, self._stage, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 

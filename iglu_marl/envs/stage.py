@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
@@ -26,12 +27,16 @@ FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
 
 def make_renderer(config: GameConfig) -> Renderer:
-    """Who draws the builder's pictures."""
+    """Who draws the builder's pictures. Raises `RenderError` when OpenGL is asked for where there is none."""
     if not isinstance(config.renderer, str):
         renderer: Renderer = config.renderer
         return renderer
-    from iglu_marl.rendering import Painter
+    from iglu_marl.rendering import Painter, opengl
 
+    if config.renderer == "opengl":
+        return opengl.OpenGLRenderer()
+    if config.renderer == "auto" and math.prod(config.pov_size) >= opengl.LARGE and opengl.gpu_present():
+        return opengl.AutoRenderer()
     return Painter()
 
 
@@ -157,18 +162,15 @@ class Stage:
             return None
         if self.episode.task is None:
             raise StateError("there is nothing to render yet: call reset() first")
-        from iglu_marl.envs.pictures import scene_frame, scene_text
+        from iglu_marl.envs.pictures import Onlooker, scene_frame, scene_text
 
         if mode == "ansi":
             return scene_text(self.episode)
-        frame = scene_frame(self.episode)
         if mode == "rgb_array":
-            return frame
+            return scene_frame(self.episode)
         if self._window is None:
-            from iglu_marl.rendering import Window
-
-            self._window = Window()
-        self._window.show(frame)
+            self._window = Onlooker()
+        self._window.show(self.episode)
         return None
 
     def close(self) -> None:

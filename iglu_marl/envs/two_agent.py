@@ -30,6 +30,7 @@ METADATA: dict[str, Any] = {
     "is_parallelizable": True,
 }
 
+_ARCHITECTS_ACTION = f"the action of {ARCHITECT}"
 _Value = TypeVar("_Value")
 _CELLS = int(np.prod(ZONE_SHAPE))
 # Bounds of `state()`, without tokens: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
@@ -74,18 +75,23 @@ class TwoAgentGame:
         """The game itself: worlds, dialogue, task. For reading."""
         return self._episode
 
+    @property
+    def stage(self) -> Stage:
+        """Tasks, controls and renderer."""
+        return self._stage
+
     # -- spaces
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's observations; the same object at each call."""
-        return self._of(agent, self.observation_spaces)
+        return self.choose(agent, self.observation_spaces)
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's actions; the same object at each call."""
-        return self._of(agent, self.action_spaces)
+        return self.choose(agent, self.action_spaces)
 
     @staticmethod
-    def _of(agent: str, values: Mapping[str, _Value]) -> _Value:
+    def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
         """The agent's own of some values; raises `AgentError` for an unknown name."""
         if agent not in AGENTS:
             raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
@@ -122,7 +128,7 @@ class TwoAgentGame:
 
     def _read_architect(self, action: Any) -> tuple[Say, bool]:
         """The architect's move, and whether its text was cut. Changes nothing."""
-        text, cut = self._episode.chat.read(action, f"the action of {ARCHITECT}")
+        text, cut = self._episode.chat.read(action, _ARCHITECTS_ACTION)
         return Say(text), cut
 
     def _read_builder(self, action: Any) -> tuple[Move, bool]:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.core.dialogue import Codec, Dialogue, Role
-from iglu_marl.core.errors import ActionError, ConfigError
+from iglu_marl.core.dialogue import Codec, Dialogue, Role, Utterance
+from iglu_marl.core.errors import ActionError, ConfigError, DialogueError
 from iglu_marl.game.config import GameConfig
 
 _SAMPLE_CHARACTERS = string.ascii_lowercase + " "
@@ -63,6 +63,9 @@ class Chat(Protocol):
     def show(self, dialogue: Dialogue) -> Any:
         """The dialogue as it is observed; a fresh object each time."""
 
+    def show_text(self, text: str) -> Any:
+        """A text that nobody said, in the form and space of the dialogue; a fresh object each time."""
+
     def words(self, text: str) -> int:
         """How many words (or tokens) an utterance costs."""
 
@@ -104,6 +107,10 @@ class TextChat:
         start = tail.find("\n<")
         return tail[start + 1 :] if start >= 0 else tail
 
+    def show_text(self, text: str) -> str:
+        """A text that nobody said, in the form of the dialogue."""
+        return text[: self.dialog_length]
+
     def words(self, text: str) -> int:
         """What an utterance costs, in words."""
         return len(text.split())
@@ -124,6 +131,7 @@ class TokenChat:
             dialog_length,
             strict,
         )
+        self._expected = f"expected integer token ids in 0..{codec.size - 1}, {message_length} at most"
         self._marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
         self._shown: tuple[Dialogue, np.ndarray[Any, Any]] | None = None
 
@@ -142,25 +150,33 @@ class TokenChat:
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
         """The text of an utterance, and whether it was cut."""
-        expected = f"expected integer token ids in 0..{self.codec.size - 1}, {self.message_length} at most"
         try:
             tokens = np.asarray(action)
         except ValueError:
-            raise ActionError(f"{where} is {action!r:.80}, {expected}") from None
+            raise ActionError(f"{where} is {action!r:.80}, {self._expected}") from None
         if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
-            raise ActionError(f"{where} is {action!r:.80}, {expected}")
-        if tokens.size and not (tokens.min() >= 0 and tokens.max() < self.codec.size):
-            raise ActionError(f"{where} is {tokens.tolist()!s:.80}, {expected}")
+            raise ActionError(f"{where} is {action!r:.80}, {self._expected}")
         cut = len(tokens) > self.message_length
         if cut and self.strict:
-            raise ActionError(f"{where} has {len(tokens)} tokens, {expected}")
-        return self.codec.decode(tokens[: self.message_length].tolist()), cut
+            raise ActionError(f"{where} has {len(tokens)} tokens, {self._expected}")
+        try:
+            text = self.codec.decode(tokens)
+        except DialogueError:
+            raise ActionError(f"{where} is {tokens.tolist()!s:.80}, {self._expected}") from None
+        return (self.codec.decode(tokens[: self.message_length]) if cut else text), cut
 
     def show(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
         """The dialogue as it is observed."""
         if self._shown is None or self._shown[0] is not dialogue:
             self._shown = dialogue, self._tokens(dialogue)
         return self._shown[1].copy()
+
+    def show_text(self, text: str) -> np.ndarray[Any, Any]:
+        """A text that nobody said, in the form of the dialogue."""
+        tokens = self.codec.encode(text)[: self.dialog_length]
+        shown = np.zeros(self.dialog_length, dtype=np.int32)
+        shown[: len(tokens)] = tokens
+        return shown
 
     def _tokens(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
         latest: list[int] = []
@@ -172,6 +188,26 @@ class TokenChat:
         shown = np.zeros(self.dialog_length, dtype=np.int32)
         shown[: len(latest)] = latest
         return shown
+
+    def check_lossless(self) -> None:
+        """Raises `ConfigError` unless tokens come back from their text as they were, one for one."""
+        for token in range(1, self.codec.size):
+            if self.codec.encode(self.codec.decode([token, token])) != [token, token]:
+                raise ConfigError(
+                    f"token {token} of the vocabulary {self.codec.name!r} does not come back from its text "
+                    f"{self.codec.decode([token])!r}, expected a codec in which each token is a word"
+                )
+
+    def dialogue_of(self, shown: np.ndarray[Any, Any]) -> Dialogue:
+        """The dialogue behind an observation, without what was cut off at its beginning."""
+        roles = {mark: role for role, mark in self._marks.items()}
+        said: list[tuple[Role, list[int]]] = []
+        for token in shown[shown != 0].tolist():
+            if token in roles:
+                said.append((roles[token], []))
+            elif said:
+                said[-1][1].append(token)
+        return Dialogue(Utterance(role, self.codec.decode(tokens)) for role, tokens in said)
 
     def words(self, text: str) -> int:
         """What an utterance costs, in tokens."""

@@ -16,8 +16,17 @@ from iglu_marl.core.scoring import SHIFTS, Shifts
 from iglu_marl.core.worlds import COMPLETIONS, Completion, Terms
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
-RENDERERS = ("auto", "painter")
-ARCHITECT_SIGHTS = ("target_grid", "grid", "dialog", "pose", "target_view", "grid_view")
+RENDERERS = ("auto", "painter", "opengl")
+ARCHITECT_SIGHTS = (
+    "target_grid",
+    "grid",
+    "dialog",
+    "pose",
+    "target_view",
+    "grid_view",
+    "goal",
+    "goal_program",
+)
 BUILDER_SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")  # never anything of the target
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
@@ -76,7 +85,9 @@ class GameConfig:
         "all", 'shifts of the intersection: "all" (published), "inside" (2022 implementation)'
     )
     pov_size: tuple[int, int] = _doc((64, 64), "height and width of the builder's picture in pixels")
-    renderer: Any = _doc("auto", 'who draws: "auto", "painter", or an object with `render` and `close`')
+    renderer: Any = _doc(
+        "auto", 'who draws: "auto", "painter", "opengl", or an object with `render` and `close`'
+    )
     render_mode: Literal["human", "rgb_array", "ansi"] | None = _doc(
         None, "what `render()` gives: " + ", ".join(RENDER_MODES)
     )

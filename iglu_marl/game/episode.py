@@ -20,6 +20,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig
+from iglu_marl.game.objective import Objective
 
 # What the hands did in a step, by `worlds.event`.
 EVENTS = (
@@ -93,6 +94,7 @@ class Episode:
         self.worlds = Worlds(1)
         self.dialogue = Dialogue()
         self.task: Task | None = None
+        self.objective: Objective | None = None  # None: the target, which the kernel scores
         self.recorded = False
 
     # -- course
@@ -104,7 +106,7 @@ class Episode:
         two who play add to it.
         """
         self.worlds.spawn_prepared(0, prepare(task, self.terms), pose)
-        self.task = task
+        self.task, self.objective = task, task.objective
         self.recorded = recorded
         self.dialogue = task.dialogue if recorded else Dialogue()
 
@@ -150,12 +152,16 @@ class Episode:
         """One builder step; returns the building reward. In a progressive task, a reached turn leads to the next."""
         worlds = self.worlds
         rules.step_at(worlds.state, 0, records, index)
+        if self.objective is not None:
+            rewards, reached = self.objective.score(worlds, (0,))
+            worlds.reward[0] = rewards[0] - self.terms.step_cost
+            worlds.terminated[0] = reached[0]
         reward = float(worlds.reward[0])
         if worlds.terminated[0]:
-            self._go_on()
+            self.go_on()
         return reward
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Take up the next turn of a progressive task; one that asks for no change is over with its words."""
         while self.worlds.terminated[0] and self.task is not None and self.task.next_task is not None:
             following = self.task.next_task
@@ -164,7 +170,7 @@ class Episode:
             if self.recorded:
                 known = len(self.task.dialogue)
                 self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
-            self.task = following
+            self.task, self.objective = following, following.objective
             if not following.is_complete_at_start:
                 self.worlds.retarget(0, following, self.terms)
 
@@ -187,3 +193,4 @@ class Episode:
             )
         self.worlds.set_state(state.world)
         self.dialogue, self.task, self.recorded = state.dialogue, state.task, state.recorded
+        self.objective = None if self.task is None else self.task.objective

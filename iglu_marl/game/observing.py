@@ -17,9 +17,11 @@ from gymnasium import spaces
 
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
+from iglu_marl.game.chat import ChatText
 from iglu_marl.game.episode import Episode
 
 Array = npt.NDArray[Any]
+PROGRAM_LENGTH = 8000  # characters of an observed program, more than any has
 
 
 class Sight(NamedTuple):
@@ -86,6 +88,14 @@ def _dialog(episode: Episode) -> Any:
     return episode.chat.show(episode.dialogue)
 
 
+def _goal(episode: Episode) -> Any:
+    return episode.chat.show_text("" if episode.objective is None else episode.objective.text)
+
+
+def _goal_program(episode: Episode) -> str:
+    return "" if episode.objective is None else episode.objective.program
+
+
 def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode: Episode) -> Array:
     return draw(getattr(episode.worlds, field)[0], size=size)
 
@@ -133,6 +143,16 @@ def dialog_sight(episode: Episode, key: str = "dialog") -> Sight:
     return Sight(key, episode.chat.observation_space(), _dialog)
 
 
+def goal_sight(episode: Episode) -> Sight:
+    """`goal`: what the game is about in words, as text or tokens; empty when it is about the target."""
+    return Sight("goal", episode.chat.observation_space(), _goal)
+
+
+def goal_program_sight() -> Sight:
+    """`goal_program`: the same as a compact program text."""
+    return Sight("goal_program", ChatText(PROGRAM_LENGTH), _goal_program)
+
+
 def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> Sight:
     """`grid_view` or `target_view`: uint8 [height, width, 3], an orbit view; `draw(grid, size=…)` makes it."""
     field = "target" if key == "target_view" else "grid"
@@ -151,6 +171,8 @@ def architect_observer(episode: Episode, draw_view: Callable[..., Array]) -> Obs
         "pose": agent_pos_sight,
         "target_view": lambda: view_sight("target_view", episode.config.pov_size, draw_view),
         "grid_view": lambda: view_sight("grid_view", episode.config.pov_size, draw_view),
+        "goal": lambda: goal_sight(episode),
+        "goal_program": goal_program_sight,
     }
     return Observer(makers[name]() for name in episode.config.architect_sees)
 

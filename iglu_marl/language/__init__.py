@@ -2,23 +2,99 @@
 
 from __future__ import annotations
 
-from iglu_marl.language.instructions import Action, Edit, Failure, Reason, parse, render, wordings
+from iglu_marl.language.generator import Generator, Record
+from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
+from iglu_marl.language.instructions import Action, Edit, Failure, Reason, fits, parse, render, wordings
+from iglu_marl.language.interpreter import Programs, answer
+from iglu_marl.language.phrases import Link, Phrase
+from iglu_marl.language.program import Program
+from iglu_marl.language.questions import Question
+from iglu_marl.language.questions import parse as parse_question
+from iglu_marl.language.references import At, Beside, Blocks, Context, It, LastBlock, NextTo, You
+from iglu_marl.language.scene import Scene, Thing
+from iglu_marl.language.shapes import Direction, Kind, Shape, shape_cells
 from iglu_marl.language.talk import Said, Talk, read, say
+from iglu_marl.language.verbs import (
+    Build,
+    Copy,
+    Extend,
+    Facing,
+    Instruction,
+    Mirror,
+    Move,
+    Outcome,
+    Pick,
+    Place,
+    Remove,
+    Replace,
+    Then,
+    clarified,
+    expand,
+    outcomes,
+)
+from iglu_marl.language.verify import done, progress
 from iglu_marl.language.vocabulary import SymbolCodec, TemplateCodec, make_codec
 
 __all__ = [
     "Action",
+    "At",
+    "Beside",
+    "Blocks",
+    "Build",
+    "Context",
+    "Copy",
+    "Direction",
     "Edit",
+    "Extend",
+    "Facing",
     "Failure",
+    "Generator",
+    "Goal",
+    "GoalSpace",
+    "GoalTask",
+    "GoalTasks",
+    "Instruction",
+    "It",
+    "Kind",
+    "LastBlock",
+    "Link",
+    "Mirror",
+    "Move",
+    "NextTo",
+    "Outcome",
+    "Phrase",
+    "Pick",
+    "Place",
+    "Program",
+    "Programs",
+    "Question",
     "Reason",
+    "Record",
+    "Remove",
+    "Replace",
     "Said",
+    "Scene",
+    "Shape",
     "SymbolCodec",
     "Talk",
     "TemplateCodec",
+    "Then",
+    "Thing",
+    "You",
+    "answer",
+    "clarified",
+    "done",
+    "expand",
+    "fits",
     "make_codec",
+    "outcomes",
     "parse",
+    "parse_question",
+    "progress",
     "read",
     "render",
     "say",
+    "shape_cells",
+    "statement_goals",
     "wordings",
 ]

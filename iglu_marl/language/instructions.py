@@ -1,436 +1,101 @@
-"""Block-by-block instructions in plain words, and reading them back.
+"""Instructions in plain words, and reading them back.
 
-Cells are told from the centre of the zone: so many blocks east or west and north or south of it, and a
-height, 1 for the layer on the ground up to 9. `parse(render(edit)) == edit` for every edit and every
-wording. What cannot be read gives a `Failure` that says why, and never a guess.
+`parse(render(instruction)) == instruction` for every instruction and every wording. What cannot be read gives a
+`Failure` that says why, and never a guess: a text with two readings is not understood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
-from itertools import product
-from operator import index
-from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.errors import GridError
-from iglu_marl.core.grid import Cell, Color, color_id, color_name, in_zone
-from iglu_marl.language.templates import ordinal_digits, template_words, templates, words
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.language.blocks import (
+    MAX_CHARACTERS,
+    MAX_WORDS,
+    Action,
+    Edit,
+    Failure,
+    Reason,
+    edit_wordings,
+    read_edit,
+    say_edit,
+)
+from iglu_marl.language.grammar import Grammar
+from iglu_marl.language.phrasing import at_random, every, first, say_with, tersest
+from iglu_marl.language.templates import template_words, templates, words
+from iglu_marl.language.verbs import Instruction
 
-MAX_WORDS = 16
-MAX_CHARACTERS = 200
+__all__ = [
+    "MAX_CHARACTERS",
+    "MAX_WORDS",
+    "Action",
+    "Edit",
+    "Failure",
+    "Reason",
+    "fits",
+    "parse",
+    "render",
+    "wordings",
+]
 
-_GROUND_Y = -1
-
-
-class Action(str, Enum):
-    """What an instruction asks for. Members compare equal to their lower-case names."""
-
-    PLACE = "place"
-    REMOVE = "remove"
-    REPLACE = "replace"
-
-    __str__ = str.__str__
-
-
-def _checked_color(color: Any, name: str, cell: Cell) -> int:
-    if not isinstance(color, (int, np.integer)) or not 1 <= color <= 6:
-        raise GridError(f"{name} of the edit at {cell} is {color!r}, expected a colour id 1..6")
-    return int(color)
+_TRIES = 20
+# Reasons of the reader of edits that say more than "not understood".
+_TELLING = (Reason.NO_COLOR, Reason.NO_HEIGHT, Reason.NO_PLACE, Reason.OUTSIDE)
 
 
-@dataclass(frozen=True)
-class Edit:
-    """One change of the world: `Edit("place", (0, -1, 0), color=6)`.
+def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> bool:
+    """Whether a text has so few words and characters."""
+    return len(text) <= max_characters and len(words(text)) <= max_words
 
-    action: place, remove or replace. cell: (x, y, z). color: the id 1..6 that is to be there (place,
-        replace).
-    old_color: the id 1..6 that is there, where it is named (remove, replace).
 
-    Raises `GridError` for cells outside the zone and colours that do not fit the action.
+def wordings(instruction: Instruction) -> Iterator[str]:
+    """Every wording of an instruction, each once, the preferred one first.
+
+    Of an `Edit`, those that fit a message (16 words, 200 characters); of others all, however long.
     """
-
-    action: Action
-    cell: Cell
-    color: int | None = None
-    old_color: int | None = None
-
-    def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "action", Action(self.action))
-        except ValueError:
-            raise GridError(f"unknown edit {self.action!r}, expected place, remove or replace") from None
-        try:
-            x, y, z = (index(value) for value in self.cell)
-        except (TypeError, ValueError):
-            raise GridError(
-                f"the cell of an edit is {self.cell!r}, expected three integers (x, y, z)"
-            ) from None
-        if not in_zone(x, y, z):
-            raise GridError(f"edit at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
-        object.__setattr__(self, "cell", (x, y, z))
-        if self.action is Action.REMOVE:
-            if self.color is not None:
-                raise GridError(
-                    f"the removal at {self.cell} has color={self.color!r}; name the block in old_color"
-                )
-        else:
-            object.__setattr__(self, "color", _checked_color(self.color, "color", self.cell))
-        if self.old_color is not None:
-            if self.action is Action.PLACE:
-                raise GridError(
-                    f"the placement at {self.cell} has old_color={self.old_color!r}, expected None"
-                )
-            object.__setattr__(self, "old_color", _checked_color(self.old_color, "old_color", self.cell))
-            if self.old_color == self.color:
-                raise GridError(f"the edit at {self.cell} replaces colour {self.color} by itself")
-
-    @classmethod
-    def between(cls, cell: Cell, before: int, after: int) -> Edit:
-        """The edit that turns colour id `before` at a cell into `after`; 0 is air. They have to differ."""
-        if before == after:
-            raise GridError(f"no edit turns {before} into {after} at {cell}")
-        if before == Color.AIR:
-            return cls(Action.PLACE, cell, color=after)
-        if after == Color.AIR:
-            return cls(Action.REMOVE, cell, old_color=before)
-        return cls(Action.REPLACE, cell, color=after, old_color=before)
-
-    @property
-    def after(self) -> int:
-        """The colour id at the cell when the edit is done; 0 after a removal."""
-        return Color.AIR.value if self.color is None else self.color
-
-
-class Reason(str, Enum):
-    """Why a text is no instruction."""
-
-    EMPTY = "empty"  # nothing was said
-    UNKNOWN_WORD = "unknown word"
-    NOT_UNDERSTOOD = "not understood"  # known words, but no sentence of the grammar
-    NO_COLOR = "no color"  # what to place, or what to change a block into, is not said
-    NO_HEIGHT = "no height"
-    NO_PLACE = "no place"
-    OUTSIDE = "outside"  # a cell outside the zone
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A text that is no instruction: why, the words to blame, and the text."""
-
-    reason: Reason
-    detail: str
-    text: str
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __str__(self) -> str:
-        return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
-
-
-# -- saying
-
-
-def _number(value: int, spelled: bool) -> str:
-    return str(templates()["numbers"][value]) if spelled else str(value)
-
-
-def _place_fillings(x: int, z: int, swapped: bool, spelled: bool) -> tuple[str, dict[str, str]]:
-    """Which list of phrases tells an offset from the centre, and what to fill into them."""
-    steps = [(abs(x), "east" if x > 0 else "west"), (abs(z), "south" if z > 0 else "north")]
-    if swapped:
-        steps.reverse()
-    steps = [step for step in steps if step[0]]
-    if not steps:
-        return "centre", {}
-    (count, direction), *rest = steps
-    fillings = {
-        "n": _number(count, spelled),
-        "blocks": "block" if count == 1 else "blocks",
-        "direction": direction,
-    }
-    if not rest:
-        return "straight", fillings
-    return "corner", {**fillings, "n2": _number(rest[0][0], spelled), "direction2": rest[0][1]}
-
-
-def _phrase(
-    edit: Edit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool
-) -> str:
-    x, y, z = edit.cell
-    level = y - _GROUND_Y + 1
-    _, fillings = _place_fillings(x, z, swapped, spelled)
-    told = where.format(
-        place=place.format(**fillings),
-        height=height.format(n=_number(level, spelled), nth=templates()["ordinals"][level - 1]),
-    )
-    if edit.old_color is None:
-        sentence = sentence.replace("{old} ", "")
-    color = "" if edit.color is None else color_name(edit.color)
-    old = "" if edit.old_color is None else color_name(edit.old_color)
-    return sentence.format(a="an" if color[:1] in "aeiou" else "a", color=color, old=old, where=told)
-
-
-def _options(edit: Edit) -> list[list[Any]]:
-    """The choices that make up a wording, each with the preferred one first."""
-    x, y, z = edit.cell
-    kind, _ = _place_fillings(x, z, False, False)
-    all_of = templates()
-    on_ground = y == _GROUND_Y
-    return [
-        all_of["instructions"][edit.action.value],
-        all_of["where"][:: -1 if on_ground else 1],
-        all_of["ground" if on_ground else "height"],
-        all_of[kind],
-        [False, True] if kind == "corner" else [False],
-        [False, True],
-    ]
-
-
-def _fits(text: str) -> bool:
-    return len(text) <= MAX_CHARACTERS and len(words(text)) <= MAX_WORDS
-
-
-def wordings(edit: Edit) -> Iterator[str]:
-    """Every wording of an edit that fits a message (16 words, 200 characters), the preferred one first."""
+    if isinstance(instruction, Edit):
+        yield from edit_wordings(instruction)
+        return
     seen = set()
-    for choices in product(*_options(edit)):
-        text = _phrase(edit, *choices)
-        if text not in seen and _fits(text):
+    for text in every(lambda choose: say_with(instruction, choose)):
+        if text not in seen:
             seen.add(text)
             yield text
 
 
-def render(edit: Edit, rng: np.random.Generator | None = None) -> str:
-    """An instruction for an edit: the preferred wording, or with `rng` any of them."""
+def render(
+    instruction: Instruction,
+    rng: np.random.Generator | None = None,
+    *,
+    max_words: int | None = None,
+    max_characters: int = MAX_CHARACTERS,
+) -> str:
+    """An instruction in words: the preferred wording, or with `rng` any of them.
+
+    Wordings of at most 16 words are taken as far as there are any. max_words, max_characters: what a message of the
+    chat holds (tokens: words); raises `DialogueError` when no wording is short enough.
+    """
+    if isinstance(instruction, Edit) and max_words is None:
+        return say_edit(instruction, rng)
+    wanted = MAX_WORDS if max_words is None else max_words
     if rng is not None:
-        options = _options(edit)
-        for _ in range(20):  # most wordings fit; the preferred one always does
-            text = _phrase(edit, *(option[int(rng.integers(len(option)))] for option in options))
-            if _fits(text):
+        choose = at_random(rng)
+        for _ in range(_TRIES):
+            text = say_with(instruction, choose)
+            if fits(text, wanted, max_characters):
                 return text
-    return next(wordings(edit))
-
-
-# -- reading
-
-
-class _NoSentence(Exception):
-    def __init__(self, reason: Reason, detail: str = "") -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
-
-
-@lru_cache(maxsize=64)
-def _group(name: str) -> frozenset[str]:
-    return frozenset({name, *templates()["synonyms"].get(name, ())})
-
-
-class _Reader:
-    """Reads one instruction off a list of words, left to right, without guessing."""
-
-    def __init__(self, said: list[str]) -> None:
-        self.said = said
-        self.at = 0
-
-    def peek(self, ahead: int = 0) -> str:
-        return self.said[self.at + ahead] if self.at + ahead < len(self.said) else ""
-
-    def take(self, *allowed: str) -> bool:
-        if self.peek() and self.peek() in allowed:
-            self.at += 1
-            return True
-        return False
-
-    def take_any(self, name: str) -> bool:
-        return self.take(*_group(name))
-
-    def expect(self, name: str) -> None:
-        if not self.take_any(name):
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-
-    def rest(self) -> str:
-        return " ".join(self.said[self.at :])
-
-    def polite(self) -> None:
-        while self.take(*templates()["polite"]):
-            pass
-
-    def color(self) -> int | None:
-        if self.peek() in templates()["colors"]:
-            self.at += 1
-            return color_id(self.said[self.at - 1])
-        return None
-
-    def number_at(self, ahead: int) -> int | None:
-        word = self.peek(ahead)
-        if word.isdigit():
-            return int(word[:6])  # enough to lie outside the zone
-        numbers = templates()["numbers"]
-        return numbers.index(word) if word in numbers else None
-
-    def instruction(self) -> Edit:
-        self.polite()
-        while self.take("and"):
-            self.polite()
-        verb = self.peek()
-        action = _actions().get(verb)
-        if action is None:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        self.at += 1
-        edit = self.place() if action is Action.PLACE else self.change(action, verb)
-        self.polite()
-        if self.rest():
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        return edit
-
-    def place(self) -> Edit:
-        self.take("a", "an", "one", "another", "1")
-        color = self.color()
-        self.expect("block")
-        if color is None:
-            raise _NoSentence(Reason.NO_COLOR)
-        return Edit(Action.PLACE, self.where(), color=color)
-
-    def change(self, action: Action, verb: str) -> Edit:
-        away = verb == "take" and self.take("away")
-        self.take("the")
-        old = self.color()
-        self.expect("block")
-        cell = self.where()
-        if action is Action.REMOVE:
-            if verb == "take" and not away and not self.take("away"):
-                raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-            return Edit(action, cell, old_color=old)
-        joined = self.take_any("to")
-        self.take("a", "an", "1")
-        color = self.color()
-        if color is None:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD if self.rest() else Reason.NO_COLOR, self.rest())
-        if not joined and verb != "make":
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        if not self.take("one"):
-            self.take_any("block")
-        if color == old:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, f"{color_name(color)} to {color_name(color)}")
-        return Edit(action, cell, color=color, old_color=old)
-
-    def where(self) -> Cell:
-        """The height and the place, in either order; both have to be told, once."""
-        level: int | None = None
-        offset: tuple[int, int] | None = None
-        while True:
-            start = self.at
-            if (level is not None or offset is not None) and self.peek() == "and":
-                self.at += 1
-            if level is None and (level := self.height()) is not None:
-                continue
-            if offset is None and (offset := self.offset()) is not None:
-                continue
-            self.at = start
-            break
-        if offset is None or level is None:
-            lacking = Reason.NO_PLACE if offset is None else Reason.NO_HEIGHT
-            # Words that could have told it, but did not: better not understood than said to be missing.
-            bare = not self.rest() or self.peek() in {
-                "to",
-                "with",
-                "into",
-                "by",
-                "away",
-                *templates()["colors"],
-            }
-            raise _NoSentence(lacking if bare else Reason.NOT_UNDERSTOOD, "" if bare else self.rest())
-        x, z = offset
-        y = level - 1 + _GROUND_Y
-        if not in_zone(x, y, z):
-            raise _NoSentence(Reason.OUTSIDE, f"({x}, {y}, {z})")
-        return x, y, z
-
-    def height(self) -> int | None:
-        """`on the ground` | `at height 3` | `on level 3` | `on the third level`: the layer, from 1."""
-        start = self.at
-        if self.take("at", "on", "in"):
-            the = self.take("the")
-            if the and self.take_any("ground"):
-                return 1
-            ordinal = _ordinals().get(self.peek())
-            if the and ordinal is not None and self.peek(1) in _group("level"):
-                self.at += 2
-                return ordinal
-            number = self.number_at(1)
-            if not the and number is not None and self.peek() in {"height", *_group("level")}:
-                self.at += 2
-                return number
-        self.at = start
-        return None
-
-    def offset(self) -> tuple[int, int] | None:
-        """`at the centre` | `2 blocks east and 3 north of the centre`: the steps (x, z) from the centre."""
-        start = self.at
-        if self.take("at", "in", "on") and self.take("the") and self.take_any("centre"):
-            return 0, 0
-        self.at = start
-        first = self.step()
-        if first is None:
-            return None
-        x, z = first[0]
-        between = self.at
-        self.take("and")
-        second = self.step()
-        if second is None:
-            self.at = between
-        elif second[1] == first[1]:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, " ".join(self.said[start : self.at]))
-        else:
-            x, z = x + second[0][0], z + second[0][1]
-        between = self.at
-        if self.take_any("of"):
-            self.take("the")
-            if not self.take_any("centre"):
-                self.at = between
-        return x, z
-
-    def step(self) -> tuple[tuple[int, int], str] | None:
-        """`2 blocks east`: the step (x, z) and its axis."""
-        number = self.number_at(0)
-        if number is None:
-            return None
-        ahead = 2 if self.peek(1) in _group("block") else 1
-        steps = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
-        direction = self.peek(ahead)
-        if direction not in steps:
-            return None
-        self.at += ahead + 1
-        x, z = steps[direction]
-        return (x * number, z * number), "x" if x else "z"
-
-
-@lru_cache(maxsize=1)
-def _actions() -> dict[str, Action]:
-    """What each verb asks for: the verbs that the templates begin with, and their synonyms."""
-    return {
-        verb: action
-        for action in Action
-        for verb in (
-            *_group(action.value),
-            *(words(sentence)[0] for sentence in templates()["instructions"][action.value]),
-        )
-    }
-
-
-@lru_cache(maxsize=1)
-def _ordinals() -> dict[str, int]:
-    numbered = list(enumerate(templates()["ordinals"], start=1))
-    return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
+    for choose in (first, tersest):
+        text = say_with(instruction, choose)
+        if fits(text, wanted, max_characters):
+            return text
+    if max_words is None and len(text) <= max_characters:
+        return text
+    raise DialogueError(
+        f"no wording within {wanted} words and {max_characters} characters; the shortest is {text!r}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -438,11 +103,15 @@ def _known_words() -> frozenset[str]:
     return frozenset(template_words())
 
 
-def parse(text: str) -> Edit | Failure:
-    """The edit that a text asks for, or why it is no instruction.
+def parse(text: str, *, generous: bool = False) -> Instruction | Failure:
+    """The instruction in a text, or why there is none.
 
-    Case, punctuation, spelling (centre, center), number words and the order of height and place do not
-    matter.
+    Case, punctuation, spelling (centre, center), number words and synonyms do not matter. Several sentences make a
+    `Then`. Words that are not in the vocabulary, and texts with more than one reading, are failures.
+
+    generous: also reads instructions that leave something open, in the way in which people mostly mean them: a place
+    without a height is on the ground; "3 blocks to the east of it" are a row going east, "3 blocks under it" a column
+    going down; a column stands up; "red blocks" are all red blocks; adjectives such as "vertical" are passed over.
     """
     said = words(text)
     if not said:
@@ -451,8 +120,24 @@ def parse(text: str) -> Edit | Failure:
     for word in said:
         if word not in known and not word.isdigit():
             return Failure(Reason.UNKNOWN_WORD, word, text)
-    reader = _Reader(said)
-    try:
-        return reader.instruction()
-    except _NoSentence as failure:
-        return Failure(failure.reason, failure.detail, text)
+    edit = read_edit(said)
+    if isinstance(edit, Edit):
+        return edit
+    grammar = Grammar(said, generous)
+    readings = grammar.readings()
+    if len(readings) == 1:
+        return readings[0]
+    if readings:
+        return Failure(Reason.NOT_UNDERSTOOD, f"it can be read as {readings[0]} and as {readings[1]}", text)
+    if edit.reason in _TELLING or _began_as_edit(edit, said):
+        return Failure(edit.reason, edit.detail, text)
+    if grammar.lacking:
+        return Failure(grammar.lacking[-1], "", text)
+    return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[grammar.furthest :]) or edit.detail, text)
+
+
+def _began_as_edit(failure: Failure, said: list[str]) -> bool:
+    """Whether the reader of edits got past the block: then it knows best what is wrong."""
+    blocks = {"block", *templates()["synonyms"]["block"]}
+    blamed = words(failure.detail)
+    return bool(blamed) and not blocks.isdisjoint(said[: -len(blamed)]) and blamed != said

@@ -35,6 +35,11 @@ class Talk(str, Enum):
     WHICH_COLOR = "which_color"
     WHICH_HEIGHT = "which_height"
     WHICH_PLACE = "which_place"
+    WHICH_ONE = "which_one"  # of several things that a description fits
+    WHICH_BLOCK = "which_block"  # the same, of a colour
+    WHICH_NUMBER = "which_number"
+    WHICH_WAY = "which_way"
+    NO_SUCH = "no_such"  # a description that fits nothing
 
     __str__ = str.__str__
 

@@ -21,12 +21,22 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("\u2019", "'"))
 
 
-@lru_cache(maxsize=1)
-def templates() -> dict[str, Any]:
-    """The content of `templates.json`."""
-    file = resources.files("iglu_marl.language").joinpath("templates.json")
+def _content(name: str) -> dict[str, Any]:
+    file = resources.files("iglu_marl.language").joinpath(name)
     content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return content
+
+
+@lru_cache(maxsize=1)
+def templates() -> dict[str, Any]:
+    """The content of `templates.json`: edits of one cell, and small talk."""
+    return _content("templates.json")
+
+
+@lru_cache(maxsize=1)
+def verb_templates() -> dict[str, Any]:
+    """The content of `verbs.json`: sentences about blocks, groups and shapes, and what else is understood."""
+    return _content("verbs.json")
 
 
 def _texts(part: Any) -> Iterator[str]:
@@ -43,7 +53,7 @@ def _texts(part: Any) -> Iterator[str]:
 def template_words() -> list[str]:
     """Every word that the templates, their fillings and their synonyms can hold, each once, in order."""
     found: dict[str, None] = {}
-    for text in _texts(templates()):
+    for text in (*_texts(templates()), *_texts(verb_templates())):
         found.update(dict.fromkeys(words(_PLACEHOLDER.sub(" ", text))))
     found.update(dict.fromkeys(str(number) for number in range(HIGHEST_NUMBER + 1)))
     found.update(dict.fromkeys(ordinal_digits(number) for number in range(1, 10)))

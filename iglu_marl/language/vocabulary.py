@@ -30,6 +30,7 @@ def vocabulary_words() -> tuple[str, ...]:
 
 
 def _checked(tokens: Iterable[int], size: int) -> list[int]:
+    """Tokens without padding. Raises `DialogueError` for what is none."""
     checked = []
     for token in np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens)).ravel().tolist():
         if not isinstance(token, int) or not 0 <= token < size:
@@ -48,12 +49,12 @@ class TemplateCodec:
     """
 
     name = "templates"
-    version = "1"
+    version = "2"
 
     def __init__(self) -> None:
         self.words = vocabulary_words()
         self._tokens = {word: number for number, word in enumerate(self.words, start=UNKNOWN + 1)}
-        self._texts = ("", UNKNOWN_TEXT, *self.words)
+        self._texts = dict(enumerate(("", UNKNOWN_TEXT, *self.words)))
 
     @property
     def size(self) -> int:
@@ -69,7 +70,15 @@ class TemplateCodec:
 
         Raises `DialogueError` for tokens outside of the vocabulary.
         """
-        return " ".join(self._texts[token] for token in _checked(tokens, self.size)).replace(" ?", "?")
+        texts = self._texts
+        if (
+            isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu" and tokens.ndim == 1
+        ):  # as agents give them
+            try:
+                return " ".join([texts[token] for token in tokens.tolist() if token]).replace(" ?", "?")
+            except KeyError:
+                pass  # complained about below
+        return " ".join([texts[token] for token in _checked(tokens, self.size)]).replace(" ?", "?")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TemplateCodec) and self.words == other.words

@@ -1,4 +1,4 @@
-"""Pictures: the painter (CPU, default), orbit and composed views, a plain window, image and video files.
+"""Pictures: the painter (CPU, default), views and sheets, a window, image and video files, pages that replay.
 
 Members load when they are first used, so that importing this package is free and needs neither pygame nor
 Pillow.
@@ -10,15 +10,25 @@ from importlib import import_module
 from typing import Any
 
 _MODULE_OF = {
-    "EYE_LENS": "painter",
-    "Lens": "painter",
-    "Painter": "painter",
-    "paint_scenes": "painter",
+    "change_sheet": "sheets",
     "composed_frame": "frame",
+    "contact_sheet": "sheets",
+    "EYE_LENS": "painter",
+    "layers_view": "plans",
+    "Lens": "painter",
+    "OpenGLRenderer": "opengl",
     "orbit_view": "views",
-    "write_png": "video",
-    "write_video": "video",
+    "paint_scenes": "painter",
+    "Painter": "painter",
+    "read_replay": "html",
+    "replay_page": "html",
+    "ReplayRecorder": "html",
+    "top_view": "plans",
     "Window": "window",
+    "WindowClosed": "window",
+    "write_png": "video",
+    "write_replay": "html",
+    "write_video": "video",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette, views
 from iglu_marl.rendering.painter import Lens, check_size, paint_scenes
+from iglu_marl.rendering.theme import (
+    BAR,
+    DIM,
+    GOOD,
+    PAGE,
+    PANEL,
+    RGB,
+    SPEAKERS,
+    TEXT,
+    corners,
+    cut,
+    lettering,
+    wrapped,
+)
 
-RGB = tuple[int, int, int]
 Box = tuple[int, int, int, int]  # left, top, right, bottom
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 DEFAULT_SIZE = (540, 960)
 MIN_SIZE = (270, 480)
 
-_PAGE: RGB = (20, 24, 33)
-_PANEL: RGB = views.BACKGROUND
-_EDGE: RGB = (54, 64, 84)
-_TEXT: RGB = (229, 233, 242)
-_DIM: RGB = (140, 151, 174)
-_BAR: RGB = (45, 53, 70)
-_GOOD: RGB = (66, 200, 130)
-_SPEAKERS: dict[str, RGB] = {"architect": (255, 196, 61), "builder": (72, 202, 196)}
 _KEPT_LINES = 12  # utterances that are looked at for the caption
 _KEPT_CHARACTERS = 600  # of one utterance
 _KEPT_OF_FACT = 40  # characters of a fact in the header
@@ -57,11 +60,6 @@ class _Layout:
             x = left + k * (side + gap)
             self.panels.append((x, top, x + side, top + side))
         self.caption: Box = (left, top + side + gap, width - left, height - margin)
-
-
-@lru_cache(maxsize=32)
-def _font(pixels: int) -> Font:
-    return ImageFont.load_default(max(pixels, 7))
 
 
 def composed_frame(
@@ -95,7 +93,7 @@ def composed_frame(
         raise RenderError(f"size is {size!r}, expected at least {MIN_SIZE} (height, width)")
     facts = dict(status or {})
     layout = _layout((height, width))
-    picture = Image.new("RGB", (width, height), _PAGE)
+    picture = Image.new("RGB", (width, height), PAGE)
     build = as_grid(grid)
     goal = None if target is None else as_grid(target, "target")
     aligned = None if aligned_target is None else as_grid(aligned_target, "aligned_target")
@@ -139,7 +137,7 @@ def _fitted(pov: npt.NDArray[np.uint8], side: int) -> Image.Image:
     scale = side / max(height, width)
     fitted = (max(1, round(width * scale)), max(1, round(height * scale)))
     method = Image.Resampling.NEAREST if scale >= 2 else Image.Resampling.LANCZOS
-    panel = Image.new("RGB", (side, side), _PANEL)
+    panel = Image.new("RGB", (side, side), PANEL)
     image = Image.fromarray(array).resize(fitted, method)
     panel.paste(image, ((side - fitted[0]) // 2, (side - fitted[1]) // 2))
     return panel
@@ -148,24 +146,18 @@ def _fitted(pov: npt.NDArray[np.uint8], side: int) -> Image.Image:
 @lru_cache(maxsize=16)
 def _target_panel(grid: bytes | None, top: float, side: int) -> Image.Image:
     if grid is None:
-        return Image.new("RGB", (side, side), _PANEL)
+        return Image.new("RGB", (side, side), PANEL)
     cells = np.frombuffer(grid, np.int8).reshape(9, 11, 11)
     return Image.fromarray(views.orbit_view(cells, size=(side, side), top=top))
-
-
-@lru_cache(maxsize=8)
-def _corners(side: int, radius: int) -> Image.Image:
-    """A smooth mask of a square with round corners."""
-    mask = Image.new("L", (4 * side, 4 * side))
-    ImageDraw.Draw(mask).rounded_rectangle((0, 0, 4 * side - 1, 4 * side - 1), 4 * radius, fill=255)
-    return mask.reduce(4)
 
 
 def _draw_panel(picture: Image.Image, layout: _Layout, number: int, title: str, image: Image.Image) -> None:
     left, top, right, _ = layout.panels[number]
     u = layout.u
-    ImageDraw.Draw(picture).text((left + 2 * u, top - 8 * u), title, _DIM, _font(round(14 * u)), anchor="ls")
-    picture.paste(image, (left, top), _corners(right - left, round(8 * u)))
+    ImageDraw.Draw(picture).text(
+        (left + 2 * u, top - 8 * u), title, DIM, lettering(round(14 * u)), anchor="ls"
+    )
+    picture.paste(image, (left, top), corners((right - left, right - left), round(8 * u)))
 
 
 def _draw_crosshair(picture: Image.Image, layout: _Layout) -> None:
@@ -184,14 +176,14 @@ def _draw_legend(picture: Image.Image, layout: _Layout) -> None:
     """What translucent and framed blocks mean, at the right above the build's panel."""
     _, top, right, _ = layout.panels[1]
     u, draw = layout.u, ImageDraw.Draw(picture)
-    font, size = _font(round(12 * u)), round(9 * u)
+    font, size = lettering(round(12 * u)), round(9 * u)
     x, y = float(right - round(2 * u)), top - 8 * u
     for text, fill, outline in (
-        ("not in the target", _PAGE, views.WRONG),
+        ("not in the target", PAGE, views.WRONG),
         ("missing", (104, 113, 131), None),
     ):
         x -= font.getlength(text)
-        draw.text((x, y), text, _DIM, font, anchor="ls")
+        draw.text((x, y), text, DIM, font, anchor="ls")
         x -= 14 * u
         draw.rectangle((x, y - size, x + size, y), fill=fill, outline=outline, width=max(1, round(2 * u)))
         x -= 12 * u
@@ -204,16 +196,16 @@ def _draw_inventory(picture: Image.Image, layout: _Layout, inventory: Any) -> No
     counts = [int(count) for count in np.asarray(inventory).ravel()[:6]]
     box = (left + round(8 * u), bottom - round(30 * u), right - round(8 * u), bottom - round(8 * u))
     back = picture.crop(box)
-    shade = Image.blend(back, Image.new("RGB", back.size, _PAGE), 0.66)
+    shade = Image.blend(back, Image.new("RGB", back.size, PAGE), 0.66)
     mask = Image.new("L", back.size)
     ImageDraw.Draw(mask).rounded_rectangle((0, 0, back.width - 1, back.height - 1), round(5 * u), fill=255)
     draw = ImageDraw.Draw(shade)
-    step, font = back.width / 6, _font(round(12 * u))
+    step, font = back.width / 6, lettering(round(12 * u))
     for k, count in enumerate(counts):
         x, middle, chip = k * step + 6 * u, back.height / 2, 10 * u
         color = palette.RGB[palette.block_index(k + 1, palette.SHADE_TOP, palette.FILL)].tolist()
         draw.rounded_rectangle((x, middle - chip / 2, x + chip, middle + chip / 2), 2 * u, fill=tuple(color))
-        draw.text((x + chip + 5 * u, middle), str(count), _TEXT, font, anchor="lm")
+        draw.text((x + chip + 5 * u, middle), str(count), TEXT, font, anchor="lm")
     picture.paste(shade, box[:2], mask)
 
 
@@ -231,15 +223,15 @@ def _draw_header(picture: Image.Image, layout: _Layout, facts: Mapping[str, Any]
     for name, limit in (("step", "max_steps"), ("turn", "max_turns")):
         if facts.get(name) is not None:
             value = _short(facts[name]) + (f" / {_short(facts[limit])}" if facts.get(limit) else "")
-            x = _fact(draw, layout, x, middle, name, value, _TEXT)
+            x = _fact(draw, layout, x, middle, name, value, TEXT)
     if facts.get("floor") is not None:
         floor = str(facts["floor"]).lower()
-        x = _fact(draw, layout, x, middle, "floor", floor, _SPEAKERS.get(floor, _TEXT))
+        x = _fact(draw, layout, x, middle, "floor", floor, SPEAKERS.get(floor, TEXT))
     for name, value in facts.items():
         if name not in _PLACED and x > left + 0.4 * (right - left):
-            x = _fact(draw, layout, x, middle, _short(name).replace("_", " "), _short(value), _TEXT)
-    font = _font(round(20 * u))
-    draw.text((left + 2 * u, middle), _cut(title, font, x - left - 24 * u), _TEXT, font, anchor="lm")
+            x = _fact(draw, layout, x, middle, _short(name).replace("_", " "), _short(value), TEXT)
+    font = lettering(round(20 * u))
+    draw.text((left + 2 * u, middle), cut(title, font, x - left - 24 * u), TEXT, font, anchor="lm")
 
 
 def _draw_progress(
@@ -253,15 +245,15 @@ def _draw_progress(
 ) -> float:
     """The bar with "score / goal" at the right; returns where the next fact ends."""
     u = layout.u
-    text, font = f"{score:g} / {goal:g}", _font(round(15 * u))
-    draw.text((right, middle), text, _GOOD if done else _TEXT, font, anchor="rm")
+    text, font = f"{score:g} / {goal:g}", lettering(round(15 * u))
+    draw.text((right, middle), text, GOOD if done else TEXT, font, anchor="rm")
     end = right - font.getlength(text) - 10 * u
     start, half = end - 130 * u, 5 * u
     share = min(max(score / goal, 0.0), 1.0)
-    draw.rounded_rectangle((start, middle - half, end, middle + half), half, fill=_BAR)
+    draw.rounded_rectangle((start, middle - half, end, middle + half), half, fill=BAR)
     if share > 0:
         filled = max(start + share * (end - start), start + 2 * half)
-        draw.rounded_rectangle((start, middle - half, filled, middle + half), half, fill=_GOOD)
+        draw.rounded_rectangle((start, middle - half, filled, middle + half), half, fill=GOOD)
     return start - 22 * u
 
 
@@ -269,10 +261,10 @@ def _fact(
     draw: ImageDraw.ImageDraw, layout: _Layout, right: float, middle: float, name: str, value: str, color: RGB
 ) -> float:
     """A dim name with its value, right-aligned; returns where the next fact ends."""
-    u, font = layout.u, _font(round(15 * layout.u))
+    u, font = layout.u, lettering(round(15 * layout.u))
     draw.text((right, middle), value, color, font, anchor="rm")
     right -= font.getlength(value) + 6 * u
-    draw.text((right, middle), name, _DIM, font, anchor="rm")
+    draw.text((right, middle), name, DIM, font, anchor="rm")
     return right - font.getlength(name) - 20 * u
 
 
@@ -281,53 +273,19 @@ def _short(value: Any) -> str:
     return text[:_KEPT_OF_FACT]
 
 
-def _fitting(text: str, font: Font, width: float) -> int:
-    """How many leading characters fit the width; at least one."""
-    return max(1, bisect.bisect_right(range(1, len(text) + 1), width, key=lambda k: font.getlength(text[:k])))
-
-
-def _cut(text: str, font: Font, width: float) -> str:
-    if font.getlength(text) <= width:
-        return text
-    return text[: _fitting(text, font, width - font.getlength("..."))] + "..."
-
-
-@lru_cache(maxsize=512)
-def _wrapped(text: str, pixels: int, width: int) -> tuple[str, ...]:
-    """The text in lines that fit the width; long words are cut."""
-    font = _font(pixels)
-    lines: list[str] = []
-    for paragraph in text.splitlines() or [""]:
-        line = ""
-        for word in paragraph.split():
-            longer = f"{line} {word}" if line else word
-            if font.getlength(longer) <= width:
-                line = longer
-                continue
-            if line:
-                lines.append(line)
-            while font.getlength(word) > width and len(word) > 1:
-                cut = _fitting(word, font, width)
-                lines.append(word[:cut])
-                word = word[cut:]
-            line = word
-        lines.append(line)
-    return tuple(lines)
-
-
 def _draw_caption(picture: Image.Image, layout: _Layout, dialogue: Sequence[tuple[str, str]]) -> None:
     """The latest utterances that fit, each behind its speaker; the newest in full brightness."""
     left, top, right, bottom = layout.caption
     u, draw = layout.u, ImageDraw.Draw(picture)
-    draw.rounded_rectangle((left, top, right - 1, bottom - 1), 8 * u, fill=_PANEL)
+    draw.rounded_rectangle((left, top, right - 1, bottom - 1), 8 * u, fill=PANEL)
     pixels = round(16 * u)
     line_height, gap, pad = round(21 * u), round(5 * u), round(10 * u)
     indent = left + round(104 * u)
     room = bottom - top - 2 * pad
-    font, name_font = _font(pixels), _font(round(13 * u))
+    font, name_font = lettering(pixels), lettering(round(13 * u))
     shown: list[tuple[str, tuple[str, ...]]] = []
     for speaker, text in list(dialogue)[: -_KEPT_LINES - 1 : -1]:
-        lines = _wrapped(str(text)[:_KEPT_CHARACTERS], pixels, right - indent - pad)
+        lines = wrapped(str(text)[:_KEPT_CHARACTERS], pixels, right - indent - pad)
         need = len(lines) * line_height + (gap if shown else 0)
         if need > room:
             if not shown:  # a long utterance: its beginning
@@ -340,7 +298,7 @@ def _draw_caption(picture: Image.Image, layout: _Layout, dialogue: Sequence[tupl
     for number, (speaker, lines) in enumerate(reversed(shown)):
         latest = number == len(shown) - 1
         name = str(speaker).lower()
-        color = _SPEAKERS.get(name, _DIM)
+        color = SPEAKERS.get(name, DIM)
         draw.rounded_rectangle(
             (left + pad, y + 3 * u, left + pad + 3 * u, y + line_height - 3 * u), 1, fill=color
         )
@@ -348,6 +306,6 @@ def _draw_caption(picture: Image.Image, layout: _Layout, dialogue: Sequence[tupl
             (left + pad + 9 * u, y + line_height / 2), name.capitalize()[:12], color, name_font, anchor="lm"
         )
         for line in lines:
-            draw.text((indent, y + line_height / 2), line, _TEXT if latest else _DIM, font, anchor="lm")
+            draw.text((indent, y + line_height / 2), line, TEXT if latest else DIM, font, anchor="lm")
             y += line_height
         y += gap

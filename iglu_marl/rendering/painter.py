@@ -17,9 +17,9 @@ palette index on top) until the end, when they are packed to RGB. The kernel is 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,12 @@ from iglu_marl.rendering import palette
 GROUND_Y = -1.5  # surface of the ground, in cells
 GROUND_EDGE = 18.5  # the ground ends at |x|, |z| = 18.5
 MAX_SIDE = 8192  # pixels
+
+# How a picture lies in memory, by its name: uint8 [height, width, 3], [3, height, width], or palette indices
+# [height, width], one byte a pixel (`palette.RGB[indices]` is the first).
+ROWS_OF_RGB, PLANES_OF_RGB, INDICES = 0, 1, 2
+Layout = Literal["hwc", "chw", "index"]
+LAYOUTS: dict[Layout, int] = {"hwc": ROWS_OF_RGB, "chw": PLANES_OF_RGB, "index": INDICES}
 
 _COUNT_Y, _COUNT_X, _COUNT_Z = ZONE_SHAPE
 _CELLS = _COUNT_Y * _COUNT_X * _COUNT_Z
@@ -322,27 +328,39 @@ def _draw_block(pixels, ramp, height, width, tans, clip, axes, rays, grid, cell,
 
 
 @jit
-def _pack(pixels, stride, height, width, out):
+def _pack(pixels, stride, height, width, layout, out):
+    """Write the pixels to out uint8[size of a picture] in one of the layouts."""
+    plane = height * width
     for i in range(height):
         row = pixels[i * stride : i * stride + width]
-        target = out[i * width * 3 : (i + 1) * width * 3]
-        for j in range(width):
-            color = row[j]
-            target[3 * j] = np.uint8(color & np.uint32(255))
-            target[3 * j + 1] = np.uint8((color >> np.uint32(8)) & np.uint32(255))
-            target[3 * j + 2] = np.uint8((color >> np.uint32(16)) & np.uint32(255))
+        if layout == ROWS_OF_RGB:
+            target = out[i * width * 3 : (i + 1) * width * 3]
+            for j in range(width):
+                color = row[j]
+                target[3 * j] = np.uint8(color & np.uint32(255))
+                target[3 * j + 1] = np.uint8((color >> np.uint32(8)) & np.uint32(255))
+                target[3 * j + 2] = np.uint8((color >> np.uint32(16)) & np.uint32(255))
+        elif layout == PLANES_OF_RGB:
+            for channel in range(3):
+                start = channel * plane + i * width
+                part = out[start : start + width]
+                for j in range(width):
+                    part[j] = np.uint8((row[j] >> np.uint32(8 * channel)) & np.uint32(255))
+        else:
+            indices = out[i * width : (i + 1) * width]
+            for j in range(width):
+                indices[j] = np.uint8(row[j] >> np.uint32(24))
 
 
 @jit
-def paint(grids, poses, lens, colors, out):
-    """Draw k worlds: grids int8[k, 9, 11, 11] and poses float64[k, 5] to out uint8[k, height, width, 3].
+def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first, last):
+    """Draw the worlds i = chosen[first..last-1]: grids[i] seen from poses[i], to out[i].
 
-    A pose is x, y, z (cells), yaw, pitch (degrees). lens float64[5]: tangent of half the vertical field of
-    view, near and far plane (depths along the view axis), half the ground's width (cells). colors
-    uint32[n]: packed palette. All arrays are C-contiguous and writable; blocks whose id the palette lacks
-    are not drawn.
+    grids int8[n, 9, 11, 11]; poses float64[n, 5]: x, y, z (cells), yaw, pitch (degrees); chosen int64[k]; lens
+    float64[5]: tangent of half the vertical field of view, near and far plane (depths along the view axis), half
+    the ground's width (cells), seams; colors uint32[n]: packed palette; out uint8[n, bytes of a picture]. All
+    arrays are C-contiguous and writable; blocks whose id the palette lacks are not drawn.
     """
-    height, width = out.shape[1], out.shape[2]
     stride = (width + _LANES - 1) // _LANES * _LANES
     ramp = np.arange(stride).astype(np.float32)
     pixels = np.empty(height * stride, np.uint32)
@@ -354,7 +372,8 @@ def paint(grids, poses, lens, colors, out):
     clip = (1.0 / lens[2], 1.0 / lens[1])
     reach = 0.5 + lens[1] * math.sqrt(1.0 + tans[0] ** 2 + tans[1] ** 2)
     known = (colors.size - _FIRST_BLOCK) // _PER_COLOR
-    for frame in range(out.shape[0]):
+    for number in range(first, last):
+        frame = chosen[number]
         pose, grid = poses[frame], grids[frame]
         _camera(pose, lens, height, width, axes, rays)
         _background(pixels, ramp, height, width, pose, lens, axes, rays, colors)
@@ -375,7 +394,7 @@ def paint(grids, poses, lens, colors, out):
                         pixels, ramp, height, width, tans, clip, axes, rays, grid, cell, pose, reach, colors
                     )
             slot_words[word] = 0
-        _pack(pixels, stride, height, width, out[frame].reshape(height * width * 3))
+        _pack(pixels, stride, height, width, layout, out[frame])
 
 
 @dataclass(frozen=True)
@@ -432,7 +451,7 @@ def check_size(size: Any) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def _check_out(out: Frames, shape: tuple[int, int, int, int]) -> None:
+def _check_out(out: Frames, shape: tuple[int, ...]) -> None:
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != shape:
         found = f"{out.dtype}{list(out.shape)}" if isinstance(out, np.ndarray) else repr(type(out))
         raise RenderError(f"out is {found}, expected uint8{list(shape)}")
@@ -468,11 +487,32 @@ def paint_scenes(
     else:
         _check_out(out, (count, height, width, 3))
     table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
-    paint(scene_grids, scene_poses, lens.as_array(), table, out)
+    rows, flat = np.arange(count), out.reshape(count, height * width * 3)
+    paint(
+        scene_grids,
+        scene_poses,
+        rows,
+        lens.as_array(),
+        table,
+        height,
+        width,
+        ROWS_OF_RGB,
+        flat,
+        0,
+        count,
+    )
     return out
 
 
+def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
+    """The shape of one picture of (height, width) pixels. Raises `RenderError` for an unknown layout."""
+    if layout not in LAYOUTS:
+        raise RenderError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
+    return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
+
+
 _COLORS = palette.PACKED.copy()  # writable: a read-only array would be a second type to the compiler
+_FIRST = np.zeros(1, np.int64)
 
 
 class Painter:
@@ -517,8 +557,45 @@ class Painter:
             out = np.empty((count, height, width, 3), np.uint8)
         else:
             _check_out(out, (count, height, width, 3))
-        paint(grids, poses, self._lens, _COLORS, out)
+        rows = _FIRST if count == 1 else np.arange(count)
+        flat = out.reshape(count, height * width * 3)
+        paint(grids, poses, rows, self._lens, _COLORS, height, width, ROWS_OF_RGB, flat, 0, count)
         return out
+
+    def strokes(
+        self,
+        grids: npt.NDArray[np.int8],
+        poses: FloatArray,
+        size: tuple[int, int],
+        layout: Layout,
+        out: Frames,
+    ) -> Callable[[npt.NDArray[np.int64], int, int], None]:
+        """A function that paints some of many scenes straight into their places in one array.
+
+        `draw(chosen, first, last)` paints the scenes i of chosen[first..last-1]: grids[i] from poses[i] to out[i].
+        grids int8 [n, 9, 11, 11], poses float64 [n, 5] and out uint8 [n, *picture_shape(size, layout)] are
+        C-contiguous and are read anew at each call. Calls may run in several threads at once. Raises `RenderError`
+        for arrays that do not fit.
+        """
+        height, width = check_size(size)
+        count = len(out)
+        _check_out(out, (count, *picture_shape((height, width), layout)))
+        if grids.shape != (count, *ZONE_SHAPE) or poses.shape != (count, 5):
+            raise RenderError(
+                f"grids have shape {grids.shape} and poses {poses.shape}, expected {count} of {ZONE_SHAPE} and (5,)"
+            )
+        if (
+            grids.dtype != np.int8
+            or poses.dtype != np.float64
+            or not (grids.flags.carray and poses.flags.carray)
+        ):
+            raise RenderError("grids and poses must be C-contiguous int8 and float64")
+        flat, number, lens = out.reshape(count, -1), LAYOUTS[layout], self._lens
+
+        def draw(chosen: npt.NDArray[np.int64], first: int, last: int) -> None:
+            paint(grids, poses, chosen, lens, _COLORS, height, width, number, flat, first, last)
+
+        return draw
 
     def render_grid(self, grid: npt.ArrayLike, pose: npt.ArrayLike, size: tuple[int, int]) -> Frames:
         """One picture uint8[height, width, 3] of a lone structure from a pose (x, y, z, yaw, pitch)."""

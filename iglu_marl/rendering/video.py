@@ -14,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering.gif import write_gif
 
 Frame = npt.NDArray[np.uint8]
 
@@ -24,7 +25,7 @@ def write_png(path: str | os.PathLike[str], frame: Frame) -> Path:
     Raises `RenderError` for another suffix than .png, another kind of array, or a folder that does not exist.
     """
     picture = _checked(frame, "frame")
-    with _replacing(path, (".png",)) as temporary:
+    with replacing(path, (".png",)) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
     return Path(path)
 
@@ -32,18 +33,19 @@ def write_png(path: str | os.PathLike[str], frame: Frame) -> Path:
 def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float = 10.0) -> Path:
     """Write frames uint8[height, width, 3] as .gif or .mp4 (by the suffix) and return the path.
 
-    `frames` may be a generator: they are written as they come. MP4 needs even sides, so the last row or
-    column is doubled where they are odd. Raises `RenderError` for other suffixes, no frames, frames of
+    `frames` may be a generator. MP4 frames are written as they come; a GIF waits for the last one, to choose its
+    palette, and plays at most 50 frames a second. MP4 needs even sides, so the last row or column is doubled
+    where they are odd. Raises `RenderError` for other suffixes, no frames, frames of
     different shapes, or a folder that does not exist.
     """
     if not 0 < fps <= 1000:
         raise RenderError(f"fps is {fps!r}, expected a number above 0, at most 1000")
-    with _replacing(path, (".gif", ".mp4")) as temporary:
+    with replacing(path, (".gif", ".mp4")) as temporary:
         stream = _alike(frames)
         first = next(stream, None)
         if first is None:
             raise RenderError(f"no frames to write to {os.fspath(path)!r}")
-        write = _write_gif if temporary.suffix == ".gif" else _write_mp4
+        write = write_gif if temporary.suffix == ".gif" else _write_mp4
         write(temporary, chain([first], stream), fps)
     return Path(path)
 
@@ -67,7 +69,7 @@ def _alike(frames: Iterable[Frame]) -> Iterator[Frame]:
 
 
 @contextmanager
-def _replacing(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Iterator[Path]:
     """A temporary name beside `path` that is renamed to it at the end, or removed after an error."""
     final = Path(path)
     suffix = final.suffix.lower()
@@ -81,23 +83,6 @@ def _replacing(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Itera
         temporary.replace(final)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _write_gif(path: Path, frames: Iterator[Frame], fps: float) -> None:
-    def quantized() -> Iterator[Image.Image]:
-        for frame in frames:
-            yield Image.fromarray(frame).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-
-    pictures = quantized()
-    next(pictures).save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=pictures,
-        duration=1000.0 / fps,
-        loop=0,
-        optimize=False,
-    )
 
 
 def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:

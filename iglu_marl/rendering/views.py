@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,11 @@ from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of
 from iglu_marl.rendering.figure import draw_figure
 from iglu_marl.rendering.painter import GROUND_Y, Lens, check_size, paint_scenes
-
-RGB = tuple[int, int, int]
+from iglu_marl.rendering.theme import PANEL, RGB
 
 DEFAULT_AZIMUTH_DEG = 18.0
 DEFAULT_ELEVATION_DEG = 42.0
-BACKGROUND: RGB = (33, 40, 54)
+BACKGROUND: RGB = PANEL
 GHOST_OPACITY = 0.42
 WRONG: RGB = (255, 24, 170)
 
@@ -88,25 +87,39 @@ def orbit_camera(
     return Camera((x, y, z, azimuth_deg, -elevation_deg), _LENS, size)
 
 
-@lru_cache(maxsize=1)
-def _colors() -> npt.NDArray[np.uint32]:
-    """The packed palette of these views: softer shades, and the ids of wrong and missing blocks."""
-    rgb = np.zeros((palette.FIRST_BLOCK + 3 * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
+class Look(NamedTuple):
+    """How a group of blocks is drawn: its edges' colour, and how far its faces are washed out to grey."""
+
+    edge: RGB | None = None  # None: the block's own colour
+    edge_light: float = 0.72  # of the block's own colour
+    wash: float = 0.0
+
+
+_WASH: RGB = (196, 202, 212)
+
+
+@lru_cache(maxsize=8)
+def color_table(*looks: Look) -> npt.NDArray[np.uint32]:
+    """The packed palette of these views, softer than the builder's: grid ids 6k + 1..6k + 6 have the k-th look."""
+    rgb = np.zeros((palette.FIRST_BLOCK + len(looks) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
     rgb[palette.SKY] = BACKGROUND
     rgb[palette.WHITE_FILL], rgb[palette.WHITE_LINE] = _BOARD, _BOARD_LINE
     rgb[palette.GREY_FILL] = rgb[palette.GREY_LINE] = _FRAME
     for color in range(1, 7):
-        fill = palette.RGB[palette.block_index(color, palette.SHADE_TOP, palette.FILL)].astype(float)
-        for shade, light in enumerate(_SHADES):
-            for first in (0, _WRONG_IDS, _GHOST_IDS):
-                index = palette.block_index(color + first, shade, palette.FILL)
+        own = palette.RGB[palette.block_index(color, palette.SHADE_TOP, palette.FILL)].astype(float)
+        for number, look in enumerate(looks):
+            fill = own + look.wash * (np.array(_WASH) - own)
+            for shade, light in enumerate(_SHADES):
+                index = palette.block_index(color + 6 * number, shade, palette.FILL)
                 rgb[index] = fill * light
-                rgb[index + 1] = fill * light * 0.72
-            rgb[palette.block_index(color + _WRONG_IDS, shade, palette.BORDER)] = np.array(WRONG) * (
-                light**0.5
-            )
-            rgb[palette.block_index(color + _GHOST_IDS, shade, palette.BORDER)] = fill * light * 0.55
+                edge = (
+                    fill * light * look.edge_light if look.edge is None else np.array(look.edge) * light**0.5
+                )
+                rgb[index + 1] = edge
     return palette.pack(rgb)
+
+
+_LOOKS = (Look(), Look(edge=WRONG), Look(edge_light=0.55))  # blocks, wrong ones, missing ones
 
 
 def _scene(grid: BlockGrid, ghost: BlockGrid | None) -> tuple[BlockGrid, BlockGrid | None]:
@@ -155,11 +168,7 @@ def orbit_view(
     limit = highest(blocks, aim) if top is None else float(top)
     camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, limit)
     marked, ghosted = _scene(blocks, aim)
-    picture = _paint(marked, camera)
-    if ghosted is not None:
-        picture = Image.blend(picture, _paint(ghosted, camera), GHOST_OPACITY)
-    _draw_slab(picture, camera)
-    _draw_compass(picture, camera)
+    picture = board_picture(marked, ghosted, camera, _LOOKS)
     if pose is not None:
         front = partial(_paint_front, camera=camera)
         draw_figure(picture, camera, marked, [float(value) for value in pose], front)
@@ -168,15 +177,32 @@ def orbit_view(
     return np.asarray(picture).copy()
 
 
-def _paint(grid: BlockGrid, camera: Camera) -> Image.Image:
-    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=camera.lens, colors=_colors())[0]
-    return Image.fromarray(frame)
+def board_picture(
+    grid: BlockGrid, ghosted: BlockGrid | None, camera: Camera, looks: tuple[Look, ...]
+) -> Image.Image:
+    """Blocks on the board, with ids as `color_table(*looks)` has them; those in `ghosted` alone translucent.
+
+    `ghosted` is the grid with the translucent blocks put in, or None without such.
+    """
+
+    def paint(blocks: BlockGrid) -> Image.Image:
+        colors = color_table(*looks)
+        return Image.fromarray(
+            paint_scenes(blocks[None], [camera.pose], camera.size, lens=camera.lens, colors=colors)[0]
+        )
+
+    picture = paint(grid)
+    if ghosted is not None:
+        picture = Image.blend(picture, paint(ghosted), GHOST_OPACITY)
+    _draw_slab(picture, camera)
+    _draw_compass(picture, camera)
+    return picture
 
 
 def _paint_front(grid: BlockGrid, camera: Camera) -> npt.NDArray[np.bool_]:
     """bool[height, width]: the pixels that these blocks cover."""
     lens = replace(camera.lens, ground=0.0)
-    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=lens, colors=_colors())[0]
+    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=lens, colors=color_table(*_LOOKS))[0]
     return (frame != np.array(BACKGROUND, np.uint8)).any(axis=2)
 
 

@@ -1,49 +1,163 @@
-"""A plain window that shows frames; the only module that imports pygame."""
+"""The window: it shows frames or screens and tells what was typed and clicked; the only module that imports pygame.
+
+All input comes from pygame's event queue and nowhere else, so whoever posts events there plays like a person.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering.screens import (
+    LENS,
+    WINDOW_SIZE,
+    Eye,
+    Layer,
+    Patch,
+    focus_colors,
+    ground_glow,
+    paint_eye,
+    scaled,
+    scene_of,
+)
+from iglu_marl.rendering.theme import PAGE
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import pygame  # greets on import unless told not to
 
-_BACKGROUND = (20, 24, 33)
+ENGINES = ("auto", "software", "opengl")
+_SLOW_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")
+_KEPT_SURFACES = 96
+_UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers without a screen, good for tests that ask for them
+_DRIVER_NAMES = ("SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER")
+_OTHER_NAMES = {"enter": "return", "[+]": "+", "[-]": "-"}  # keys of the number pad
+
+
+class WindowClosed(RenderError):
+    """The person at the window closed it, or left the game: an agent that is played there cannot go on."""
+
+
+class Key(NamedTuple):
+    """A key went down or up. name: as pygame calls it ("w", "space", "return", "f1"); text: what it writes."""
+
+    name: str
+    down: bool
+    text: str = ""
+    ctrl: bool = False
+
+
+class Typed(NamedTuple):
+    """Text was entered: a letter, or several from an input method or the clipboard."""
+
+    text: str
+
+
+class Moved(NamedTuple):
+    """The mouse moved by (dx, dy) pixels; `held` are the buttons held down (1 left, 2 middle, 3 right)."""
+
+    dx: float
+    dy: float
+    held: tuple[int, ...] = ()
+
+
+class Button(NamedTuple):
+    """A mouse button (1 left, 2 middle, 3 right) went down or up at (x, y)."""
+
+    number: int
+    down: bool
+    x: int = 0
+    y: int = 0
+
+
+class Wheel(NamedTuple):
+    """The wheel was turned; up is positive."""
+
+    up: float
+
+
+class Unfocused(NamedTuple):
+    """The keyboard went to another window: what was held down counts as released."""
+
+
+class Closed(NamedTuple):
+    """The window's own close button was pressed."""
+
+
+Input = Key | Typed | Moved | Button | Wheel | Unfocused | Closed
 
 
 class Window:
-    """A resizable window; a frame keeps its proportions in it.
+    """A resizable window for frames (`show`) or screens (`draw`), with the input that it gets (`poll`).
 
-    It opens with the first frame. When the user closes it (or presses Escape), `closed` becomes True and
-    `show` does nothing any more. pygame knows one window per process, so only one can be open at a time.
+    It opens when something is first shown. When the user closes it (with `show` and `pump`: or presses Escape),
+    `closed` becomes True and nothing is shown any more. pygame knows one window per process, so only one can be open
+    at a time.
     """
 
-    def __init__(self, title: str = "iglu_marl", fps: float | None = None) -> None:
-        """`fps` makes `show` wait, so that frames follow one another at most that fast."""
+    def __init__(
+        self,
+        title: str = "iglu_marl",
+        fps: float | None = None,
+        size: tuple[int, int] | None = None,
+        engine: str = "auto",
+    ) -> None:
+        """`fps` makes `show` wait, so that frames follow one another at most that fast.
+
+        size: height and width at the beginning; None = that of the first frame, or 600 × 960 for screens. engine: who
+        draws: "software", "opengl" (raises `RenderError` where a window cannot have it) or "auto": OpenGL where a
+        graphics card computes it.
+        """
         if fps is not None and not fps > 0:
             raise RenderError(f"fps is {fps!r}, expected a positive number or None")
-        self.title = title
+        if engine not in ENGINES:
+            raise RenderError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}")
+        self.title, self.engine = title, engine
+        self._asked_size = size
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
-        self._surface: pygame.Surface | None = None
-        self._frame: pygame.Surface | None = None
+        self._canvas: _Surface | _OpenGL | None = None
+        self._frame: npt.NDArray[np.uint8] | None = None
+        self._layers: Sequence[Layer] = ()
         self._closed = False
+        self._captured = self._typing = self._is_stale = False
 
     @property
     def closed(self) -> bool:
         """Whether the window was closed, by the user or by `close`."""
         return self._closed
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a window on the screen now."""
+        return self._canvas is not None
+
+    @property
+    def drawn_by(self) -> str:
+        """Who draws: "software", or OpenGL's own description of itself; empty before the opening."""
+        return "" if self._canvas is None else self._canvas.description
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width in pixels, now or at the opening."""
+        if self._canvas is not None:
+            width, height = pygame.display.get_window_size()
+            return max(height, 1), max(width, 1)
+        return self._asked_size or WINDOW_SIZE
+
+    # -- showing
+
     def show(self, frame: npt.NDArray[np.uint8]) -> bool:
         """Show a frame uint8[height, width, 3] and answer the window's events; False once it is closed.
 
-        Raises `RenderError` for other arrays, and where no window can be opened.
+        A frame keeps its proportions. Raises `RenderError` for other arrays, and where no window can be opened.
         """
         if self._closed:
             return False
@@ -51,23 +165,108 @@ class Window:
         if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
             raise RenderError(f"frame is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
         height, width = array.shape[:2]
-        if self._surface is None:
-            self._open(width, height)
-        self._frame = pygame.image.frombuffer(array.tobytes(), (width, height), "RGB")
+        self.open(self._asked_size or (height, width))
+        self._frame, self._layers = array.copy(), ()
         self._draw()
         return self.pump()
 
+    def draw(self, layers: Sequence[Layer]) -> bool:
+        """Show a screen (see `iglu_marl.rendering.screens`), made for the window's `size`; False once it is closed.
+
+        It answers no events: `poll` does. Raises `RenderError` where no window can be opened.
+        """
+        if self._closed:
+            return False
+        self.open()
+        self._frame, self._layers = None, layers
+        self._draw()
+        return True
+
+    def read(self) -> npt.NDArray[np.uint8]:
+        """What the window shows, uint8[height, width, 3]. Raises `RenderError` when it is not open."""
+        if self._canvas is None:
+            raise RenderError("the window is not open, so there is nothing to read; show something first")
+        return self._canvas.read(self._shown(), self.size)
+
+    def open(self, size: tuple[int, int] | None = None) -> None:
+        """Open the window if it is not open yet. Raises `RenderError` where there is no display."""
+        if self._canvas is not None or self._closed:
+            return
+        height, width = size or self.size
+        try:
+            pygame.display.init()
+            driver = pygame.display.get_driver()
+            if driver in _UNSEEN and not any(os.environ.get(name) for name in _DRIVER_NAMES):
+                raise pygame.error("there is no display")  # SDL draws into nowhere then, and says nothing
+            self._canvas = self._make_canvas((width, height))
+        except pygame.error as error:
+            pygame.display.quit()
+            raise RenderError(
+                f"no window can be opened ({error}); it needs a screen: is DISPLAY or WAYLAND_DISPLAY set? "
+                "Without one, use render_mode='rgb_array'"
+            ) from error
+        pygame.display.set_caption(self.title)
+        pygame.key.set_repeat()
+        pygame.key.stop_text_input()
+
+    def _make_canvas(self, size: tuple[int, int]) -> _Surface | _OpenGL:
+        if self.engine != "software":
+            try:
+                canvas = _OpenGL(size)
+            except (pygame.error, RenderError) as error:
+                if self.engine == "opengl":
+                    pygame.display.quit()
+                    raise RenderError(
+                        f"the window cannot have OpenGL ({error}); choose engine='software'"
+                    ) from error
+            else:
+                if self.engine == "opengl" or not canvas.is_slow:
+                    return canvas
+                canvas.close()
+            pygame.display.quit()
+            pygame.display.init()
+        return _Surface(size)
+
+    def close(self) -> None:
+        """Close the window; further calls do nothing."""
+        if self._canvas is not None:
+            self.capture(False)
+            self._canvas.close()
+            pygame.display.quit()
+        self._canvas = self._frame = None
+        self._layers = ()
+        self._closed = True
+
+    # -- input
+
+    def poll(self) -> list[Input]:
+        """What happened since the last call, oldest first. The window stays open when `Closed` is among it."""
+        if self._canvas is None:
+            return []
+        found: list[Input] = []
+        for event in pygame.event.get():
+            if event.type in (pygame.VIDEORESIZE, pygame.VIDEOEXPOSE):
+                self._is_stale = True
+                continue
+            read = _read(event)
+            if read is not None:
+                found.append(read)
+        return found
+
     def pump(self) -> bool:
-        """Answer the window's events, waiting for the next frame's time; False when the window is closed."""
-        while self._surface is not None:
-            for event in pygame.event.get():
-                escape = event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
-                if escape or event.type == pygame.QUIT:
+        """Answer the window's events, waiting for the next frame's time; False when the window is closed.
+
+        Escape closes it, as its close button does.
+        """
+        while self._canvas is not None:
+            for event in self.poll():
+                if isinstance(event, Closed) or (
+                    isinstance(event, Key) and event.name == "escape" and event.down
+                ):
                     self.close()
                     return False
-                if event.type in (pygame.VIDEORESIZE, pygame.VIDEOEXPOSE):
-                    self._surface = pygame.display.get_surface()
-                    self._draw()
+            if self._is_stale:
+                self._draw()
             wait_s = self._next - time.monotonic()
             if wait_s <= 0:
                 self._next = time.monotonic() + self._pause_s
@@ -75,32 +274,152 @@ class Window:
             time.sleep(min(wait_s, 0.02))
         return not self._closed
 
-    def close(self) -> None:
-        """Close the window; further calls do nothing."""
-        if self._surface is not None:
-            pygame.display.quit()
-        self._surface = self._frame = None
-        self._closed = True
+    def capture(self, on: bool) -> None:
+        """Keep the mouse in the window and hide it, so that it turns the gaze without an end; or let it go."""
+        if on != self._captured and self._canvas is not None:
+            pygame.event.set_grab(on)
+            pygame.mouse.set_visible(not on)
+            self._captured = on
 
-    def _open(self, width: int, height: int) -> None:
-        try:
-            pygame.display.init()
-            self._surface = pygame.display.set_mode((width, height), pygame.RESIZABLE)
-        except pygame.error as error:
-            raise RenderError(f"no window can be opened ({error}); use render_mode='rgb_array'") from error
-        pygame.display.set_caption(self.title)
+    def typing(self, on: bool) -> None:
+        """Whether keys write text now: `Typed` is told only then, and held keys repeat."""
+        if on != self._typing and self._canvas is not None:
+            (pygame.key.start_text_input if on else pygame.key.stop_text_input)()
+            pygame.key.set_repeat(*((350, 35) if on else ()))
+            self._typing = on
+
+    # -- drawing
+
+    def _shown(self) -> Sequence[Layer]:
+        """The layers of a screen; or the frame in the middle of the window, as large as fits."""
+        if self._frame is None:
+            return self._layers
+        return [Patch(scaled(self._frame, self.size, smooth=True), 0, 0)]
 
     def _draw(self) -> None:
-        """The frame in the middle of the window, as large as fits."""
-        if self._surface is None or self._frame is None:
-            return
-        (width, height), (room_x, room_y) = self._frame.get_size(), self._surface.get_size()
-        scale = min(room_x / width, room_y / height)
-        picture = self._frame
-        if (room_x, room_y) != (width, height):
-            fitted = max(1, round(width * scale)), max(1, round(height * scale))
-            picture = pygame.transform.smoothscale(picture, fitted)
-            self._surface.fill(_BACKGROUND)
-        x, y = (room_x - picture.get_width()) // 2, (room_y - picture.get_height()) // 2
-        self._surface.blit(picture, (x, y))
-        pygame.display.flip()
+        if self._canvas is not None:
+            self._canvas.draw(self._shown(), self.size)
+            pygame.display.flip()
+        self._is_stale = False
+
+
+class _Surface:
+    """A window drawn in main memory, first-person pictures by the painter."""
+
+    description = "software"
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        self._sprites: OrderedDict[int, tuple[npt.NDArray[np.uint8], pygame.Surface]] = OrderedDict()
+
+    def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
+        """Draw layers, from back to front."""
+        surface = pygame.display.get_surface()
+        assert surface is not None
+        surface.fill(PAGE)
+        for layer in layers:
+            if isinstance(layer, Eye):
+                surface.blit(_image(paint_eye(layer)), layer.box[:2])
+            else:
+                surface.blit(self._sprite(layer.picture), (layer.left, layer.top))
+
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+        """What was drawn last."""
+        surface = pygame.display.get_surface()
+        assert surface is not None
+        return pygame.surfarray.array3d(surface).transpose(1, 0, 2).copy()
+
+    def close(self) -> None:
+        """Let the pictures go."""
+        self._sprites.clear()
+
+    def _sprite(self, picture: npt.NDArray[np.uint8]) -> pygame.Surface:
+        """A patch as a surface; one that cannot change is kept for the next frames."""
+        if picture.flags.writeable:
+            return _image(picture)
+        kept = self._sprites.pop(id(picture), None) or (picture, _image(picture))
+        self._sprites[id(picture)] = kept
+        if len(self._sprites) > _KEPT_SURFACES:
+            self._sprites.popitem(last=False)
+        return kept[1]
+
+
+def _image(picture: npt.NDArray[np.uint8]) -> pygame.Surface:
+    height, width, channels = picture.shape
+    return pygame.image.frombuffer(picture.tobytes(), (width, height), "RGBA" if channels == 4 else "RGB")
+
+
+class _OpenGL:
+    """A window with an OpenGL 3.3 context of its own."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        wanted = {
+            pygame.GL_CONTEXT_MAJOR_VERSION: 3,
+            pygame.GL_CONTEXT_MINOR_VERSION: 3,
+            pygame.GL_CONTEXT_PROFILE_MASK: pygame.GL_CONTEXT_PROFILE_CORE,
+            pygame.GL_DEPTH_SIZE: 24,
+        }
+        for name, value in wanted.items():
+            pygame.display.gl_set_attribute(name, value)
+        pygame.display.set_mode(size, pygame.OPENGL | pygame.DOUBLEBUF | pygame.RESIZABLE, vsync=0)
+        from iglu_marl.rendering.opengl import ScreenDrawer
+
+        self._drawer = ScreenDrawer()
+        self.description = self._drawer.description
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the driver computes on the CPU, where the painter is faster."""
+        return any(name in self.description.lower() for name in _SLOW_DRIVERS)
+
+    def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
+        """Draw layers, from back to front."""
+        self._drawer.begin(size, PAGE)
+        for layer in layers:
+            if isinstance(layer, Eye):
+                self._drawer.scene(scene_of(layer), layer.pose, LENS, layer.box, colors=focus_colors())
+                glow = ground_glow(layer)
+                if glow is not None:
+                    at = layer.box[0] + glow.left, layer.box[1] + glow.top
+                    self._drawer.picture(glow.picture, *at)
+            else:
+                self._drawer.picture(layer.picture, layer.left, layer.top)
+
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+        """The layers, drawn once more: what was flipped is gone."""
+        self.draw(layers, size)
+        return self._drawer.read()
+
+    def close(self) -> None:
+        """Delete what the context holds."""
+        self._drawer.close()
+
+
+def _read(event: pygame.event.Event) -> Input | None:
+    """An event of pygame as one of ours; None for those that are of no use here."""
+    if event.type == pygame.QUIT:
+        return Closed()
+    if event.type in (pygame.KEYDOWN, pygame.KEYUP):
+        name = pygame.key.name(event.key)
+        ctrl = bool(getattr(event, "mod", 0) & (pygame.KMOD_CTRL | pygame.KMOD_META))
+        down = event.type == pygame.KEYDOWN
+        return Key(_OTHER_NAMES.get(name, name), down, getattr(event, "unicode", "") or "", ctrl)
+    if event.type == pygame.TEXTINPUT:
+        return Typed(event.text)
+    if event.type == pygame.MOUSEMOTION:
+        held = tuple(number for number, down in enumerate(getattr(event, "buttons", ()), start=1) if down)
+        return Moved(float(event.rel[0]), float(event.rel[1]), held)
+    if event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
+        if event.button > 3:  # the wheel, as older programs are told it
+            return None
+        return Button(event.button, event.type == pygame.MOUSEBUTTONDOWN, *getattr(event, "pos", (0, 0)))
+    if event.type == pygame.MOUSEWHEEL:
+        return Wheel(float(event.y))
+    if event.type == pygame.WINDOWFOCUSLOST:
+        return Unfocused()
+    return None
+
+
+__all__ = [
+    "Button", "Closed", "Input", "Key", "Moved", "Typed", "Unfocused", "Wheel", "Window", "WindowClosed",
+]  # fmt: skip

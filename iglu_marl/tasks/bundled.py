@@ -11,8 +11,7 @@ import numpy as np
 from iglu_marl.core.errors import TaskError
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.tasks.source import TaskSource
-from iglu_marl.tasks.structures import find_structure_files, load_structures
-from iglu_marl.tasks.task_set import TaskSet
+from iglu_marl.tasks.task_set import TaskSet, at_hand
 
 Mode = Literal["turns", "structures"]
 
@@ -107,6 +106,6 @@ def default_tasks(mode: Mode = "turns") -> TaskSource:
     documentation of the IGLU tools says; else the bundled tasks. A damaged corpus raises `DataError`
     rather than going unnoticed.
     """
-    if any("C8" in load_structures(file) for file in find_structure_files()):
+    if at_hand("C8"):
         return TaskSet(preset=["C8"])
     return BundledTasks(mode=mode)

@@ -11,6 +11,7 @@ import numpy as np
 
 from iglu_marl.core.errors import TaskError
 from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.data.dataset import Dataset
 
 MAX_SKIPS = 1000
 """After so many tasks in a row that ask for no change, `draw` gives up."""
@@ -105,7 +106,7 @@ def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = N
     if way == "first":
         return function(rng)
     # Nothing to hand the generator to: let the source's own calls draw from it, so that seeds still decide.
-    if isinstance(owner, (TaskSource, Subtasks)) and owner._rng is not rng:
+    if isinstance(owner, (TaskSource, Subtasks, Dataset)) and owner._rng is not rng:
         owner.seed(rng)
     return function()
 
@@ -166,7 +167,7 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
         )
     if isinstance(drawn, (Subtasks, list, tuple, Mapping)):
         return _draw_once(drawn, rng)
-    if isinstance(drawn, Task) and isinstance(source, TaskSource) and drawn.is_complete_at_start:
+    if isinstance(drawn, Task) and isinstance(source, (TaskSource, Dataset)) and drawn.is_complete_at_start:
         source.skipped += 1
     if not isinstance(drawn, Task):
         raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")

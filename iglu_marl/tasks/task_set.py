@@ -6,71 +6,162 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from iglu_marl.core.errors import DataError, TaskError
+import numpy as np
+
+from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.listing import LISTED, Listed
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.tasks.structures import DATA_PATH_VARIABLE, Structure, find_structure_files, load_structures
 
 _WHERE = (
-    f"pass path=FILE with a JSON file of structures, or set {DATA_PATH_VARIABLE} to such a file "
-    "or to a folder with files named structures*.json"
+    f"pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
+    "one of them, or to a folder with them (structures*.json, mdc.zip)"
 )
+_MISSING = "the structures of the Minecraft Dialogue Corpus are not part of this package"
 
 
-def _corpus(path: str | os.PathLike[str] | None) -> tuple[dict[str, Structure], str]:
-    """All structures at hand, and where they come from."""
-    files = find_structure_files() if path is None else [Path(path)]
-    if not files:
+def at_hand(key: str) -> bool:
+    """Whether a structure can be had without a download: from a structure file, or from the corpus.
+
+    Raises `DataError` for damaged files and packs.
+    """
+    if any(key in load_structures(file) for file in find_structure_files()):
+        return True
+    from iglu_marl.data.store import local_pack  # read when it is needed
+
+    pack = local_pack("mdc")
+    if pack is None:
+        return False
+    with pack:
+        return pack.has(f"data/gold-configurations/{key}.xml")
+
+
+class _Found:
+    """Structures and their sessions, wherever they are from."""
+
+    def __init__(self) -> None:
+        self.structures: dict[str, Structure] = {}
+        self.finals: dict[str, list[Task]] = {}  # whole sessions: all that was said, and the world at the end
+        self.places: list[str] = []
+
+    def add_file(self, path: Path) -> None:
+        for key, structure in load_structures(path).items():
+            self.structures.setdefault(key, structure)
+        self.places.append(str(path))
+
+    def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
+        from iglu_marl.data.cdm import session_task
+        from iglu_marl.data.mdc import Corpus
+        from iglu_marl.data.store import find_pack, local_pack
+
+        pack = find_pack("mdc", path, fetch) if fetch or path is not None else local_pack("mdc")
+        if pack is None:
+            return
+        with pack:
+            corpus = Corpus.read(pack, structures=keys)
+        for key, grid in corpus.gold.items():
+            self.structures[key] = Structure(key, LISTED[key].name, grid)
+        for key, sessions in corpus.structures.items():
+            tasks = [session_task(session) for session in sessions]
+            self.finals[key] = [task for task in tasks if task is not None]
+        self.places.append(corpus.location)
+
+
+def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> _Found:
+    found = _Found()
+    if path is not None and Path(path).suffix.lower() == ".json":
+        found.add_file(Path(path))
+        return found
+    files = find_structure_files() if path is None else sorted(Path(path).glob("structures*.json"))
+    try:
+        found.add_corpus(path, keys, fetch)
+    except DataError as error:
         raise DataError(
-            f"the structures of the Minecraft Dialogue Corpus are not part of this package: {_WHERE}"
-        )
-    found: dict[str, Structure] = {}
+            f"no structures of the Minecraft Dialogue Corpus can be had: {error}\nEither {_WHERE}"
+        ) from error
     for file in files:
-        found.update(load_structures(file))
-    return found, ", ".join(str(file) for file in files)
+        found.add_file(file)
+    if not found.places:
+        raise DataError(f"{_MISSING}: {_WHERE}")
+    return found
 
 
 class TaskSet(FiniteSource):
     """Structures of the Minecraft Dialogue Corpus: `TaskSet(preset=["C1", "C2", "C3"])`.
 
-    preset: ids C1..C157; `TaskSet.ALL` for all of them. path: a structure file (see `load_structures`);
-        by default what `IGLU_DATA_PATH` leads to.
+    preset: ids C1..C157; `TaskSet.ALL` for all of them.
+    path: the corpus as a zip, a folder with it, or a structure file (see `load_structures`); by default what
+        `IGLU_DATA_PATH` and this user's own folder of packs have. Of files structures*.json in the same folder, what
+        the corpus lacks is taken.
+    target: "gold", the structure that the architect saw, or "final", what was built in the end.
+    dialog: one task for each session, with all that was said in it; else (and for structures without sessions) one
+        task without words for each structure.
+    fetch: whether the corpus may be downloaded.
 
     `TaskSet.ALL` maps each id to its line in the documentation and needs no data; `TaskSet.LISTED` has
-    the same with the listed counts as numbers. `task_set["C8"]` is one task. Raises `TaskError` for ids
-    that do not exist and `DataError`, saying what to get, for structures that are not at hand.
+    the same with the listed counts as numbers. `task_set["C8"]` is the first task of a structure and
+    `task_set.tasks["C8"]` has all of them; sampling draws a structure, then one of its tasks. Raises `TaskError` for
+    ids that do not exist and `DataError`, saying what to get, for structures that are not at hand.
     """
 
     ALL: ClassVar[Mapping[str, str]] = MappingProxyType({key: str(listed) for key, listed in LISTED.items()})
     LISTED: ClassVar[Mapping[str, Listed]] = MappingProxyType(LISTED)
 
     def __init__(
-        self, preset: str | Iterable[str] = ("C8",), *, path: str | os.PathLike[str] | None = None
+        self,
+        preset: str | Iterable[str] = ("C8",),
+        *,
+        path: str | os.PathLike[str] | None = None,
+        target: Literal["gold", "final"] = "gold",
+        dialog: bool = True,
+        fetch: bool = False,
     ) -> None:
         keys = [preset] if isinstance(preset, str) else list(preset)
         for key in keys:
             if key not in LISTED:
                 raise TaskError(f"there is no task {key!r} in the list, expected ids C1..C{len(LISTED)}")
-        found, place = _corpus(path)
-        missing = [key for key in keys if key not in found]
+        if target not in ("gold", "final"):
+            raise ConfigError(f"target is {target!r}, expected 'gold' or 'final'")
+        found = _find(path, keys, fetch)
+        missing = [key for key in keys if key not in (found.structures if target == "gold" else found.finals)]
         if missing:
+            what = "structures" if target == "gold" else "structures with sessions"
             raise DataError(
-                f"{len(missing)} structures are not in {place}: {', '.join(missing[:10])}; {_WHERE}"
+                f"{len(missing)} {what} are not in {', '.join(found.places)}: {', '.join(missing[:10])}; {_WHERE}"
             )
-        self.structures = {key: found[key] for key in keys}
-        super().__init__([structure.task() for structure in self.structures.values()], "TaskSet")
+        self.structures = {key: found.structures[key] for key in keys if key in found.structures}
+        self.tasks = {key: self._tasks_of(key, found, target, dialog) for key in keys}
+        super().__init__([task for tasks in self.tasks.values() for task in tasks], "TaskSet")
+
+    @staticmethod
+    def _tasks_of(key: str, found: _Found, target: str, dialog: bool) -> list[Task]:
+        sessions = found.finals.get(key, [])
+        if target == "final":
+            if dialog:
+                return sessions
+            return list(dict.fromkeys(task.replace(dialog="", task_id=key) for task in sessions))
+        structure = found.structures[key]
+        if not dialog or not sessions:
+            return [structure.task()]
+        return [task.replace(target_grid=structure.grid) for task in sessions]
 
     @property
     def preset(self) -> list[str]:
         """The ids in use."""
-        return list(self.structures)
+        return list(self.tasks)
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random structure, of it a random task."""
+        generator = self.rng if rng is None else rng
+        tasks = self.tasks[self.preset[int(generator.integers(len(self.tasks)))]]
+        return tasks[int(generator.integers(len(tasks)))]
 
     def __getitem__(self, key: int | str) -> Task:
         if isinstance(key, str):
-            if key not in self.structures:
-                raise TaskError(f"{key!r} is not in this set, expected one of {', '.join(self.structures)}")
-            return self[list(self.structures).index(key)]
+            if key not in self.tasks:
+                raise TaskError(f"{key!r} is not in this set, expected one of {', '.join(self.tasks)}")
+            return self.tasks[key][0]
         return super().__getitem__(key)

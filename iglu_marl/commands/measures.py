@@ -1,0 +1,433 @@
+"""What `iglu-marl bench` measures: each measure makes ready what it needs and says what one round does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
+from iglu_marl.core import rules
+from iglu_marl.core.scoring import maximal_intersection
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.envs.vector_game import VectorGame
+from iglu_marl.rendering.painter import Painter
+from iglu_marl.tasks import RandomTasks
+
+COUNTS = (1, 16, 64, 256, 1024, 4096, 16384)
+FULL = np.ones((9, 11, 11), np.int8)  # a target that nobody completes
+NO_END = 10**9  # steps
+# Two of seven steps edit a block: place, look to the right and back, break, look to the left and back, wait.
+BUSY = (17, 13, 12, 16, 12, 13, 0)
+BUSY_POSE = (0.0, -0.25, 0.0, 0.0, -35.0)
+
+Grid = npt.NDArray[np.int8]
+
+
+class Round(NamedTuple):
+    """One round of a measure: what to call, and how many units of work that does."""
+
+    run: Callable[[], Any]
+    units: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something to be timed: `prepare()` gives a round. goal_us: what the project asks for, per unit of work."""
+
+    group: str
+    name: str
+    prepare: Callable[[], Round]
+    goal_us: float | None = None
+    quick: bool = True  # also measured in a hurry
+    count: int = 1  # worlds
+
+
+# ------------------------------------------------------------------------------------------------------ scenes
+
+
+def scene(blocks: int, seed: int = 0) -> Grid:
+    """A heap of blocks in the middle of the zone."""
+    rng = np.random.default_rng(seed)
+    grid = np.zeros((9, 11, 11), np.int8)
+    while np.count_nonzero(grid) < blocks:
+        x, z = rng.integers(2, 9, 2)
+        column = grid[:, x, z]
+        height = np.count_nonzero(column)
+        if height < 4:
+            column[height] = rng.integers(1, 7)
+    return grid
+
+
+def scenes(blocks: int, count: int = 50) -> list[Task]:
+    """Tasks that begin with heaps and never end."""
+    return [Task("", FULL, starting_grid=scene(blocks, seed), invariant=True) for seed in range(count)]
+
+
+def targets(count: int = 50) -> list[Task]:
+    """Tasks with an empty zone and heaps of 12 to 20 blocks to build."""
+    return [Task("", scene(12 + seed % 9, seed)) for seed in range(count)]
+
+
+def walk(shape: Any, edits: bool = True) -> Any:
+    """Walking actions, uniform; without edits those two are waits."""
+    actions = np.random.default_rng(0).integers(18, size=shape)
+    return actions if edits else np.where(actions >= 16, 0, actions)
+
+
+# ------------------------------------------------------------------------------------------------------ single
+
+
+def _env_round(env: Any, actions: list[Any]) -> Round:
+    def run() -> None:
+        step = env.step
+        for action in actions:
+            step(action)
+
+    return Round(run, len(actions))
+
+
+def _single(blocks: int = 0, **options: Any) -> Callable[[], Round]:
+    def prepare() -> Round:
+        env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
+        env.reset(seed=0, options={"task": scenes(blocks, 1)[0]})
+        return _env_round(env, walk(2000, edits=blocks == 0).tolist())
+
+    return prepare
+
+
+def _busy(**options: Any) -> Callable[[], Round]:
+    def prepare() -> Round:
+        env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
+        env.reset(
+            seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
+        )
+        return _env_round(env, list(BUSY) * 300)
+
+    return prepare
+
+
+def _busy_flier() -> Round:
+    env = gym.make("IGLUGridworld-v0", action_space="flying", render=False, max_steps=NO_END)
+    env.reset(options={"task": Task("", scene(20)), "pose": (0, 2, 0, 0, -60)})
+    env.action_space.seed(0)
+    return _env_round(env, [env.action_space.sample() for _ in range(2000)])
+
+
+def _reset(max_cache: int) -> Callable[[], Round]:
+    def prepare() -> Round:
+        tasks = RandomTasks(max_blocks=20, max_dist=8, num_colors=6, max_cache=max_cache)
+        env = gym.make("IGLUGridworld-v0", render=False, tasks=tasks)
+        env.reset(seed=0)
+
+        def run() -> None:
+            for _ in range(500):
+                env.reset()
+
+        return Round(run, 500)
+
+    return prepare
+
+
+SINGLE = [
+    Measure("single", "step, state only", _single(render=False), 4.0),
+    Measure("single", "step with pose and grid", _single(render=False, vector_state=True)),
+    Measure("single", "step, busy builder (29 % edits), state only", _busy(render=False), 6.67),
+    Measure("single", "step, busy flier (Dict actions), state only", _busy_flier),
+    *(
+        Measure(
+            "single", f"step, pixels 64×64, {n} blocks", _single(n), 16.7 if n == 20 else None, quick=n == 20
+        )
+        for n in (0, 20, 60)
+    ),
+    Measure("single", "reset, a new random task", _reset(0)),
+    Measure("single", "reset, prepared task", _reset(100), 40.0),
+]
+
+# ------------------------------------------------------------------------------------------------------- score
+
+
+def _intersection(blocks: int) -> Callable[[], Round]:
+    def prepare() -> Round:
+        pairs = [(scene(blocks, seed), scene(blocks, seed + 100)) for seed in range(20)]
+
+        def run() -> None:
+            for grid, target in pairs:
+                maximal_intersection(grid, target)
+
+        return Round(run, len(pairs))
+
+    return prepare
+
+
+def _edit() -> Round:
+    """Place and break with everything that follows, in a batch."""
+    worlds = Worlds(256)
+    for index in range(256):
+        worlds.spawn(index, Task("", scene(20, index % 50)), pose=BUSY_POSE)
+    table = np.zeros(2, rules.CONTROL)
+    table["place"][0] = table["remove"][1] = 1
+    batches = [np.repeat(table[i : i + 1], 256) for i in (0, 1)]
+
+    def run() -> None:
+        for batch in batches:
+            worlds.step(batch)
+
+    return Round(run, 512)
+
+
+SCORE = [
+    Measure("score", "maximal_intersection from scratch, 20 blocks", _intersection(20), 20.0),
+    Measure("score", "maximal_intersection from scratch, 60 blocks", _intersection(60), quick=False),
+    Measure("score", "step that edits a block, score kept up to date", _edit),
+]
+
+# -------------------------------------------------------------------------------------------------- two agents
+
+
+def _aec(chat: str) -> Callable[[], Round]:
+    def prepare() -> Round:
+        env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
+        rng = np.random.default_rng(0)
+        tokens = [rng.integers(1, 100, 16) for _ in range(100)]
+        line = (
+            "place a red block on the ground at the centre, then two blue ones to the right of it, please; "
+        )
+        said: list[Any] = tokens if chat == "tokens" else [f"{line * 2}{i}"[:200] for i in range(100)]
+        script = list(zip(said, walk(100).tolist(), strict=True))
+
+        def run() -> None:
+            env.reset(seed=0)
+            for utterance, action in script:
+                env.step(utterance)
+                env.step(action)
+
+        return Round(run, 2 * len(script))
+
+    return prepare
+
+
+def _parallel() -> Round:
+    env = parallel_env(tasks=Task("", FULL), builder_sees=("inventory", "compass", "dialog"), max_turns=None)
+    actions = walk(200).tolist()
+
+    def run() -> None:
+        env.reset(seed=0)
+        for action in actions:
+            env.step({"architect_0": "", "builder_0": action})
+
+    return Round(run, len(actions))
+
+
+def _games(count: int) -> Callable[[], Round]:
+    def prepare() -> Round:
+        games = VectorGame(
+            count, tasks=targets(), builder_sees=("inventory", "compass", "dialog"), copy=False, max_steps=200
+        )
+        games.reset(0)
+        rng = np.random.default_rng(0)
+        said = rng.integers(1, 100, (8, count, 16)) * (rng.random((8, count, 1)) < 0.1)
+        script = list(zip(said, walk((8, count)), strict=True))
+
+        def run() -> None:
+            for words, actions in script:
+                games.step({"architect_0": words, "builder_0": actions})
+
+        return Round(run, 8 * count)
+
+    return prepare
+
+
+TWO_AGENTS = [
+    Measure("two agents", "AEC agent step, text of 200 characters", _aec("text"), 5.0),
+    Measure("two agents", "AEC agent step, 16 tokens", _aec("tokens"), 5.0),
+    Measure("two agents", "parallel step of both, with observations", _parallel),
+    *(
+        Measure("two agents", f"VectorGame step of both, N = {n:,}", _games(n), count=n, quick=n == 1024)
+        for n in (64, 1024, 4096)
+    ),
+]
+
+# ------------------------------------------------------------------------------------------------------ vector
+
+
+def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Callable[[], Round]:
+    """Steps of a vector environment; every 200 steps a world's episode ends."""
+
+    def prepare() -> Round:
+        env = gym.make_vec(
+            "IGLUGridworld-v0", num_envs=count, tasks=tasks, **{"max_steps": 200, "copy": False, **options}
+        )
+        env.reset(seed=0)
+        worlds: Worlds = env.unwrapped.worlds  # type: ignore[attr-defined]
+        for delay in range(0, count, max(1, count // 200)):  # not all at once
+            worlds.steps[delay : delay + max(1, count // 200)] = delay * 199 // count
+        actions = list(walk((64, count), edits))
+
+        def run() -> None:
+            for batch in actions:
+                env.step(batch)
+
+        return Round(run, len(actions) * count)
+
+    return prepare
+
+
+def _state(count: int, **options: Any) -> Callable[[], Round]:
+    return _vector(count, targets(), render=False, vector_state=True, **options)
+
+
+def _goal(count: int) -> float | None:
+    return None if count < 1024 else 0.333 if count == 1024 else 0.25
+
+
+def _pixels(count: int, blocks: int = 20, **options: Any) -> Callable[[], Round]:
+    return _vector(count, scenes(blocks), edits=False, **options)
+
+
+_PIXELS = "pixels 64×64, 20 blocks"
+VECTOR = [
+    *(Measure("vector state", f"N = {n:,}", _state(n), _goal(n), n <= 1024, n) for n in COUNTS),
+    *(
+        Measure("vector state, copied", f"N = {n:,}", _state(n, copy=True), _goal(n), n == 1024, n)
+        for n in COUNTS
+    ),
+    *(
+        Measure("vector state, 2 threads", f"N = {n:,}", _state(n, num_threads=2), None, False, n)
+        for n in COUNTS
+        if n >= 4096
+    ),
+    *(
+        Measure("vector pixels", f"N = {n:,}", _pixels(n), 8.33 if n >= 64 else None, n == 64, n)
+        for n in COUNTS[:-1]
+    ),
+    Measure("vector pixels", "N = 1,024, copied", _pixels(1024, copy=True), 8.33, False, 1024),
+    Measure("vector pixels", "N = 1,024, 2 threads", _pixels(1024, num_threads=2), None, False, 1024),
+    Measure(
+        "vector pixels", "N = 1,024, [3, height, width]", _pixels(1024, pov_layout="chw"), 8.33, False, 1024
+    ),
+    Measure(
+        "vector pixels", "N = 1,024, palette indices", _pixels(1024, pov_layout="index"), 8.33, False, 1024
+    ),
+    *(
+        Measure(
+            "vector pixels", f"N = 64, {side}×{side}", _pixels(64, render_size=(side, side)), None, False, 64
+        )
+        for side in (32, 128, 256)
+    ),
+]
+
+# ----------------------------------------------------------------------------------------------------- painter
+
+
+def _painter(count: int, blocks: int) -> Callable[[], Round]:
+    def prepare() -> Round:
+        worlds, painter = Worlds(count), Painter()
+        rng = np.random.default_rng(1)
+        for index, task in zip(range(count), scenes(blocks) * (count // 50 + 1), strict=False):
+            x, z, yaw, pitch = rng.uniform((-4, -4, 0, -40), (4, 4, 360, 10))
+            worlds.spawn(index, task, pose=(x, 0.5, z, yaw, pitch))
+        indices = list(range(count))
+        return Round(lambda: painter.render(worlds, indices, (64, 64)), count)
+
+    return prepare
+
+
+PAINTER = [
+    Measure(
+        "painter", f"frame 64×64, {blocks} blocks, {n} at once", _painter(n, blocks), None, blocks == 20, n
+    )
+    for n in (1, 64)
+    for blocks in (0, 20, 60)
+]
+
+MEASURES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER]
+
+# ------------------------------------------------------------------------------------------------ new processes
+
+_IMPORT = "import time; t = time.perf_counter(); import iglu_marl; print(time.perf_counter() - t)"
+_FIRST_STEP = """
+import gymnasium as gym, numpy as np, iglu_marl, iglu_marl.envs.{room}, time
+t = time.perf_counter()
+env = {make}
+env.reset(seed=0)
+env.step({action})
+print(time.perf_counter() - t)
+"""
+_STATE_ONLY = _FIRST_STEP.format(
+    room="single", make="gym.make('IGLUGridworldVector-v0')", action="env.action_space.sample()"
+)
+_STATE_ONLY_VECTOR = _FIRST_STEP.format(
+    room="vector",
+    make="gym.make_vec('IGLUGridworldVector-v0', num_envs=64)",
+    action="env.action_space.sample()",
+)
+_PIXELS_TOO = _FIRST_STEP.format(
+    room="single", make="gym.make('IGLUGridworld-v0')", action="env.action_space.sample()"
+)
+
+
+def _in_new_process(code: str, cache: str | None = None) -> float:
+    """The seconds that a program prints."""
+    environment = dict(os.environ) if cache is None else {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+class Start(NamedTuple):
+    """Something that happens once in a process, in seconds."""
+
+    name: str
+    seconds: list[float]
+    goal_s: float | None
+
+
+def starts(rounds: int, compile_too: bool) -> list[Start]:
+    """Import, and the first step with kernels to compile and with compiled ones."""
+    _in_new_process(_IMPORT)
+    found = [Start("import iglu_marl", [_in_new_process(_IMPORT) for _ in range(rounds)], None)]
+    if not compile_too:
+        return found
+    for name, code, cold, warm in (
+        ("state only", _STATE_ONLY, 12.0, 0.6),
+        ("state only, vector", _STATE_ONLY_VECTOR, 12.0, 0.6),
+        ("pixels", _PIXELS_TOO, None, None),
+    ):
+        with tempfile.TemporaryDirectory() as cache:
+            first = _in_new_process(code, cache)
+            again = [_in_new_process(code, cache) for _ in range(rounds)]
+        found.append(Start(f"first step, {name}, kernels to compile", [first], cold))
+        found.append(Start(f"first step, {name}, kernels from the cache", again, warm))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------ memory
+
+
+def memory() -> list[tuple[str, int, int | None]]:
+    """Bytes: what, how many, and at most how many the project asks for."""
+    rows: list[tuple[str, int, int | None]] = [("a world's record", rules.WORLD.itemsize, 8192)]
+    for count in (1024, 16384):
+        code = (
+            "import gymnasium as gym, iglu_marl, iglu_marl.envs.vector, tracemalloc\n"
+            "tracemalloc.start()\n"
+            f"env = gym.make_vec('IGLUGridworldVector-v0', num_envs={count}, copy=False)\n"
+            "env.reset(seed=0); actions = env.action_space.sample(); env.step(actions)\n"
+            "print(tracemalloc.get_traced_memory()[0])"
+        )
+        used = int(_in_new_process(code)) // count
+        rows.append((f"a world among {count:,}, everything included", used, None))
+    return rows

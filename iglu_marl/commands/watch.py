@@ -1,0 +1,341 @@
+"""What `iglu-marl watch` does: make a video of what a person did, from a recorded tape or a recorded session."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
+from iglu_marl.core.scoring import Alignment, align, maximal_intersection
+from iglu_marl.data.archive import Pack
+from iglu_marl.data.packs import PACKS
+from iglu_marl.data.store import find_pack, open_pack
+
+VIEWS = ("composed", "eyes")
+SUFFIXES = (".mp4", ".gif", ".html")
+TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
+LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
+STILL_S = 1.0  # the last picture stays
+EYES_SIZE = (540, 960)
+
+Frame = npt.NDArray[np.uint8]
+Pose = tuple[float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """The options of the command, validated. Raises `ConfigError`."""
+
+    tape: str | None = None
+    session: str | None = None
+    data: Path | None = None
+    output: Path = Path("recording.mp4")
+    view: str = "composed"
+    fps: float = 20.0
+    speed: float = 2.0
+    max_seconds: float = 120.0
+    set_up: bool = False
+    json: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.tape is None) == (self.session is None):
+            raise ConfigError("name one of --tape and --session")
+        if self.view not in VIEWS:
+            raise ConfigError(f"--view is {self.view!r}, expected one of {', '.join(VIEWS)}")
+        for name in ("fps", "speed", "max_seconds"):
+            value = getattr(self, name)
+            if not (0 < value < math.inf):
+                raise ConfigError(f"--{name.replace('_', '-')} is {value}, expected a number above 0")
+        if self.output.suffix.lower() not in SUFFIXES:
+            raise ConfigError(
+                f"--output is {str(self.output)!r}, expected a file that ends with .mp4, .gif or .html"
+            )
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One moment: seconds since the start, the eye and gaze, the world, and how many utterances had been heard."""
+
+    time_s: float
+    pose: Pose
+    grid: BlockGrid
+    heard: int = 0
+
+
+@dataclass(frozen=True)
+class Film:
+    """Scenes in order, and what stays the same: title, target, who said what, facts for the result."""
+
+    title: str
+    scenes: list[Scene]
+    target: BlockGrid
+    said: list[tuple[str, str]] = field(default_factory=list)
+    shifted: bool = False  # whether the build may lie elsewhere than the target
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------------------------------- finding the recording
+
+
+def _member(pack: Pack, name: str) -> str:
+    """The member of that name, or the only one that ends with it."""
+    if pack.has(name):
+        return name
+    found = [member for member in pack.names() if member.endswith(f"/{name}")] if name else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(
+            f"{len(found)} files of {pack.location} end with {name!r}, such as {', '.join(found[:3])}"
+        )
+    raise DataError(
+        f"{pack.location} has no file {name!r}; its files are such as {', '.join(pack.names()[:3])}"
+    )
+
+
+def _split(text: str) -> tuple[Callable[[], Pack], str] | None:
+    """How to open the pack that a path leads into, and the member."""
+    path = Path(text).expanduser()
+    for parent in path.parents:
+        if parent.is_file():
+            return partial(open_pack, parent), path.relative_to(parent).as_posix()
+    name, _, member = text.partition("/")
+    if name in PACKS:
+        return partial(find_pack, name, fetch=False), member
+    if name == "bundled":
+        from iglu_marl.data import bundled
+
+        return partial(open_pack, str(bundled.files())), member
+    return None
+
+
+def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
+    """The contents and name of a world file.
+
+    text: a file; a path that goes on inside a zip (PACK.zip/MEMBER); or the name of a pack (also "bundled") and a
+    member of it. With `data`, a zip or folder, text is a member. The end of a member's name is enough where only one
+    ends so. Raises `DataError` when there is no such file.
+    """
+    path = Path(text).expanduser()
+    if data is None and path.is_file():
+        return path.read_bytes(), str(path)
+    way = (partial(open_pack, data), text) if data is not None else _split(text)
+    if way is None:
+        raise DataError(
+            f"there is no recording {text!r}: expected a file, a path into a zip such as iglu-multiturn.zip/MEMBER, or "
+            f"a member of one of the packs {', '.join([*PACKS, 'bundled'])}, such as iglu-multiturn/MEMBER"
+        )
+    with way[0]() as pack:
+        name = _member(pack, way[1])
+        return pack.read(name), name
+
+
+def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:
+    """The film of a world file's tape. Raises `DataError` for what is no world file."""
+    from iglu_marl.data.tape import read_recording
+    from iglu_marl.data.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
+
+    recording = read_recording(content, name=name)
+    path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
+    scenes, kept = [], np.array(path.start)
+    frames_of_edits = [edit.frame for edit in path.edits]
+    rows = zip(path.ticks.tolist(), path.poses.tolist(), path.grids(), strict=True)
+    for frame, (tick, (x, y, z, yaw, pitch), grid) in enumerate(rows):
+        if not np.array_equal(grid, kept):
+            kept = grid.copy()
+        done = bisect.bisect_right(frames_of_edits, frame)
+        scenes.append(Scene(tick / TICKS_PER_S, (x, y, z, yaw, pitch), kept, done))
+    told = [("builder", _told(edit.cell, edit.color)) for edit in path.edits]
+    facts = {
+        "recorder": recording.tape.recorder.value,
+        "edits": len(path.edits),
+        "left_out": len(path.odd) + len(recording.tape.skipped),
+        "reproduces_the_end": recording.reproduces,
+    }
+    return Film(name, scenes, path.end, told, facts=facts)
+
+
+def _told(cell: Cell, color: int) -> str:
+    """An edit in words, for the caption."""
+    place = "x {}, y {}, z {}".format(*cell)
+    return f"placed {color_name(color)} at {place}" if color else f"removed the block at {place}"
+
+
+def film_of_session(name: str, data: Path | None) -> Film:
+    """The film of a session of the Minecraft Dialogue Corpus. Raises `DataError` for an unknown one."""
+    from iglu_marl.data.mdc import HUMAN_EYE_HEIGHT, Corpus
+
+    structure = next((part for part in name.split("-") if part.startswith("C")), "")
+    corpus = Corpus.open(data, structures=[structure], fetch=False)
+    if name not in corpus.sessions:
+        known = ", ".join(list(corpus.sessions)[:3]) or "none of that structure"
+        raise DataError(f"{corpus.location} has no session {name!r}; it has {known}")
+    session = corpus.sessions[name]
+    times, poses, heard = session.times_s, session.poses(HUMAN_EYE_HEIGHT), session.heard
+    scenes: list[Scene] = []
+    for state in range(len(session)):
+        pose = poses[state] if np.isfinite(poses[state]).all() else None
+        if pose is None and not scenes:
+            continue
+        x, y, z, yaw, pitch = scenes[-1].pose if pose is None else pose.tolist()
+        # Several states share a second; they are shown one after the other.
+        time = float(times[state]) if np.isfinite(times[state]) else 0.0
+        time = max(time, scenes[-1].time_s + 0.2) if scenes else time
+        scenes.append(Scene(time, (x, y, z, yaw, pitch), session.grids[state], int(heard[state])))
+    if not scenes:
+        raise DataError(f"no state of the session {name!r} tells where the builder was")
+    said = [(utterance.role.value, utterance.text) for utterance in session.dialogue]
+    target = session.final_grid if session.gold is None else session.gold
+    facts = {"structure": session.structure, "states": len(session), "utterances": len(said)}
+    return Film(f"{session.structure}, {name}", scenes, target, said, shifted=True, facts=facts)
+
+
+# ------------------------------------------------------------------------------------------------------- the pictures
+
+
+def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[Scene]:
+    """The scene of each frame of the video; long pauses are cut, and so is what is beyond `max_seconds`."""
+    times = np.array([scene.time_s for scene in film.scenes])
+    shown = np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(times), LONGEST_PAUSE_S * speed))]) / speed
+    count = int(min(shown[-1], max_seconds) * fps + 1e-6) + 1
+    picked = np.searchsorted(shown, np.arange(count) / fps + 1e-9, side="right") - 1
+    if shown[-1] <= max_seconds:
+        picked[-1] = len(film.scenes) - 1
+    return [film.scenes[index] for index in picked]
+
+
+class _Camera:
+    """Draws scenes of a film; the target's alignment is looked for once per world."""
+
+    def __init__(self, film: Film, view: str) -> None:
+        self.film, self.view = film, view
+        self._world: BlockGrid | None = None
+        self._aligned = film.target
+        self._matched = 0
+
+    def _align(self, grid: BlockGrid) -> None:
+        if grid is self._world:
+            return
+        self._world, target = grid, self.film.target
+        if self.film.shifted:
+            found = maximal_intersection(grid, target, return_argmax=True)
+            self._matched, where = int(found[0]), Alignment(*found[1])
+            self._aligned = align(target, where)
+        else:
+            self._matched = int(np.count_nonzero((grid == target) & (grid != 0)))
+
+    def _status(self, scene: Scene) -> dict[str, Any]:
+        self._align(scene.grid)
+        size = int(np.count_nonzero(self.film.target))
+        used = np.bincount(scene.grid.ravel(), minlength=7)[1:]
+        return {
+            "intersection": self._matched,
+            "target_blocks": size,
+            "complete": bool(self._matched == size == np.count_nonzero(scene.grid)),
+            "inventory": (BLOCKS_PER_COLOR - used).tolist(),
+        }
+
+    def tell(self, scene: Scene, recorder: Any) -> None:
+        """Add a scene to a page."""
+        recorder.add(
+            scene.grid,
+            scene.pose,
+            dialogue=self.film.said[: scene.heard],
+            target=self.film.target,
+            status={**self._status(scene), "time_s": round(scene.time_s - self.film.scenes[0].time_s, 2)},
+            aligned_target=self._aligned,
+        )
+
+    def draw(self, scene: Scene) -> Frame:
+        from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
+
+        if self.view == "eyes":
+            return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
+        status = {
+            "title": self.film.title,
+            **self._status(scene),
+            "time": f"{scene.time_s - self.film.scenes[0].time_s:.0f} s",
+        }
+        return composed_frame(
+            scene.grid,
+            pose=scene.pose,
+            dialogue=self.film.said[: scene.heard],
+            target=self.film.target,
+            aligned_target=self._aligned,
+            status=status,
+        )
+
+
+def frames(film: Film, options: WatchOptions) -> tuple[Iterator[Frame], int]:
+    """The pictures of the video, and how many there are."""
+    scenes = timeline(film, options.fps, options.speed, options.max_seconds)
+    camera = _Camera(film, options.view)
+    still = round(STILL_S * options.fps)
+
+    def draw() -> Iterator[Frame]:
+        last: tuple[Scene, Frame] | None = None
+        for scene in scenes:
+            if last is None or scene is not last[0]:
+                last = scene, camera.draw(scene)
+            yield last[1]
+        assert last is not None
+        yield from [last[1]] * still
+
+    return draw(), len(scenes) + still
+
+
+def _write_video(film: Film, options: WatchOptions) -> tuple[Path, dict[str, Any]]:
+    from iglu_marl.rendering import write_video
+
+    pictures, count = frames(film, options)
+    bars = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*bars, console=Console(stderr=True, quiet=options.json), transient=True) as progress:
+        shown = progress.track(pictures, total=count, description=options.output.suffix[1:])
+        return write_video(options.output, shown, options.fps), {"video_s": round(count / options.fps, 1)}
+
+
+def _write_page(film: Film, options: WatchOptions) -> tuple[Path, dict[str, Any]]:
+    from iglu_marl.rendering import ReplayRecorder
+
+    recorder, camera = ReplayRecorder(film.title), _Camera(film, options.view)
+    for scene in film.scenes:
+        camera.tell(scene, recorder)
+    return recorder.write(options.output), {}
+
+
+def run(options: WatchOptions) -> None:
+    """Read the recording, write the video or page, tell what is in it."""
+    if options.tape is not None:
+        film = film_of_tape(*load_tape(options.tape, options.data), set_up=options.set_up)
+    else:
+        assert options.session is not None
+        film = film_of_session(options.session, options.data)
+    console = Console(quiet=options.json, highlight=False, soft_wrap=True)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    write = _write_page if options.output.suffix.lower() == ".html" else _write_video
+    path, more = write(film, options)
+    facts = {
+        "recording": film.title,
+        **film.facts,
+        "scenes": len(film.scenes),
+        "recorded_s": round(film.scenes[-1].time_s - film.scenes[0].time_s, 1),
+        **more,
+        "file": str(path),
+    }
+    if options.json:
+        print(json.dumps(facts))
+        return
+    for key, value in facts.items():
+        console.print(f"{key.replace('_', ' '):>20}  {value}", markup=False)

@@ -1,0 +1,237 @@
+"""What `iglu-marl watch --live` and `--recording` do: show a game in a window, as it is played or as it was.
+
+Every state that was shown is kept, so one can also go back. Nothing of this changes the game.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.commands.demo import DemoOptions, choose
+from iglu_marl.commands.play import carried_over
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.pictures import onlooker_sights
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
+from iglu_marl.game.agent import begin
+from iglu_marl.recording import replay
+from iglu_marl.rendering.screens import Gaze, Orbit, architect_screen, onlooker_screen
+from iglu_marl.rendering.window import ENGINES, Key, Moved, Wheel, Window, WindowClosed
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+STEP_S = 0.05
+CAMERAS = ("follow", "orbit")
+MAX_STEPS, TURN_STEPS = 10_000, 200
+_DRAG_DEG = 0.4
+_HELP = (
+    ("Space", "pause, go on"),
+    ("Right, Left", "a step on, a step back"),
+    ("Home, End", "to the beginning, to the newest"),
+    ("Up, Down", "faster, slower"),
+    ("C", "the builder's eyes, or a camera around the build"),
+    ("drag the mouse, wheel", "turn that camera"),
+    ("Esc", "menu: leave it there"),
+    ("F1, H, ?", "these keys"),
+)
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """The options of the command, validated. Raises `ConfigError`.
+
+    recording: a file of recorded games, and `episode`, which of them; without one, agents play.
+    """
+
+    recording: Path | None = None
+    episode: int = 0
+    architect: str = "scripted"
+    builder: str = "scripted"
+    tasks: Path | None = None
+    task: str | None = None
+    controls: str = "walking"
+    seed: int = 0
+    speed: float = 1.0
+    camera: str = "follow"
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+
+        known = {
+            "architect": sorted(ARCHITECTS), "builder": sorted(BUILDERS), "controls": CONTROLS, "camera": CAMERAS,
+            "engine": ENGINES,
+        }  # fmt: skip
+        for name, names in known.items():
+            if getattr(self, name) not in names:
+                raise ConfigError(f"--{name} is {getattr(self, name)!r}, expected one of {', '.join(names)}")
+        if self.seed < 0:
+            raise ConfigError(f"--seed is {self.seed}, expected an integer of 0 or more")
+        if not 0.01 <= self.speed <= 100:
+            raise ConfigError(f"--speed is {self.speed}, expected a number in 0.01..100")
+
+
+def live_game(options: LiveOptions) -> tuple[Any, Iterator[Any]]:
+    """An environment to show states in, and the states of a game as two agents play it."""
+    from iglu_marl.agents import agents_for
+
+    task = choose(DemoOptions(tasks=options.tasks, task=options.task, seed=options.seed))
+    env: Any = raw_env(
+        tasks=task,
+        controls=options.controls,
+        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
+        builder_can_ask=True,
+        max_steps=MAX_STEPS,
+        max_turns=None,
+        turn_steps=TURN_STEPS,
+    )
+    env.reset(seed=options.seed)
+    found = agents_for(env, options.architect, options.builder)
+    agents = {name: found[ROLES[name]] for name in (ARCHITECT, BUILDER)}
+
+    def states() -> Iterator[Any]:
+        for number, (name, agent) in enumerate(agents.items()):
+            begin(agent, ROLES[name], options.seed + number, task)
+        yield env.episode.get_state()
+        while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
+            name = env.agent_selection
+            env.step(agents[name].act(env.observe(name)))
+            yield env.episode.get_state()
+
+    return carried_over(env, options.controls), states()
+
+
+def recorded_game(path: Path, episode: int = 0) -> tuple[Any, Iterator[Any]]:
+    """An environment to show states in, and the states that the recorded moves lead through.
+
+    Raises `DataError` for a file that is no recording, `ConfigError` for an episode that it does not have.
+    """
+    states: list[Any] = []
+    kept: list[Any] = []
+
+    def keep(env: Any) -> None:
+        game = env.unwrapped
+        states.append(game.episode.get_state())
+        kept[:] = [game]
+
+    replay(path, episode=episode, verify=False, on_step=keep)
+    return kept[0], iter(states)
+
+
+class Show:
+    """A window with a game in it, and someone who watches.
+
+    env: an environment whose episode the states are shown in. states: those of the game's episode, in order; they are
+    taken when their time has come, so a game is played no faster than it is watched.
+    """
+
+    def __init__(
+        self, env: Any, states: Iterator[Any], window: Any, speed: float = 1.0, camera: str = "follow"
+    ) -> None:
+        from iglu_marl.agents.cockpit import Cockpit
+
+        self.env, self.states = env, states
+        self.cockpit = Cockpit(window)
+        self.cockpit.help = _HELP
+        self.seen: list[Any] = []
+        self.place = -1
+        self.playing, self.ended = True, False
+        self.speed, self.camera = speed, camera
+        self.orbit = Orbit()
+        self._gaze = Gaze()
+        self._due = time.monotonic()
+
+    def go(self, steps: int) -> None:
+        """Go so many states on or back; at the newest one, the game is played on."""
+        place = self.place + steps
+        while place >= len(self.seen) and not self.ended:
+            state = next(self.states, None)
+            if state is None:
+                self.ended = True
+                self.cockpit.tell("The game is over.")
+            else:
+                self.seen.append(state)
+        self.place = max(0, min(place, len(self.seen) - 1))
+        self.env.episode.set_state(self.seen[self.place])
+
+    def run(self) -> None:
+        """Show the game until the window is closed."""
+        self.go(1)
+        try:
+            while True:
+                for event in self.cockpit.events():
+                    self._answer(event)
+                if self.playing and not self.cockpit.waits and time.monotonic() >= self._due:
+                    self.go(1)
+                    self._due = max(self._due + STEP_S / self.speed, time.monotonic())
+                    self.playing = not (self.ended and self.place == len(self.seen) - 1)
+                self.draw()
+                self.cockpit.rest(self._due if self.playing else time.monotonic() + 1)
+        except WindowClosed:
+            pass
+
+    def draw(self) -> None:
+        """Show the state that it stands at."""
+        window = self.cockpit.window
+        window.open()
+        builder, architect = onlooker_sights(self.env.episode)
+        facts = (*builder.facts, ("speed", f"{self.speed:g}"), *(() if self.playing else (("", "paused"),)))
+        overlay = self.cockpit.overlay((("F1", "help"),))
+        if self.camera == "follow":
+            seen = type(builder)(**{**vars(builder), "facts": facts})
+            layers = onlooker_screen(seen, architect, window.size, overlay, self._gaze, self.orbit)
+        else:
+            shown = type(architect)(**{**vars(architect), "facts": facts, "dialogue": builder.dialogue})
+            layers = architect_screen(shown, window.size, overlay, self.orbit)
+        window.draw(layers)
+
+    def _answer(self, event: Any) -> None:
+        if isinstance(event, Key) and event.down:
+            self._key(event)
+        elif isinstance(event, Moved) and event.held:
+            self.orbit.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
+        elif isinstance(event, Wheel):
+            self.orbit.turn(0.0, 5.0 * event.up)
+
+    def _key(self, event: Any) -> None:
+        from iglu_marl.agents.cockpit import HELP_KEYS
+
+        moves = {"right": 1, "left": -1, "home": -len(self.seen), "end": len(self.seen) - 1 - self.place}
+        if event.name == "space":
+            self.playing = not self.playing
+            self._due = time.monotonic()
+        elif event.name in moves:
+            self.playing = False
+            self.go(moves[event.name])
+        elif event.name in ("up", "down"):
+            others = [speed for speed in SPEEDS if (speed > self.speed) == (event.name == "up")]
+            others = [speed for speed in others if speed != self.speed] or [self.speed]
+            self.speed = others[0] if event.name == "up" else others[-1]
+            self.cockpit.tell(f"speed {self.speed:g}")
+        elif event.name == "c":
+            self.camera = CAMERAS[1 - CAMERAS.index(self.camera)]
+        elif event.name in HELP_KEYS or event.text == "?":
+            self.cockpit.open_help()
+
+
+def watch_game(options: LiveOptions, window: Any = None) -> None:
+    """Open a window and show the game. window: for tests, one of one's own."""
+    env, states = (
+        live_game(options) if options.recording is None else recorded_game(options.recording, options.episode)
+    )
+    show = Show(
+        env,
+        states,
+        window or Window("iglu_marl: watch", engine=options.engine),
+        options.speed,
+        options.camera,
+    )
+    show.cockpit.window.open()
+    try:
+        show.run()
+    finally:
+        show.cockpit.window.close()

@@ -1,0 +1,8 @@
+"""`gridworld.data`: `IGLUDataset`, the multi-turn data."""
+
+from __future__ import annotations
+
+from iglu_marl.data.multiturn_dataset import IGLUDataset, MultiturnDataset
+from iglu_marl.data.singleturn import SingleturnDataset
+
+__all__ = ["IGLUDataset", "MultiturnDataset", "SingleturnDataset"]

@@ -1,0 +1,263 @@
+"""Builders in thousands of worlds at once, as Gymnasium vector environments over one `Worlds`.
+
+`gymnasium.make_vec` gives them for the ids of `iglu_marl.envs.single`. They have the same options, observations and
+rewards: world i after `reset(seed=s)` is the single environment after `reset(seed=s + i)`, in all its episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from iglu_marl.core import rules
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.batch import BatchState, read_mode
+from iglu_marl.envs.display import Copies, Layout, batched, rows, shown_space
+from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.game.episode import EVENTS
+
+INFO_KEYS = ("target_grid", "event")
+_EVENT_NAMES = np.array(EVENTS, object)
+
+Array = npt.NDArray[Any]
+Observations = dict[str, Any]
+
+
+class VectorState(NamedTuple):
+    """A saved vector environment."""
+
+    batch: BatchState
+
+
+class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
+    """A builder in each of `num_envs` worlds, with the tasks, observations and options of one single environment.
+
+    autoreset_mode: "NextStep" (default: the step after the end of an episode ignores the action and begins the next),
+        "SameStep" (the same step begins the next; the end is in `infos["final_obs"]` and `infos["final_info"]`), or
+        "Disabled" (call `reset(options={"reset_mask": …})`).
+    num_threads: how many threads share the work. Results do not depend on it, nor on `num_envs`.
+    copy: False hands out the same arrays at every step, which is faster; they hold the latest step and must not be
+        written to.
+    grid_dtype: of `grid` and `target_grid`: "int8" (default) or "int32", as in the single environments.
+    pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
+        are indices of `iglu_marl.rendering.palette.RGB`.
+    info_keys: what `infos` holds besides: "target_grid" and "event", as in the single environments.
+
+    A live architect is not possible here: it would be Python in every world. Use `gymnasium.make_vec(...,
+    vectorization_mode="sync")` or "async" with one, or `iglu_marl.envs.vector_game` for two learning agents.
+    """
+
+    def __init__(
+        self,
+        prototype: SingleAgentEnv,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        num_threads: int = 1,
+        copy: bool = True,
+        grid_dtype: str = "int8",
+        pov_layout: Layout = "hwc",
+        info_keys: tuple[str, ...] = (),
+    ) -> None:
+        if prototype.has_architect:
+            raise ConfigError(
+                "architect is given, expected none in a vector environment; use vectorization_mode='sync'"
+            )
+        if not isinstance(copy, bool):
+            raise ConfigError(f"copy is {copy!r}, expected True or False")
+        unknown = [key for key in info_keys if key not in INFO_KEYS]
+        if isinstance(info_keys, str) or unknown:
+            raise ConfigError(
+                f"info_keys is {info_keys!r}, expected a tuple of names from {', '.join(INFO_KEYS)}"
+            )
+        self.autoreset_mode = read_mode(autoreset_mode)
+        self.metadata = {**prototype.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = prototype.render_mode
+        self.config = prototype.config
+        self.copy, self.info_keys = copy, tuple(info_keys)
+        self._prototype, self._copies = prototype, Copies()
+        space = prototype.observation_space
+        assert isinstance(space, spaces.Dict)
+        keys = space.spaces
+        display = prototype.display(
+            pose="agentPos" in keys,
+            grid="grid" in keys,
+            target="target_grid" in keys or "target_grid" in info_keys,
+            pov="pov" in keys,
+            events="event" in info_keys,
+            grid_dtype=grid_dtype,
+            layout=pov_layout,
+        )
+        self._batch = prototype.make_batch(num_envs, display, num_threads)
+        self.num_envs = self._batch.count
+        self._controls = prototype.stage.controls
+        self.single_action_space = prototype.action_space
+        self.single_observation_space = shown_space(space, display)
+        self.action_space = batched(self.single_action_space, self.num_envs)
+        self.observation_space = batched(self.single_observation_space, self.num_envs)
+
+    @property
+    def worlds(self) -> Worlds:
+        """All worlds, for reading."""
+        return self._batch.worlds
+
+    @property
+    def tasks(self) -> Array:
+        """The task that is played in each world, object [num_envs]. For reading."""
+        return self._batch.tasks
+
+    # -- tasks
+
+    def set_task(self, task: Task) -> None:
+        """Play this task from the next reset on."""
+        self._prototype.set_task(task)
+        self._batch.forget_tasks()
+
+    def set_task_generator(self, generator: Any) -> None:
+        """Draw tasks from a source, a function or a list from the next reset on."""
+        self._prototype.set_task_generator(generator)
+        self._batch.forget_tasks()
+
+    def update_taskset(self, tasks: Any) -> None:
+        """The same as `set_task_generator`, under its 2021 name."""
+        self.set_task_generator(tasks)
+
+    def initialize_world(self, starting_grid: Any, initial_position: Any = None) -> None:
+        """Begin episodes with these blocks and this pose, as the single environments do, from the next reset on."""
+        self._prototype.initialize_world(starting_grid, initial_position)
+        self._batch.forget_tasks()
+
+    # -- Gymnasium
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Begin an episode in every world.
+
+        seed: s seeds world i as `reset(seed=s + i)` seeds a single environment; or a list with a seed for each world.
+        options: `task` (a `Task`, or a list of one for each world), `pose` (five numbers, or five for each world), and
+        `reset_mask` (bool [num_envs]: only these worlds).
+        """
+        self._batch.reset(seed, options, self._prototype.first_pose)
+        self._batch.paint()
+        return self._observations(), self._infos()
+
+    def step(self, actions: Any) -> tuple[Observations, Array, Array, Array, dict[str, Any]]:
+        """One builder step in every world: observations, rewards float64, terminations, truncations, infos."""
+        batch = self._batch
+        if not batch.begun:
+            raise StateError("the episodes have not begun: call reset() before step()")
+        controls, numbers = self._controls.encode_many(actions, self.num_envs)
+        fresh = batch.begin_next(self.autoreset_mode)
+        any_over = batch.advance(rules.advance_many, (controls, numbers, batch.idle))
+        batch.idle[fresh] = False
+        batch.paint()
+        shown = batch.shown
+        if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
+            results = shown.reward, shown.terminated, shown.truncated
+            reward, terminated, truncated = (part.copy() if self.copy else part for part in results)
+            return self._observations(), reward, terminated, truncated, self._infos()
+        reward, terminated, truncated = shown.reward.copy(), shown.terminated.copy(), shown.truncated.copy()
+        chosen = np.flatnonzero(batch.over)
+        final = self._final(chosen)
+        batch.again(chosen)
+        batch.paint()
+        return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
+
+    def _views(self) -> Observations:
+        """The observations as they lie in the batch."""
+        batch, shown, count = self._batch, self._batch.shown, self.num_envs
+        space = self.single_observation_space
+        assert isinstance(space, spaces.Dict)
+        angle = "angle" if isinstance(space["compass"], spaces.Dict) else None
+        views: Observations = {
+            "inventory": shown.inventory,
+            "compass": {angle: shown.compass} if angle else shown.compass.reshape(count, 1),
+            "dialog": batch.dialogs,
+            "chat": batch.dialogs,
+            "pov": batch.pov,
+            "agentPos": shown.pose,
+        }
+        for key, cells in (("grid", shown.grid), ("target_grid", shown.target)):
+            views[key] = cells.reshape(-1, *ZONE_SHAPE)
+        return {key: views[key] for key in space.spaces}
+
+    def _observations(self) -> Observations:
+        return self._copies.of(self._views(), "") if self.copy else self._views()
+
+    def _infos(self) -> dict[str, Any]:
+        """What was asked for, with Gymnasium's masks of the worlds that have it: all."""
+        infos: dict[str, Any] = {}
+        for key in self.info_keys:
+            if key == "event":
+                infos[key] = _EVENT_NAMES[self._batch.shown.event]
+            else:
+                infos[key] = self._batch.shown.target.reshape(-1, *ZONE_SHAPE).copy()
+            infos[f"_{key}"] = np.ones(self.num_envs, np.bool_)
+        return infos
+
+    def _final(self, chosen: Array) -> dict[str, Any]:
+        """The last observations and infos of episodes that ended, as Gymnasium's vector environments give them."""
+        mask = self._batch.over.copy()
+        last = rows(self._views(), chosen)
+        final = np.full(self.num_envs, None, object)
+        for number, world in enumerate(chosen.tolist()):
+            final[world] = rows(last, number)
+        infos = self._infos()
+        for key in self.info_keys:
+            infos[f"_{key}"] = mask.copy()
+        return {"final_obs": final, "_final_obs": mask, "final_info": infos, "_final_info": mask.copy()}
+
+    def render(self) -> tuple[Any, ...] | None:
+        """The composed frame or text of each world, one after the other."""
+        return self._batch.render(self._prototype)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close threads, window and renderer."""
+        self._batch.close()
+
+    # -- saving
+
+    def get_state(self) -> VectorState:
+        """Everything needed to go on from here: one copy of all records, the tasks, and the generators' states."""
+        return VectorState(self._batch.get_state())
+
+    def set_state(self, state: VectorState) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if not isinstance(state, VectorState):
+            raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
+        self._batch.set_state(state.batch)
+        self._batch.paint()
+
+
+_VECTOR_OPTIONS = ("autoreset_mode", "num_threads", "copy", "grid_dtype", "pov_layout", "info_keys")
+
+
+class GridworldVectorEnv(BuilderVectorEnv):
+    """`IGLUGridworld-v0` and `IGLUGridworldVector-v0` in many worlds.
+
+    Takes the options of `GridworldEnv` and of `BuilderVectorEnv`.
+    """
+
+    def __init__(self, num_envs: int = 1, **options: Any) -> None:
+        ours = {name: options.pop(name) for name in _VECTOR_OPTIONS if name in options}
+        super().__init__(GridworldEnv(**options), num_envs, **ours)
+
+
+class SilentBuilderVectorEnv(BuilderVectorEnv):
+    """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` in many worlds.
+
+    Takes the options of `SilentBuilderEnv` and of `BuilderVectorEnv`.
+    """
+
+    def __init__(self, num_envs: int = 1, **options: Any) -> None:
+        ours = {name: options.pop(name) for name in _VECTOR_OPTIONS if name in options}
+        super().__init__(SilentBuilderEnv(**options), num_envs, **ours)

@@ -1,0 +1,321 @@
+"""The two-agent game in thousands of worlds at once, with token chat: `parallel_env` with a leading axis.
+
+Shaped like a PettingZoo parallel environment: everything is a dict by agent, in which every array has a row for each
+game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes.
+Games that are over begin anew by themselves, so `agents` never becomes empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from iglu_marl.core import rules
+from iglu_marl.core.controls import many_tokens
+from iglu_marl.core.errors import ActionError, ConfigError, StateError
+from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.batch import Batch, BatchState, read_mode
+from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
+from iglu_marl.envs.parallel import ParallelGame
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
+from iglu_marl.game.chat import TokenChat
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import EVENTS
+
+SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
+
+Array = npt.NDArray[Any]
+ByAgent = dict[str, Any]
+
+_EVENT_NAMES = np.array(EVENTS, object)
+
+
+class VectorGameState(NamedTuple):
+    """A saved batch of games."""
+
+    batch: BatchState
+    lengths: Array
+
+
+class VectorGame:
+    """Architect and builder in `num_games` games; both act in every step.
+
+    config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
+    autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
+        "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`), or "Disabled".
+    num_threads, copy, grid_dtype, pov_layout: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
+
+    actions: {"architect_0": int [num_games, words] (0 = padding; all 0 = silence), "builder_0": a batch of the
+    builder's space}. infos: the architect's hold `intersection`, `target_blocks` and `blocks`, int32 [num_games].
+    """
+
+    metadata: dict[str, Any] = METADATA
+
+    def __init__(
+        self,
+        num_games: int = 1,
+        config: GameConfig | None = None,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        num_threads: int = 1,
+        copy: bool = True,
+        grid_dtype: str = "int8",
+        pov_layout: Layout = "hwc",
+        **options: Any,
+    ) -> None:
+        if not isinstance(copy, bool):
+            raise ConfigError(f"copy is {copy!r}, expected True or False")
+        if config is None:
+            options.setdefault("chat", "tokens")
+        self._single = ParallelGame(config, **options)
+        self.config = self._single.config
+        if self.config.chat != "tokens":
+            raise ConfigError(
+                f"chat is {self.config.chat!r}, expected 'tokens' where many games are played at once"
+            )
+        if not set(self.config.architect_sees) <= set(SIGHTS):
+            raise ConfigError(
+                f"architect_sees is {self.config.architect_sees!r}, expected names from {', '.join(SIGHTS)} where many "
+                "games are played at once"
+            )
+        self.autoreset_mode, self.copy = read_mode(autoreset_mode), copy
+        self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = self.config.render_mode
+        self._make_batch(num_games, num_threads, grid_dtype, pov_layout)
+        self._make_spaces()
+        self._make_talk()
+
+    def _make_batch(self, count: int, num_threads: int, grid_dtype: str, layout: Layout) -> None:
+        seen = (*self.config.architect_sees, *self.config.builder_sees)
+        display = Display(
+            pose="pose" in seen,
+            grid="grid" in seen,
+            target="target_grid" in seen,
+            pov="pov" in seen,
+            events=True,
+            grid_dtype=grid_dtype,
+            layout=layout,
+        )
+        self._batch = Batch(count, self._single.stage, display, num_threads=num_threads)
+        self.num_games = self._batch.count
+        self._controls = self._single.stage.controls
+        self._copies = Copies()
+
+    def _make_spaces(self) -> None:
+        single, display = self._single, self._batch.display
+        self.possible_agents = list(AGENTS)
+        self.agents: list[str] = []
+        self.observation_spaces: dict[str, spaces.Space[Any]] = {
+            agent: shown_space(single.observation_spaces[agent], display) for agent in AGENTS
+        }
+        self.action_spaces = dict(single.action_spaces)
+        self._batched = {
+            agent: (batched(self.observation_spaces[agent], self.num_games), batched(space, self.num_games))
+            for agent, space in self.action_spaces.items()
+        }
+
+    def _make_talk(self) -> None:
+        """Where the kernel reads what is said, and keeps the dialogues."""
+        chat = self._batch.chat
+        assert isinstance(chat, TokenChat)
+        chat.check_lossless()
+        self._chat = chat
+        self._lengths = np.zeros(self.num_games, np.int32)
+        self._spoken = np.zeros(self.num_games, np.int32)
+        self._marks = np.array([chat.codec.size, chat.codec.size + 1], np.int32)
+        self._silence = np.zeros((self.num_games if self.config.builder_can_ask else 0, 1), np.int64)
+
+    # -- as PettingZoo has it
+
+    @property
+    def unwrapped(self) -> VectorGame:
+        """The environment itself."""
+        return self
+
+    @property
+    def worlds(self) -> Worlds:
+        """All worlds, for reading."""
+        return self._batch.worlds
+
+    @property
+    def tasks(self) -> Array:
+        """The task of each game, object [num_games]. For reading."""
+        return self._batch.tasks
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations in one game."""
+        return self._single.choose(agent, self.observation_spaces)
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions in one game."""
+        return self._single.choose(agent, self.action_spaces)
+
+    def batched_observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations in all games."""
+        return self._single.choose(agent, self._batched)[0]
+
+    def batched_action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions in all games."""
+        return self._single.choose(agent, self._batched)[1]
+
+    def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
+        """Begin all games: observations and infos by agent.
+
+        seed: s seeds game i as `reset(seed=s + i)` seeds a `parallel_env`; or a list with a seed for each game.
+        options: `task`, `pose` and `reset_mask` as in the vector environments.
+        """
+        chosen = self._batch.reset(seed, options)
+        self._lengths[chosen] = 0
+        self._batch.paint()
+        self.agents = list(AGENTS)
+        return self._observations(), self._infos()
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
+        """One step of both agents in every game: observations, rewards, terminations, truncations, infos by agent."""
+        batch = self._batch
+        if not self.agents:
+            raise StateError("the games have not begun: call reset() before step()")
+        said, replies, controls, numbers = self._read(actions)
+        fresh = batch.begin_next(self.autoreset_mode)
+        self._lengths[fresh] = 0
+        talk = rules.Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
+        silent, _ = self._controls.yielding()
+        any_over = batch.advance(rules.converse_many, (controls, numbers, silent, batch.idle, talk))
+        self._spoken[fresh] = 0
+        batch.idle[fresh] = False
+        batch.paint()
+        shown = batch.shown
+        reward = shown.reward.copy()
+        shared = reward.copy() if self.config.rewards == "shared" else np.zeros(self.num_games)
+        rewards = {ARCHITECT: shared - self.config.message_cost * self._spoken, BUILDER: reward}
+        ends = (
+            {agent: shown.terminated.copy() for agent in AGENTS},
+            {agent: shown.truncated.copy() for agent in AGENTS},
+        )
+        if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
+            return self._observations(), rewards, *ends, self._infos()
+        chosen = np.flatnonzero(batch.over)
+        final = self._final(chosen)
+        batch.again(chosen)
+        self._lengths[chosen] = 0
+        batch.paint()
+        infos = self._infos()
+        for agent in AGENTS:
+            infos[agent].update(final[agent])
+        return self._observations(), rewards, *ends, infos
+
+    # -- actions
+
+    def _read(self, actions: Any) -> tuple[Array, Array, Array, Array]:
+        """What both say, int64, and the builder's controls. Changes nothing."""
+        if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
+            got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
+            raise ActionError(
+                f"actions are for {got}, expected a dict with one batch each for {list(AGENTS)}"
+            )
+        said = self._read_words(actions[ARCHITECT], f"the actions of {ARCHITECT}")
+        act, replies = actions[BUILDER], self._silence
+        if self.config.builder_can_ask:
+            if not isinstance(act, Mapping) or act.keys() != {"act", "say"}:
+                raise ActionError(
+                    f"the actions of {BUILDER} are {act!r:.80}, expected a dict with the keys act and say"
+                )
+            replies = self._read_words(act["say"], f"actions['say'] of {BUILDER}")
+            act = act["act"]
+        return said, replies, *self._controls.encode_many(act, self.num_games)
+
+    def _read_words(self, value: Any, where: str) -> Array:
+        return many_tokens(value, (self.num_games, self._chat.message_length), self._chat.codec.size, where)
+
+    # -- what is seen
+
+    def _views(self) -> dict[str, dict[str, Any]]:
+        """The observations as they lie in the batch."""
+        batch, shown, count = self._batch, self._batch.shown, self.num_games
+        views = {
+            "inventory": shown.inventory,
+            "compass": shown.compass.reshape(count, 1),
+            "dialog": batch.dialogs,
+            "pov": batch.pov,
+            "agentPos": shown.pose,
+            "grid": shown.grid.reshape(-1, *ZONE_SHAPE),
+            "target_grid": shown.target.reshape(-1, *ZONE_SHAPE),
+        }
+        return {
+            agent: {key: views[key] for key in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
+            for agent in AGENTS
+        }
+
+    def _observations(self) -> ByAgent:
+        views = self._views()
+        if not self.copy:
+            return views
+        # The two share no memory: what both see is copied twice.
+        return {agent: self._copies.of(views[agent], agent) for agent in AGENTS}
+
+    def _infos(self) -> dict[str, dict[str, Any]]:
+        """The builder's hold nothing that depends on the target."""
+        shown = self._batch.shown
+        names = _EVENT_NAMES[shown.event]
+        counts = dict(zip(("intersection", "target_blocks", "blocks"), shown.counts.T.copy(), strict=True))
+        return {ARCHITECT: {"event": names, **counts}, BUILDER: {"event": names.copy()}}
+
+    def _final(self, chosen: Array) -> dict[str, dict[str, Any]]:
+        """The last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
+        views, infos = self._views(), self._infos()
+        final: dict[str, dict[str, Any]] = {}
+        for agent in AGENTS:
+            last = rows(views[agent], chosen)
+            entries = np.full(self.num_games, None, object)
+            for number, game in enumerate(chosen.tolist()):
+                entries[game] = rows(last, number)
+            final[agent] = {
+                "final_obs": entries,
+                "_final_obs": self._batch.over.copy(),
+                "final_info": infos[agent],
+            }
+        return final
+
+    def state(self) -> npt.NDArray[np.float32]:
+        """The whole games for a centralised critic, float32 [num_games, n]; columns as `parallel_env().state()`."""
+        worlds, count = self._batch.worlds, self.num_games
+        columns = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
+        columns += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn]
+        columns += [worlds.grid, worlds.target, self._batch.dialogs]
+        return np.concatenate(
+            [column.reshape(count, -1) for column in columns], axis=1, dtype=np.float32, casting="unsafe"
+        )
+
+    @property
+    def state_space(self) -> spaces.Box:
+        """The space of one game's row of `state()`."""
+        return self._single.state_space
+
+    # -- pictures, saving, end
+
+    def render(self) -> tuple[Any, ...] | None:
+        """The composed frame or text of each game, one after the other."""
+        return self._batch.render(self._single)
+
+    def close(self) -> None:
+        """Close threads, window and renderer."""
+        self._batch.close()
+
+    def get_state(self) -> VectorGameState:
+        """Everything needed to go on from here."""
+        return VectorGameState(self._batch.get_state(), self._lengths.copy())
+
+    def set_state(self, state: VectorGameState) -> None:
+        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if not isinstance(state, VectorGameState) or state.lengths.shape != self._lengths.shape:
+            raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
+        self._batch.set_state(state.batch)
+        self._lengths[:] = state.lengths
+        self.agents = list(AGENTS) if self._batch.begun else []
+        self._batch.paint()

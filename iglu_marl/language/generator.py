@@ -1,0 +1,257 @@
+"""Making up questions and statements about a scene: clear, possible, and with balanced answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.errors import LanguageError
+from iglu_marl.language import kernels
+from iglu_marl.language.interpreter import Value, answer
+from iglu_marl.language.phrases import LIKENESS, Link, Phrase
+from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.questions import KINDS, Question, Slot, Template, question_templates
+from iglu_marl.language.scene import MIXED, Scene, Thing
+
+FRAMES = {
+    "map": RELATIONS[:4],
+    "builder": RELATIONS[4:8],
+    "space": RELATIONS[8:],
+}
+"""The relations by frame: north and so on; left and so on; above and so on."""
+
+_TRIES = 200  # of a question, before a scene is given up
+_TEMPLATE_TRIES = 15  # of those, of one template
+_PICKS = 5  # of a reference that holds
+_LARGEST_SHARE = 0.35  # of one number or name among a template's answers
+_ONE = Slot("A", likeness=False)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A question or statement about one scene. text: its wording. answer: on that scene."""
+
+    question: Question
+    text: str
+    answer: Value
+
+    @property
+    def program(self) -> Program:
+        """The program that answers it."""
+        return self.question.program
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready: `question`, `program` (compact text), `answer`, `kind` and `template`."""
+        return {
+            "question": self.text,
+            "program": str(self.program),
+            "answer": self.answer,
+            "kind": self.question.kind,
+            "template": self.question.template,
+        }
+
+
+class Generator:
+    """Makes up questions and statements.
+
+    kinds: "question", "statement" or both. templates: names (default: all that have such a kind). frames: from "map",
+    "builder", "space". balance: whether answers that a template had more often than others are drawn again.
+
+    Every "the" names exactly one thing of the scene, nothing impossible is asked, and comparisons are of two things.
+    Raises `LanguageError` for unknown names.
+    """
+
+    def __init__(
+        self,
+        kinds: Iterable[str] = KINDS,
+        templates: Iterable[str] | None = None,
+        frames: Iterable[str] = ("map", "builder", "space"),
+        balance: bool = True,
+    ) -> None:
+        known = question_templates()
+        self.kinds = _names("kinds", kinds, KINDS)
+        self.frames = _names("frames", frames, tuple(FRAMES))
+        names = tuple(known) if templates is None else _names("templates", templates, tuple(known))
+        self._choices = [
+            (known[name], kind) for name in names for kind in known[name].kinds if kind in self.kinds
+        ]
+        if not self._choices:
+            raise LanguageError(f"none of the templates {', '.join(names)} is a {' or '.join(self.kinds)}")
+        self._relations = tuple(name for frame in self.frames for name in FRAMES[frame])
+        self.balance = balance
+        self._seen: dict[tuple[str, str], Counter[Value]] = {}
+
+    def sample(self, scene: Scene, rng: np.random.Generator) -> Record:
+        """One question or statement about a scene. Raises `LanguageError` when nothing can be asked about it."""
+        for number in range(_TRIES):
+            if number % _TEMPLATE_TRIES == 0:
+                template, kind = self._choices[int(rng.integers(len(self._choices)))]
+            question = self._draw(template, kind, scene, rng)
+            if question is None or not question.is_possible:
+                continue
+            value = answer(question.program, scene)
+            if (
+                value is not None
+                and self._is_sound(question, scene)
+                and self._is_wanted(template, kind, value)
+            ):
+                return Record(question, question.text(rng), value)
+        raise LanguageError(f"{_TRIES} tries gave no question about {scene!r} that is clear and balanced")
+
+    def describe(self, scene: Scene, rng: np.random.Generator, count: int) -> list[Record]:
+        """Up to `count` different records about a scene; fewer when it has no more to ask about."""
+        found: dict[Program, Record] = {}
+        for _ in range(3 * count):
+            if len(found) == count:
+                break
+            try:
+                record = self.sample(scene, rng)
+            except LanguageError:
+                break
+            found.setdefault(record.program, record)
+        return list(found.values())
+
+    # -- checks
+
+    def _is_wanted(self, template: Template, kind: str, value: Value) -> bool:
+        """Whether an answer is none of the too frequent ones of its template; counts it if so."""
+        seen = self._seen.setdefault((template.name, kind), Counter())
+        if isinstance(value, bool):
+            wanted = seen[value] <= seen[not value]
+        else:
+            wanted = seen[value] <= 1 + _LARGEST_SHARE * sum(seen.values())
+        if wanted or not self.balance:
+            seen[value] += 1
+            return True
+        return False
+
+    @staticmethod
+    def _is_sound(question: Question, scene: Scene) -> bool:
+        """No comparison of a thing with itself, nothing said of "all" where there are none."""
+        fillings = dict(question.fillings)
+        if question.template in ("all_color", "all_height"):
+            return bool(answer(Program("exist", (fillings["A"].program,)), scene))
+        if "B" not in fillings:
+            return True
+        if fillings["A"] == fillings["B"]:
+            return False
+        if any(
+            part.function == "unique" and part.inputs[0] == fillings["A"].program
+            for part in question.program.walk()
+        ):
+            one, other = (Program("unique", (fillings[name].program,)) for name in "AB")
+            return answer(one, scene) != answer(other, scene)
+        return True
+
+    # -- drawing
+
+    def _draw(self, template: Template, kind: str, scene: Scene, rng: np.random.Generator) -> Question | None:
+        fillings: dict[str, Any] = {}
+        for name, slot in template.slots.items():
+            if slot.kind in ("A", "B"):
+                draw = self._clear_phrase if name in template.definite else self._phrase
+                fillings[name] = draw(slot, scene, rng)
+        thing = _any_thing(scene, rng, SHAPE_NAMES)
+        for name, slot in template.slots.items():
+            if slot.kind == "R":
+                fillings[name] = self._relations[int(rng.integers(len(self._relations)))]
+            elif slot.kind == "C":
+                fillings[name] = _color(thing, rng)
+            elif slot.kind == "H":
+                fillings[name] = thing.height if thing and rng.random() < 0.7 else int(rng.integers(1, 4))
+            elif slot.kind == "N":
+                fillings[name] = self._number(template, fillings, scene, rng)
+        if not all(template.slots[name].admits(value) for name, value in fillings.items()):
+            return None
+        return Question(template.name, kind, tuple((name, fillings[name]) for name in template.slots))
+
+    @staticmethod
+    def _number(template: Template, fillings: dict[str, Any], scene: Scene, rng: np.random.Generator) -> int:
+        """A number near the true one."""
+        program = template.program({**fillings, "N": 0}).inputs[0]
+        true = answer(program, scene)
+        return int(true or 0) + int(rng.choice((0, 0, 1, -1, 2)))
+
+    def _clear_phrase(self, slot: Slot, scene: Scene, rng: np.random.Generator) -> Phrase:
+        """A phrase that names exactly one thing, if a few picks find one."""
+        for _ in range(_PICKS):
+            phrase = self._phrase(slot, scene, rng, telling=True)
+            if _names_one(phrase, scene):
+                break
+        return phrase
+
+    def _phrase(self, slot: Slot, scene: Scene, rng: np.random.Generator, telling: bool = False) -> Phrase:
+        """A phrase that fits a slot, mostly of something in the scene; `telling` ones have more attributes."""
+        thing = _any_thing(scene, rng, slot.shapes) if telling or rng.random() < 0.85 else None
+        if thing is None:
+            shape = slot.shapes[int(rng.integers(len(slot.shapes)))]
+            return Phrase(shape, (_color(None, rng),) if 1 in slot.colors and rng.random() < 0.9 else ())
+        colors: tuple[str, ...] = ()
+        if 1 in slot.colors and thing.color != MIXED and rng.random() < 0.75:
+            other = _color(None, rng)
+            colors = (thing.color, other) if 2 in slot.colors and rng.random() < 0.2 else (thing.color,)
+            colors = tuple(dict.fromkeys(colors))
+        often = 0.4 if telling else 0.2
+        size = thing.size if slot.size and thing.shape != "block" and rng.random() < often else None
+        height = thing.height if slot.height and rng.random() < often else None
+        phrase = Phrase(thing.shape, colors, size, height)
+        if slot.depth == 0 or rng.random() > (0.6 if not phrase.colors else 0.35):
+            return phrase
+        if slot.joined and rng.random() < 0.25:
+            links = tuple(self._link(thing, replace(slot, depth=1), scene, rng) for _ in range(2))
+            return replace(phrase, links=links, joined=("and", "or")[int(rng.integers(2))])
+        return replace(phrase, links=(self._link(thing, slot, scene, rng),))
+
+    def _link(self, thing: Thing, slot: Slot, scene: Scene, rng: np.random.Generator) -> Link:
+        """How a thing of the scene stands to another one: truly, if a few picks find that."""
+        if slot.likeness and rng.random() < 0.15:
+            likeness = LIKENESS[int(rng.integers(len(LIKENESS)))]
+            return Link(likeness, self._clear_phrase(_ONE, scene, rng))
+        relation, other = "", None
+        for _ in range(_PICKS):
+            other = _any_thing(scene, rng, SHAPE_NAMES)
+            relation = self._relations[int(rng.integers(len(self._relations)))]
+            assert other is not None
+            code = RELATIONS.index(relation)
+            if kernels.related(scene.quarter, code, scene.table[thing.number], scene.table[other.number]):
+                break
+        inner = replace(_ONE, depth=slot.depth - 1, shapes=(other.shape if other else "block",))
+        if rng.random() < 0.35:
+            return Link(relation, self._phrase(inner, scene, rng), definite=False)
+        phrase = self._clear_phrase(inner, scene, rng)
+        return Link(relation, phrase, _names_one(phrase, scene))
+
+
+def _names_one(phrase: Phrase, scene: Scene) -> bool:
+    return bool(answer(Program("count", (phrase.program,)), scene) == 1)
+
+
+def _names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    given = (names,) if isinstance(names, str) else tuple(names)
+    for name in given:
+        if name not in known:
+            raise LanguageError(f"{what} holds {name!r}, expected names from {', '.join(known)}")
+    if not given:
+        raise LanguageError(f"{what} is empty, expected names from {', '.join(known)}")
+    return given
+
+
+def _any_thing(scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...]) -> Thing | None:
+    """A random thing of one of some shapes, each shape that there is as likely as the others."""
+    there = [found for shape in shapes if (found := scene.by_shape[shape])]
+    if not there:
+        return None
+    found = there[int(rng.integers(len(there)))]
+    if rng.random() < 0.35:  # most things lie on the ground: look up now and then
+        found = tuple(thing for thing in found if thing.height > 1) or found
+    return found[int(rng.integers(len(found)))]
+
+
+def _color(thing: Thing | None, rng: np.random.Generator) -> str:
+    if thing is not None and thing.color != MIXED and rng.random() < 0.6:
+        return thing.color
+    return COLOR_WORDS[int(rng.integers(len(COLOR_WORDS)))]

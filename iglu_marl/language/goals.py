@@ -1,0 +1,427 @@
+"""Goals: statements to make true. Spaces of them, splits for systematic generalisation, and goals as tasks of
+the game.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import permutations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import LanguageError
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
+from iglu_marl.core.task import Task
+from iglu_marl.language.interpreter import Programs, answer
+from iglu_marl.language.phrases import Link, Phrase
+from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
+from iglu_marl.language.questions import STATEMENT, Question, parse
+from iglu_marl.language.scene import Scene
+
+SPLITS = ("combination", "length", "color-shape")
+_EXAMPLE_TRIES = 4000
+
+
+def program_of(value: Any) -> Program:
+    """A program from itself, its compact text or JSON nodes, a `Goal`, a `Question`, or a question in plain words.
+
+    Raises `LanguageError` for what is none of these.
+    """
+    if isinstance(value, (Goal, Question)):
+        return value.program
+    if isinstance(value, str) and "(" not in value:
+        question = parse(value)
+        if not isinstance(question, Question):
+            raise LanguageError(f"the text {value!r:.80} is no question or statement: {question}")
+        return question.program
+    return Program.of(value)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to make true: its wording, the program that says whether it holds, and the statement it came from.
+
+    Equal by wording and program. Raises `LanguageError` for programs that do not give truth.
+    """
+
+    text: str
+    program: Program
+    question: Question | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise LanguageError(f"the text of a goal is {self.text!r:.80}, expected a string")
+        if not isinstance(self.program, Program):
+            object.__setattr__(self, "program", program_of(self.program))
+        if self.program.kind is not Type.BOOLEAN:
+            raise LanguageError(f"the goal {self.text!r:.80} gives {self.program.kind}, expected a boolean")
+
+    @classmethod
+    def of(cls, value: Any) -> Goal:
+        """A goal from itself, a (text, program) pair, a statement in plain words, or a program."""
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, tuple) and len(value) == 2:
+            return cls(*value)
+        if isinstance(value, Question):
+            return cls(value.text(), value.program, value)
+        program = program_of(value)
+        return cls(value if isinstance(value, str) else str(program), program)
+
+    def holds(self, scene: Scene | npt.ArrayLike) -> bool:
+        """Whether it is true of a scene (or grid); False where a "the" in it has no clear meaning."""
+        return bool(answer(self.program, scene))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _phrases(question: Question) -> Iterator[Phrase]:
+    pending = [value for _, value in question.fillings if isinstance(value, Phrase)]
+    while pending:
+        phrase = pending.pop()
+        yield phrase
+        pending += [link.to for link in phrase.links]
+
+
+class Split(NamedTuple):
+    """Goals to train on, and goals to be tested on."""
+
+    train: GoalSpace
+    held_out: GoalSpace
+
+
+class GoalSpace(Sequence[Goal]):
+    """A fixed list of different goals, ready to be put to many worlds at once.
+
+    goals: `Goal`s or anything that `Goal.of` takes. Raises `LanguageError` for an empty list.
+    """
+
+    def __init__(self, goals: Iterable[Any]) -> None:
+        self.goals = tuple(dict.fromkeys(Goal.of(goal) for goal in goals))
+        if not self.goals:
+            raise LanguageError("there are no goals, expected at least one")
+
+    def __len__(self) -> int:
+        return len(self.goals)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.goals[index]
+
+    def __repr__(self) -> str:
+        return f"GoalSpace({len(self)} goals, {self.goals[0].text!r}, ...)"
+
+    @cached_property
+    def programs(self) -> Programs:
+        """Their programs, compiled."""
+        return Programs([goal.program for goal in self.goals])
+
+    def holding(self, grids: npt.ArrayLike, yaw_deg: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
+        """Which goals hold: bool [goals] for one grid int8 [9, 11, 11], or [n, goals] for n of them."""
+        array = np.asarray(grids)
+        if array.ndim == 3:
+            return self.programs.ask_all(as_grid(array)[None], yaw_deg).holds[0]
+        return self.programs.ask_all(array, yaw_deg).holds
+
+    def sample(
+        self, rng: np.random.Generator, grid: npt.ArrayLike | None = None, yaw_deg: float = 0.0
+    ) -> Goal:
+        """A random goal; given a grid, one that does not hold there. Raises `LanguageError` when all hold."""
+        if grid is None:
+            return self.goals[int(rng.integers(len(self)))]
+        for _ in range(20):  # most goals do not hold most of the time
+            goal = self.goals[int(rng.integers(len(self)))]
+            if not goal.holds(Scene(grid, yaw_deg)):
+                return goal
+        open_ones = np.flatnonzero(~self.holding(grid, yaw_deg))
+        if not len(open_ones):
+            raise LanguageError(f"all {len(self)} goals hold already, expected one that does not")
+        return self.goals[int(open_ones[int(rng.integers(len(open_ones)))])]
+
+    def split(self, by: str) -> Split:
+        """Train and held-out goals, for tests of systematic generalisation. The split is fixed, and together
+        they are all.
+
+        "combination": held out are a fifth of the goals that name two things or more, chosen by a checksum of their
+        programs; every word is met in training. "length": held out are programs longer than the median.
+        "color-shape": held out is what names certain pairs of a colour and a shape (blue block, red row, ...):
+        each colour and each shape is met in training, but not these pairs.
+
+        Raises `LanguageError` for another name, or when one side would be empty.
+        """
+        if by not in SPLITS:
+            raise LanguageError(f"split by {by!r}, expected one of {', '.join(SPLITS)}")
+        if by == "length":
+            middle = float(np.median([goal.program.nodes for goal in self.goals]))
+            held = [goal.program.nodes > middle for goal in self.goals]
+        else:
+            test = _is_held_combination if by == "combination" else _names_held_pair
+            held = [test(goal) for goal in self.goals]
+        train, rest = (
+            [goal for goal, out in zip(self.goals, held, strict=True) if out is side]
+            for side in (False, True)
+        )
+        if not train or not rest:
+            raise LanguageError(f"the split by {by} of {len(self)} goals leaves one side empty")
+        return Split(GoalSpace(train), GoalSpace(rest))
+
+
+def _is_held_combination(goal: Goal) -> bool:
+    filters = sum(part.function == "filter_shape" for part in goal.program.walk())
+    return filters > 1 and zlib.crc32(goal.program.text.encode()) % 5 == 0
+
+
+def held_out_pairs() -> tuple[tuple[str, str], ...]:
+    """The (colour, shape) pairs that the split by "color-shape" keeps from training: one colour for each shape."""
+    return tuple((COLOR_WORDS[-2 * number % 6], shape) for number, shape in enumerate(SHAPE_NAMES))
+
+
+def _names_held_pair(goal: Goal) -> bool:
+    """Whether some filter for a held-out colour narrows a filter for its shape."""
+    pairs = set()
+    for part in goal.program.walk():
+        if part.function == "filter_color":
+            inner = part.inputs[0]
+            while inner.function != "filter_shape" and inner.inputs:
+                inner = inner.inputs[0]
+            pairs.add((part.value, inner.value))
+    return not pairs.isdisjoint(held_out_pairs())
+
+
+# -- which goals there are
+
+
+def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
+    sizes = {
+        "block": (None,),
+        "row": (None, 3, 4),
+        "tower": (None, 3, 4),
+        "square": (None, 4, 9),
+        "group": (None, 5),
+    }
+    for shape, color in product(SHAPE_NAMES, ((), *((color,) for color in colors))):
+        for size in sizes[shape]:
+            yield Phrase(shape, color, size)
+        if shape == "block":
+            yield from (Phrase(shape, color, None, height) for height in (1, 2, 3))
+
+
+def _pairs(colors: Sequence[str], relations: Sequence[str]) -> Iterator[tuple[Phrase, str, Phrase]]:
+    shapes = (
+        ("block", "block"),
+        ("block", "tower"),
+        ("tower", "block"),
+        ("row", "tower"),
+        ("tower", "row"),
+        ("block", "row"),
+    )
+    for (one, other), relation in product(shapes, relations):
+        for first, second in permutations(colors, 2):
+            yield Phrase(one, (first,)), relation, Phrase(other, (second,))
+
+
+def _statements(colors: Sequence[str], relations: Sequence[str]) -> Iterator[Question]:
+    def state(template: str, **fillings: Any) -> Question:
+        return Question.of(template, STATEMENT, **fillings)
+
+    yield from (state("exist", A=phrase) for phrase in _simple(colors))
+    plain = [Phrase("block", (color,)) for color in colors]
+    for phrase in plain:
+        yield state("none", A=phrase)
+        yield from (state("count_is", A=phrase, N=number) for number in range(1, 6))
+        yield from (state("more_than", A=phrase, N=number) for number in range(2, 6))
+        yield state("all_height", A=phrase, H=1)
+    for shape, number in product(("row", "tower"), (1, 2)):
+        yield from (state("count_is", A=Phrase(shape, (color,)), N=number) for color in colors)
+    for one, other in permutations(plain, 2):
+        yield from (state(template, A=one, B=other) for template in ("more", "as_many"))
+    yield from (state("all_color", A=Phrase(), C=color) for color in colors)
+    for one, relation, other in _pairs(colors, relations):
+        yield state("exist", A=Phrase(one.shape, one.colors, links=(Link(relation, other, definite=False),)))
+        if (one.shape, other.shape) in (("block", "block"), ("tower", "row")):
+            yield state("where", A=one, R=relation, B=other)
+
+
+@lru_cache(maxsize=16)
+def statement_goals(
+    colors: tuple[str, ...] = COLOR_WORDS, relations: tuple[str, ...] = RELATIONS[:4] + RELATIONS[8:]
+) -> GoalSpace:
+    """The goals that come with the package: what there is to be, how many, and how it lies.
+
+    colors, relations: which ones they speak of. Without the relations of the builder's frame (the default),
+    what holds does not depend on where the builder looks. Raises `LanguageError` for unknown names.
+    """
+    for name, known in ((colors, COLOR_WORDS), (relations, RELATIONS)):
+        if not name or any(part not in known for part in name):
+            raise LanguageError(f"goals of {name!r}, expected names from {', '.join(known)}")
+    questions = [question for question in _statements(colors, relations) if question.is_possible]
+    return GoalSpace(questions)
+
+
+def example_world(question: Question, rng: np.random.Generator) -> BlockGrid:
+    """A world in which a statement holds, found by putting what it names here and there. Blocks may float.
+
+    Raises `LanguageError` when none is found.
+    """
+    named = list(_phrases(question))
+    clear = any(part.function == "unique" for part in question.program.walk())
+    for _ in range(_EXAMPLE_TRIES):
+        grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+        for phrase in named:
+            for _ in range(1 if clear else int(rng.integers(1, 4 if len(named) > 1 else 7))):
+                _put(grid, phrase, dict(question.fillings).get("C"), rng)
+        if answer(question.program, grid):
+            return grid
+    raise LanguageError(f"no world was found in which {question.text()!r} holds")
+
+
+def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Generator) -> None:
+    """Put something that a phrase could mean at a random place."""
+    name = phrase.colors[0] if phrase.colors else color or COLOR_WORDS[int(rng.integers(6))]
+    if rng.random() < 0.3:
+        return
+    blocks = phrase.size or {"block": 1, "square": 4}.get(phrase.shape) or int(rng.integers(2, 4))
+    side = round(blocks**0.5) if phrase.shape == "square" else blocks
+    layers, wide, deep = {"tower": (side, 1, 1), "square": (1, side, side), "block": (1, 1, 1)}.get(
+        phrase.shape, (1, side, 1)
+    )
+    y = phrase.height - 1 if phrase.height else int(rng.integers(0, 3))
+    x, z = int(rng.integers(0, 12 - wide)), int(rng.integers(0, 12 - deep))
+    if rng.random() < 0.5:  # near each other, so that things touch
+        x, z = min(x % 3 + 4, 11 - wide), min(z % 3 + 4, 11 - deep)
+    grid[y : y + layers, x : x + wide, z : z + deep] = color_id(name)
+
+
+# -- goals as tasks
+
+
+class GoalObjective:
+    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol."""
+
+    def __init__(self, goal: Goal) -> None:
+        self.goal = goal
+        self._programs = Programs([goal.program])
+
+    @property
+    def text(self) -> str:
+        """The goal in words."""
+        return self.goal.text
+
+    @property
+    def program(self) -> str:
+        """The goal as compact program text."""
+        return self.goal.program.text
+
+    def score(
+        self, worlds: Any, indices: Sequence[int]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Rewards float64 [k] and ends bool [k] of k worlds, as they are now."""
+        chosen = list(indices)
+        if len(chosen) == 1:  # what a single environment asks, at each step
+            holds_now = self.goal.holds(Scene(worlds.grid[chosen[0]], worlds.pose[chosen[0], 3]))
+            return np.array([float(holds_now)]), np.array([holds_now])
+        holds = self._programs.ask_each(worlds.grid[chosen], 0, worlds.pose[chosen, 3]).holds
+        return holds.astype(np.float64), holds
+
+    @staticmethod
+    def score_each(
+        objectives: Sequence[GoalObjective], worlds: Any, indices: Sequence[int]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """`score` of k worlds with a goal each, in one call."""
+        chosen = list(indices)
+        programs, which = _together(tuple(objectives))
+        holds = programs.ask_each(worlds.grid[chosen], which, worlds.pose[chosen, 3]).holds
+        return holds.astype(np.float64), holds
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, GoalObjective) and self.goal == other.goal)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.goal)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # differs by process
+
+
+@lru_cache(maxsize=32)
+def _together(objectives: tuple[GoalObjective, ...]) -> tuple[Programs, npt.NDArray[np.int64]]:
+    """Their different programs, and which of them is each one's."""
+    numbers: dict[Program, int] = {}
+    which = [numbers.setdefault(objective.goal.program, len(numbers)) for objective in objectives]
+    return Programs(list(numbers)), np.array(which)
+
+
+class GoalTask(Task):
+    """A task that asks for a goal instead of a target: `GoalTask(Goal.of("There is a red block."))`.
+
+    goal: anything that `Goal.of` takes. starting_grid: the world before. target_grid: a world in which the
+    goal holds, for show (default: the start); no score is counted against it. The rest is as in `Task`.
+    """
+
+    objective: Any
+
+    def __init__(
+        self,
+        goal: Any,
+        starting_grid: npt.ArrayLike | None = None,
+        *,
+        dialog: Any = "",
+        target_grid: npt.ArrayLike | None = None,
+        ids: str | None = "iglu",
+        **options: Any,
+    ) -> None:
+        if target_grid is None:
+            target_grid = np.zeros(ZONE_SHAPE, np.int8) if starting_grid is None else starting_grid
+        super().__init__(dialog, target_grid, starting_grid=starting_grid, ids=ids, **options)
+        object.__setattr__(self, "objective", GoalObjective(Goal.of(goal)))
+
+    @property
+    def goal(self) -> Goal:
+        """What is asked for."""
+        goal: Goal = self.objective.goal
+        return goal
+
+    @property
+    def is_complete_at_start(self) -> bool:
+        """Whether the goal holds at the start."""
+        return self.goal.holds(self.start_grid)
+
+    def replace(self, **changes: Any) -> Task:
+        """A task like this one with other constructor arguments, the goal among them."""
+        arguments = {
+            name: getattr(self, name) for name in ("dialog", "target_grid", "starting_grid", "full_grid")
+        }
+        arguments |= {name: getattr(self, name) for name in ("goal", "invariant", "task_id", "ids")}
+        return type(self)(**{**arguments, **changes})
+
+    def _content(self) -> tuple[Any, ...]:
+        return (*super()._content(), self.goal)
+
+    def __repr__(self) -> str:
+        return f"GoalTask({self.goal.text!r})"
+
+
+class GoalTasks:
+    """A source of tasks: goals of a space, each from a random world in which it does not hold.
+
+    goals: a `GoalSpace` (default: `statement_goals()`). scenes: a function from a generator to a starting grid
+    (default: the empty zone).
+    """
+
+    def __init__(self, goals: GoalSpace | None = None, scenes: Any = None) -> None:
+        self.goals = statement_goals() if goals is None else goals
+        self.scenes = scenes
+
+    def sample(self, rng: np.random.Generator) -> GoalTask:
+        """A goal and a world."""
+        grid = None if self.scenes is None else self.scenes(rng)
+        return GoalTask(self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid), grid)

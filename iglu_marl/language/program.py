@@ -1,0 +1,387 @@
+"""Functional programs over a scene: typed, frozen values with a compact text form and a JSON form.
+
+`exist(relate(unique(filter_color(filter_shape(scene(),tower),blue)),on))` asks whether something stands on the blue
+tower. `Program.parse` reads that text, `str(program)` writes it, and `answer` (see `interpreter`) runs it on a scene.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import LanguageError
+from iglu_marl.core.grid import COLOR_NAMES
+from iglu_marl.language import kernels
+
+MAX_NODES = 250
+MAX_DEPTH = 60
+MAX_NUMBER = 9999
+MAX_HEIGHT = 9
+
+COLOR_WORDS = COLOR_NAMES[1:]
+SHAPE_NAMES = ("block", "row", "tower", "square", "group")
+RELATIONS = (
+    *("north", "east", "south", "west"),
+    *("behind", "right", "front", "left"),
+    *("above", "below", "on", "next_to"),
+)
+
+
+class Type(str, Enum):
+    """What a program gives. A thing can stand wherever things are wanted: it is a set of one."""
+
+    THINGS = "things"
+    THING = "thing"
+    INTEGER = "integer"
+    COLOR = "color"
+    SHAPE = "shape"
+    BOOLEAN = "boolean"
+
+    __str__ = str.__str__
+
+
+class Function(NamedTuple):
+    """The signature of a function: what it takes, which value it carries, what it gives, and its code."""
+
+    inputs: tuple[Type, ...]
+    value: str | None
+    output: Type
+    operation: int
+    column: int = 0  # of the table of things
+
+
+_T, _U, _I, _C, _S, _B = Type
+_K = kernels
+FUNCTIONS: dict[str, Function] = {
+    "scene": Function((), None, _T, _K.SCENE),
+    "filter_color": Function((_T,), "color", _T, _K.FILTER, _K.COLOR),
+    "filter_shape": Function((_T,), "shape", _T, _K.FILTER, _K.SHAPE),
+    "filter_size": Function((_T,), "size", _T, _K.FILTER, _K.SIZE),
+    "filter_height": Function((_T,), "height", _T, _K.FILTER, _K.HEIGHT),
+    "relate": Function((_T,), "relation", _T, _K.RELATE),
+    "same_color": Function((_U,), None, _T, _K.SAME, _K.COLOR),
+    "same_shape": Function((_U,), None, _T, _K.SAME, _K.SHAPE),
+    "same_size": Function((_U,), None, _T, _K.SAME, _K.SIZE),
+    "same_height": Function((_U,), None, _T, _K.SAME, _K.HEIGHT),
+    "unique": Function((_T,), None, _U, _K.UNIQUE),
+    "union": Function((_T, _T), None, _T, _K.UNION),
+    "intersect": Function((_T, _T), None, _T, _K.INTERSECT),
+    "count": Function((_T,), None, _I, _K.COUNT),
+    "exist": Function((_T,), None, _B, _K.EXIST),
+    "query_color": Function((_U,), None, _C, _K.QUERY, _K.COLOR),
+    "query_shape": Function((_U,), None, _S, _K.QUERY, _K.SHAPE),
+    "query_size": Function((_U,), None, _I, _K.QUERY, _K.SIZE),
+    "query_height": Function((_U,), None, _I, _K.QUERY, _K.HEIGHT),
+    "equal_color": Function((_C, _C), None, _B, _K.EQUAL),
+    "equal_shape": Function((_S, _S), None, _B, _K.EQUAL),
+    "equal_integer": Function((_I, _I), None, _B, _K.EQUAL),
+    "less_than": Function((_I, _I), None, _B, _K.LESS),
+    "greater_than": Function((_I, _I), None, _B, _K.GREATER),
+    "color": Function((), "color", _C, _K.CONSTANT),
+    "shape": Function((), "shape", _S, _K.CONSTANT),
+    "number": Function((), "number", _I, _K.CONSTANT),
+}
+"""Every function of the language, by name."""
+
+_WORDS = {"color": COLOR_WORDS, "shape": SHAPE_NAMES, "relation": RELATIONS}
+_LIMITS = {"size": (1, MAX_NUMBER), "height": (1, MAX_HEIGHT), "number": (0, MAX_NUMBER)}
+_CODES: dict[str, dict[Any, int]] = {
+    "color": {name: number for number, name in enumerate(COLOR_WORDS, start=1)},
+    "shape": {name: number for number, name in enumerate(SHAPE_NAMES, start=kernels.BLOCK)},
+    "relation": {name: number for number, name in enumerate(RELATIONS)},
+}
+_TOKEN = re.compile(r"\s*(?:([a-z_]+)|(\d+)|([(),]))")
+_MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
+_PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT)
+_ALL_SHAPES = sum(1 << number for number in _CODES["shape"].values())
+
+
+def _check_value(function: str, wanted: str | None, value: Any) -> None:
+    if wanted is None:
+        if value is not None:
+            raise LanguageError(f"{function} carries the value {value!r}, expected none")
+    elif wanted in _WORDS:
+        if not isinstance(value, str) or value not in _WORDS[wanted]:
+            raise LanguageError(
+                f"{function} carries the {wanted} {value!r}, expected one of {', '.join(_WORDS[wanted])}"
+            )
+    else:
+        low, high = _LIMITS[wanted]
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise LanguageError(
+                f"{function} carries the {wanted} {value!r}, expected an integer in {low}..{high}"
+            )
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """One function applied to the outputs of others: `Program("count", (Program("scene"),))`.
+
+    function: a name in `FUNCTIONS`. inputs: the programs whose outputs it takes. value: the colour, shape, relation,
+    size, height or number that some functions carry.
+
+    Equal and hashed by content. Raises `LanguageError` for unknown functions and values, for wrong numbers of inputs,
+    and for inputs of the wrong kind.
+    """
+
+    function: str
+    inputs: tuple[Program, ...] = ()
+    value: str | int | None = None
+    kind: Type = field(init=False, compare=False)  # what it gives
+    nodes: int = field(init=False, compare=False)  # how many functions it is made of
+    depth: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        signature = FUNCTIONS.get(self.function) if isinstance(self.function, str) else None
+        if signature is None:
+            raise LanguageError(f"unknown function {self.function!r}, expected one of {', '.join(FUNCTIONS)}")
+        if not isinstance(self.inputs, tuple):
+            object.__setattr__(self, "inputs", tuple(self.inputs))
+        if len(self.inputs) != len(signature.inputs):
+            raise LanguageError(
+                f"{self.function} has {len(self.inputs)} inputs, expected {len(signature.inputs)}"
+            )
+        nodes, depth = 1, 0
+        for number, (given, wanted) in enumerate(zip(self.inputs, signature.inputs, strict=True), start=1):
+            if not isinstance(given, Program):
+                raise LanguageError(f"input {number} of {self.function} is {given!r:.80}, expected a Program")
+            kind = given.kind
+            if kind is not wanted and not (kind is Type.THING and wanted is Type.THINGS):
+                raise LanguageError(
+                    f"input {number} of {self.function} is {given.function}, which gives {_a(kind)}; "
+                    f"expected {_a(wanted)}"
+                )
+            nodes += given.nodes
+            depth = max(depth, given.depth)
+        _check_value(self.function, signature.value, self.value)
+        if nodes > MAX_NODES or depth >= MAX_DEPTH:
+            raise LanguageError(
+                f"the program has {nodes} functions, {depth + 1} deep; expected {MAX_NODES} and {MAX_DEPTH} at most"
+            )
+        object.__setattr__(self, "kind", signature.output)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "depth", depth + 1)
+
+    # -- text
+
+    @classmethod
+    def parse(cls, text: str) -> Program:
+        """The program of a compact text. Raises `LanguageError` that says where it goes wrong."""
+        return _Reader(text).program()
+
+    @cached_property
+    def text(self) -> str:
+        """The compact text form; `Program.parse` inverts it."""
+        if self.operation == kernels.CONSTANT:
+            return str(self.value)
+        parts = [given.text for given in self.inputs]
+        if self.value is not None:
+            parts.append(str(self.value))
+        return f"{self.function}({','.join(parts)})"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Program.parse({self.text!r})"
+
+    # -- JSON
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """JSON-ready nodes, inputs before the functions that take them (by index); the last node is the program.
+
+        Each node has `function`, `inputs` and `value_inputs`, in the manner of CLEVR.
+        """
+        nodes: list[dict[str, Any]] = []
+
+        def add(program: Program) -> int:
+            inputs = [add(given) for given in program.inputs]
+            values = [] if program.value is None else [program.value]
+            nodes.append({"function": program.function, "inputs": inputs, "value_inputs": values})
+            return len(nodes) - 1
+
+        add(self)
+        return nodes
+
+    @classmethod
+    def from_json(cls, nodes: Any) -> Program:
+        """The program of what `to_json` gave. Raises `LanguageError` naming the node that is wrong."""
+        if not isinstance(nodes, Sequence) or isinstance(nodes, str) or not nodes:
+            raise LanguageError(f"the program is {nodes!r:.80}, expected a list of nodes")
+        made: list[Program] = []
+        for number, node in enumerate(nodes):
+            try:
+                values = node.get("value_inputs", [])
+                inputs = node.get("inputs", [])
+                if len(values) > 1 or not all(type(i) is int and 0 <= i < number for i in inputs):
+                    raise LanguageError(
+                        f"it has inputs {inputs!r:.80} and values {values!r:.80}, expected indices of earlier "
+                        "nodes, and one value at most"
+                    )
+                made.append(
+                    cls(node["function"], tuple(made[i] for i in inputs), values[0] if values else None)
+                )
+            except LanguageError as error:
+                raise LanguageError(f"node {number}: {error}") from None
+            except (AttributeError, KeyError, TypeError):
+                raise LanguageError(
+                    f"node {number} is {node!r:.80}, expected a dict with function, inputs and value_inputs"
+                ) from None
+        return made[-1]
+
+    @classmethod
+    def of(cls, value: Any) -> Program:
+        """A program from itself, its compact text or its JSON nodes."""
+        if isinstance(value, cls):
+            return value
+        return cls.parse(value) if isinstance(value, str) else cls.from_json(value)
+
+    # -- code
+
+    @property
+    def operation(self) -> int:
+        """The code of its function in `kernels`."""
+        return FUNCTIONS[self.function].operation
+
+    def walk(self) -> Iterator[Program]:
+        """All its functions, inputs before those that take them, in the order of `code`."""
+        for given in self.inputs:
+            yield from given.walk()
+        yield self
+
+    @cached_property
+    def code(self) -> npt.NDArray[np.int16]:
+        """What the kernel runs: int16 [nodes, 4], see `kernels.execute`."""
+        rows: list[tuple[int, int, int, int]] = []
+
+        def add(program: Program) -> int:
+            inputs = [add(given) for given in program.inputs] + [0, 0]
+            signature = FUNCTIONS[program.function]
+            names = _CODES.get(signature.value or "")
+            second, number = inputs[1], int(program.value or 0) if names is None else names[program.value]
+            if signature.operation == kernels.FILTER:
+                second = signature.column
+            elif signature.operation in (kernels.QUERY, kernels.SAME):
+                number = signature.column
+            rows.append((signature.operation, inputs[0], second, number))
+            return len(rows) - 1
+
+        add(self)
+        return np.array(rows, dtype=np.int16)
+
+    @cached_property
+    def wanted(self) -> int:
+        """Which shapes of things can matter to the answer, as bits `1 << shape code`: the others are not
+        looked for.
+        """
+        found = 0
+
+        def demand(program: Program, shapes: int) -> None:
+            nonlocal found
+            operation = program.operation
+            if operation in _MAKES_THINGS:
+                found |= shapes
+            if program.function == "filter_shape":
+                shapes &= 1 << _CODES["shape"][program.value]
+            for given in program.inputs:
+                demand(given, shapes if operation in _PASSES_THINGS else _ALL_SHAPES)
+
+        demand(self, _ALL_SHAPES)
+        return found
+
+    @cached_property
+    def uses_view(self) -> bool:
+        """Whether the answer depends on where the builder looks."""
+        return any(part.value in RELATIONS[4:8] for part in self.walk() if part.function == "relate")
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.function, self.inputs, self.value))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Program, (self.function, self.inputs, self.value)  # the hash differs from process to process
+
+
+def _a(kind: Type) -> str:
+    return {Type.THINGS: "things", Type.INTEGER: "an integer"}.get(kind, f"a {kind}")
+
+
+class _Reader:
+    """Reads the compact text form."""
+
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, str):
+            raise LanguageError(f"the program is {text!r:.80}, expected a text")
+        self.text, self.at = text, 0
+
+    def fail(self, expected: str, at: int) -> LanguageError:
+        found = self.text[at : at + 20].strip() or "the end"
+        return LanguageError(
+            f"program {self.text!r:.80}: found {found!r} at character {at}, expected {expected}"
+        )
+
+    def token(self, expected: str) -> tuple[str, int]:
+        """The next token and where it stands."""
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            raise self.fail(expected, self.at)
+        self.at = match.end()
+        return match[match.lastindex or 0], match.start(match.lastindex or 0)
+
+    def program(self) -> Program:
+        """The whole text."""
+        program = self.term(None, 0)
+        if self.text[self.at :].strip():
+            raise self.fail("the end", self.at)
+        return program
+
+    def term(self, wanted: Type | None, depth: int) -> Program:
+        """A function with its arguments in brackets, or the constant that a function wants here."""
+        name, start = self.token("a function")
+        if depth > MAX_DEPTH:
+            raise LanguageError(f"program {self.text!r:.80} is more than {MAX_DEPTH} functions deep")
+        constants = {Type.INTEGER: "number", Type.COLOR: "color", Type.SHAPE: "shape"}
+        bracket = self.text[self.at :].lstrip().startswith("(")
+        if not bracket and name[0].isdigit() and wanted in (None, Type.INTEGER):
+            return Program("number", (), int(name[:6]))
+        if not bracket and wanted is None and name in COLOR_WORDS + SHAPE_NAMES:
+            return Program("color" if name in COLOR_WORDS else "shape", (), name)
+        if not bracket and wanted in constants and name not in FUNCTIONS:
+            return Program(constants[wanted], (), name)
+        signature = FUNCTIONS.get(name)
+        if signature is None:
+            raise self.fail("a function, one of " + ", ".join(FUNCTIONS), start)
+        if not bracket:
+            raise self.fail("'('", self.at)
+        return self.arguments(name, signature, depth)
+
+    def arguments(self, name: str, signature: Function, depth: int) -> Program:
+        """What stands in the brackets behind a function."""
+        self.token("'('")
+        inputs: list[Program] = []
+        value: Any = None
+        total = len(signature.inputs) + (signature.value is not None)
+        for number in range(total):
+            if number and self.token("','")[0] != ",":
+                raise self.fail(f"',' and {total} arguments of {name}", self.at - 1)
+            if number < len(signature.inputs):
+                inputs.append(self.term(signature.inputs[number], depth + 1))
+            else:
+                value, start = self.token(f"the {signature.value} of {name}")
+                if value in "(),":
+                    raise self.fail(f"the {signature.value} of {name}", start)
+                value = int(value[:6]) if value[0].isdigit() else value
+        end, start = self.token("')'")
+        if end != ")":
+            raise self.fail(f"')' after {total} arguments of {name}", start)
+        return Program(name, tuple(inputs), value)

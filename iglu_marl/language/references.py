@@ -1,0 +1,452 @@
+"""References: the blocks, groups and places that a description means in a given world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.shapes import (
+    COMPASS,
+    VECTORS,
+    Direction,
+    Kind,
+    as_color,
+    facing,
+    is_shape,
+    on_map,
+)
+
+Item = tuple[Cell, ...]
+"""One thing that a description means: a block, or the cells of a group."""
+
+Offset = tuple[tuple[Direction, int], ...]
+"""Steps, such as (("north", 2), ("east", 1))."""
+
+MAX_DISTANCE = 20
+
+_RUNS = {Kind.ROW: ((1, 0, 0), (0, 0, 1)), Kind.COLUMN: ((0, 1, 0),), Kind.TOWER: ((0, 1, 0),)}
+_SIDES = (*VECTORS.values(),)
+
+
+def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
+    """Steps with directions as `Direction`s. Raises `DialogueError` for wrong ones, and two along one axis."""
+    try:
+        offset = tuple((Direction(way), count) for way, count in steps)
+    except (TypeError, ValueError) as error:
+        raise DialogueError(f"{what} is {steps!r}, expected pairs (direction, count): {error}") from None
+    for way, count in offset:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_DISTANCE:
+            raise DialogueError(f"{what} has {count!r} steps {way}, expected 1..{MAX_DISTANCE}")
+    if len({way.axis for way, _ in offset}) < len(offset):
+        raise DialogueError(f"{what} {steps!r} goes along one axis twice")
+    if len({way.relative for way, _ in offset if not way.vertical}) > 1:
+        raise DialogueError(f"{what} {steps!r} mixes directions of the map and of the builder")
+    return offset
+
+
+# --------------------------------------------------------------------------------------------- the descriptions
+
+
+@dataclass(frozen=True)
+class It:
+    """What the last instruction changed, as a whole."""
+
+
+@dataclass(frozen=True)
+class LastBlock:
+    """The last block that was changed."""
+
+
+@dataclass(frozen=True)
+class You:
+    """Where the builder stands."""
+
+
+@dataclass(frozen=True)
+class At:
+    """A cell (x, y, z) of the zone."""
+
+    cell: Cell
+
+    def __post_init__(self) -> None:
+        cell = tuple(int(value) for value in self.cell)
+        if len(cell) != 3 or not in_zone(*cell):
+            raise DialogueError(f"cell {self.cell!r} is not in the build zone (x, z in -5..5, y in -1..7)")
+        object.__setattr__(self, "cell", cell)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks or groups by what they look like and where they are: `Blocks((6,), "row", count=1)`, "the red row".
+
+    colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
+    extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
+    where: only those at this place. rank: the second, third, ... one from that end, instead of the first. middle: the
+    one in the middle of those that fit, which stand in a line.
+
+    Raises `DialogueError` for values that make no description.
+    """
+
+    colors: tuple[int, ...] = ()
+    kind: Kind = Kind.BLOCK
+    count: int | None = 1
+    extreme: Direction | None = None
+    size: int | None = None
+    where: At | Beside | NextTo | None = None
+    rank: int = 1
+    middle: bool = False
+
+    def __post_init__(self) -> None:
+        colors = tuple(as_color(color, "a colour of a description") for color in self.colors)
+        if len(set(colors)) < len(colors):
+            raise DialogueError(f"colours {colors} of a description, expected each once")
+        try:
+            object.__setattr__(self, "kind", Kind(self.kind))
+            if self.extreme is not None:
+                object.__setattr__(self, "extreme", Direction(self.extreme))
+        except ValueError as error:
+            raise DialogueError(f"no description: {error}") from None
+        object.__setattr__(self, "colors", colors)
+        if self.count is not None and not 1 <= self.count <= 99:
+            raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
+        if self.size is not None and (self.kind not in _RUNS or not 2 <= self.size <= 11):
+            raise DialogueError(
+                f"size {self.size!r} of a {self.kind}, expected 2..11 of a row, column or tower"
+            )
+        if self.rank != 1 and (self.extreme is None or self.count != 1 or not 2 <= self.rank <= 9):
+            raise DialogueError(
+                f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
+            )
+        if self.middle and (self.extreme is not None or self.count != 1):
+            raise DialogueError("the middle one of a description is one thing, and no extreme one")
+        if self.where is not None and not isinstance(self.where, (At, Beside, NextTo)):
+            raise DialogueError(f"where of a description is {self.where!r}, expected At, Beside or NextTo")
+
+    @property
+    def is_cell(self) -> bool:
+        """Whether this is no more than the block at a cell of the map: what an `Edit` speaks about."""
+        plain = self.kind is Kind.BLOCK and self.count == 1 and len(self.colors) < 2 and not self.middle
+        return plain and self.extreme is None and isinstance(self.where, At)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The cell so many steps from something; no steps = in its place.
+
+    From a group it is counted from the side that the first step leaves through, at its lowest layer when that is a
+    horizontal one: "to the east of the tower" is on the ground if the tower is. When several things are meant ("each"),
+    there is one place for each.
+    """
+
+    offset: Offset
+    of: Reference
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", checked_offset(self.offset))
+        if not isinstance(self.of, (It, LastBlock, You, Blocks)):
+            raise DialogueError(f"a place beside {self.of!r}, expected a reference")
+
+
+@dataclass(frozen=True)
+class NextTo:
+    """Any free cell that touches something from the north, east, south or west."""
+
+    of: Reference
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, (It, LastBlock, You, Blocks)):
+            raise DialogueError(f"a place next to {self.of!r}, expected a reference")
+
+
+Reference = It | LastBlock | You | Blocks
+Where = At | Beside | NextTo
+
+
+# ------------------------------------------------------------------------------------------------- their world
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an instruction may refer to besides the blocks.
+
+    last: the cells that the last instruction changed, in its order. yaw_deg and position (x, y, z of the eye): of the
+    builder, None when unknown.
+    """
+
+    last: tuple[Cell, ...] = ()
+    yaw_deg: float | None = None
+    position: tuple[float, float, float] | None = None
+
+
+class Unresolved(Exception):
+    """Carries the `Failure` of an instruction that cannot be followed."""
+
+    def __init__(self, reason: Reason, detail: str, **more: Any) -> None:
+        super().__init__(str(reason), detail)
+        self.failure = Failure(reason, detail, **more)
+
+
+@dataclass
+class Setting:
+    """A world and a context in which descriptions are looked up.
+
+    grid: int8 [9, 11, 11], not written to. view: the compass direction that counts as straight on, None = unknown.
+    """
+
+    grid: npt.NDArray[np.int8]
+    last: tuple[Cell, ...] = ()
+    view: Direction | None = None
+    position: tuple[float, float, float] | None = None
+    _blocks: dict[Cell, int] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, grid: npt.ArrayLike, context: Context) -> Setting:
+        """The setting that a context gives to a grid."""
+        view = None if context.yaw_deg is None else facing(context.yaw_deg)
+        return cls(as_grid(grid, "grid"), tuple(context.last), view, context.position)
+
+    def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Setting:
+        """The setting after a change."""
+        return Setting(grid, last, self.view, self.position)
+
+    def facing(self, view: Direction) -> Setting:
+        """The setting of somebody who looks that way."""
+        return Setting(self.grid, self.last, view, self.position)
+
+    @property
+    def blocks(self) -> dict[Cell, int]:
+        """Colour ids by cell."""
+        if self._blocks is None:
+            found = np.argwhere(self.grid)
+            self._blocks = {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found.tolist()}
+        return self._blocks
+
+    def color_at(self, cell: Cell) -> int:
+        """The colour id at a cell, 0 for air and outside."""
+        return int(self.grid[cell_index(*cell)]) if in_zone(*cell) else 0
+
+    def on_map(self, direction: Direction) -> Direction:
+        """A direction by the compass; raises `Unresolved` when the view is needed and unknown."""
+        found = on_map(direction, self.view)
+        if found is None:
+            raise Unresolved(Reason.NO_VIEW, str(direction))
+        return found
+
+    def vector(self, offset: Offset, flipped: bool = False) -> Cell:
+        """The sum of steps; flipped: front and behind are those of the builder itself."""
+        total = [0, 0, 0]
+        for way, count in offset:
+            if flipped and way in (Direction.FRONT, Direction.BEHIND):
+                way = way.opposite
+            for axis, part in enumerate(VECTORS[self.on_map(way)]):
+                total[axis] += count * part
+        return total[0], total[1], total[2]
+
+
+def shifted(cell: Cell, by: Cell) -> Cell:
+    """A cell moved by a vector."""
+    return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
+
+
+# --------------------------------------------------------------------------------------------------- the groups
+
+
+def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+    """All blocks or groups of a kind, sorted; () = of any colour, also mixed.
+
+    Rows are straight and horizontal, columns and towers vertical, as long as they go, two blocks at least. Of other
+    kinds are connected groups that have exactly that shape. A structure is a connected group.
+    """
+    layers = [frozenset({color}) for color in colors] or [frozenset(range(1, 7))]
+    if kind is Kind.STRUCTURE and colors:
+        layers = [frozenset(colors)]
+    found: list[Item] = []
+    for wanted in layers:
+        cells = frozenset(cell for cell, color in setting.blocks.items() if color in wanted)
+        if kind is Kind.BLOCK:
+            found += [(cell,) for cell in cells]
+        elif kind in _RUNS:
+            found += [run for step in _RUNS[kind] for run in _runs(cells, step)]
+        else:
+            found += [
+                tuple(sorted(group))
+                for group in _connected(cells)
+                if kind is Kind.STRUCTURE or (len(group) > 1 and is_shape(kind, group))
+            ]
+    return sorted(found)
+
+
+@lru_cache(maxsize=256)
+def _runs(cells: frozenset[Cell], step: Cell) -> list[Item]:
+    back = (-step[0], -step[1], -step[2])
+    found = []
+    for cell in cells:
+        if shifted(cell, back) in cells:
+            continue
+        run = [cell]
+        while (following := shifted(run[-1], step)) in cells:
+            run.append(following)
+        if len(run) > 1:
+            found.append(tuple(run))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _connected(cells: frozenset[Cell]) -> list[frozenset[Cell]]:
+    left, groups = set(cells), []
+    while left:
+        todo = [left.pop()]
+        group = set(todo)
+        while todo:
+            cell = todo.pop()
+            near = {shifted(cell, side) for side in _SIDES} & left
+            left -= near
+            group |= near
+            todo += near
+        groups.append(frozenset(group))
+    return groups
+
+
+# ---------------------------------------------------------------------------------------------------- looking up
+
+
+def described(blocks: Blocks) -> str:
+    """A description in a few words, for messages."""
+    colors = " or ".join(color_name(color) for color in blocks.colors)
+    return " ".join(word for word in (colors, blocks.kind.value) if word)
+
+
+def resolve(reference: Reference, setting: Setting) -> list[Item]:
+    """The things that a reference means. Raises `Unresolved` when there are none, or more than it says."""
+    if isinstance(reference, You):
+        if setting.position is None:
+            raise Unresolved(Reason.NO_VIEW, "you")
+        x, y, z = setting.position
+        return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
+    if isinstance(reference, (It, LastBlock)):
+        if not setting.last:
+            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        return [setting.last if isinstance(reference, It) else setting.last[-1:]]
+    items = find_items(setting, reference.kind, reference.colors)
+    if reference.size is not None:
+        items = [item for item in items if len(item) == reference.size]
+    if reference.where is not None:
+        fits = _place_filter(reference.where, setting)
+        items = [item for item in items if fits(item)]
+    if not items:
+        raise Unresolved(Reason.NO_MATCH, described(reference))
+    if reference.extreme is not None:
+        items = _furthest(reference, items, setting)
+    if reference.middle:
+        items = _in_the_middle(reference, items)
+    return _counted(reference, items)
+
+
+def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+    """The `count` items that reach furthest; all that tie for the last place."""
+    assert reference.extreme is not None
+    vector = VECTORS[setting.on_map(reference.extreme)]
+
+    def reach(item: Item) -> int:
+        return max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item)
+
+    ranked = sorted(items, key=lambda item: (-reach(item), item))
+    if reference.rank > 1:
+        reaches = sorted({reach(item) for item in items}, reverse=True)
+        if len(reaches) < reference.rank:
+            raise Unresolved(Reason.NO_MATCH, f"{len(reaches)} of {reference.rank} {described(reference)}")
+        return [item for item in ranked if reach(item) == reaches[reference.rank - 1]]
+    last = ranked[min(reference.count or 1, len(ranked)) - 1]
+    return [item for item in ranked if reach(item) >= reach(last)]
+
+
+def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
+    """The middle one of an odd number of items that differ along one axis only."""
+    starts = [min(item) for item in items]
+    axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
+    if len(axes) > 1 or len(items) % 2 == 0:
+        detail = f"the middle of {len(items)} {described(reference)}"
+        raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
+    return [sorted(items)[len(items) // 2]]
+
+
+def _counted(reference: Blocks, items: list[Item]) -> list[Item]:
+    count = reference.count
+    if count is not None and len(items) > count:
+        detail = f"{len(items)} of {described(reference)}"
+        raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
+    if count is not None and len(items) < count:
+        raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
+    return items
+
+
+def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
+    """Which items are at a place."""
+    if isinstance(where, At):
+        return lambda item: where.cell in item
+    near: set[Cell] = set()
+    for item in resolve(where.of, setting):
+        if isinstance(where, NextTo):
+            around = {shifted(cell, VECTORS[way]) for cell in item for way in COMPASS}
+        else:
+            vector = setting.vector(where.offset, isinstance(where.of, You))
+            around = {shifted(cell, vector) for cell in item}
+        near |= around - set(item) if _is_step(where) else around
+    return lambda item: any(cell in near for cell in item)
+
+
+def _is_step(where: Where) -> bool:
+    """Whether a place lies outside of what it is told from."""
+    return isinstance(where, NextTo) or (isinstance(where, Beside) and bool(where.offset))
+
+
+def places(where: Where, setting: Setting) -> list[list[Cell]]:
+    """The cells that a place means: one list per thing that it is told from, of equally good ones, all in the zone.
+
+    Raises `Unresolved` when the description fits nothing, or more than it says.
+    """
+    if isinstance(where, At):
+        return [[where.cell]]
+    items = resolve(where.of, setting)
+    if isinstance(where, NextTo):
+        return [_free_around(where, item, setting) for item in items]
+    found = [_beside(where, item, setting) for item in items]
+    inside = [cell for cell in found if in_zone(*cell)]
+    if not inside:
+        raise Unresolved(Reason.OUTSIDE, str(found[0]))
+    return [[cell] for cell in inside]
+
+
+def _free_around(where: NextTo, item: Item, setting: Setting) -> list[Cell]:
+    floor = min(cell[1] for cell in item)
+    around = [shifted(cell, VECTORS[way]) for cell in item if cell[1] == floor for way in COMPASS]
+    free = [cell for cell in dict.fromkeys(around) if in_zone(*cell) and not setting.color_at(cell)]
+    if not free:
+        raise Unresolved(Reason.OCCUPIED, f"nothing is free next to {item[0]}")
+    return free
+
+
+def _beside(where: Beside, item: Item, setting: Setting) -> Cell:
+    cells = item
+    if where.offset:
+        way = where.offset[0][0]
+        flipped = isinstance(where.of, You)
+        out = setting.vector(((way, 1),), flipped)
+        reach = max(sum(a * b for a, b in zip(cell, out, strict=True)) for cell in item)
+        cells = tuple(cell for cell in item if sum(a * b for a, b in zip(cell, out, strict=True)) == reach)
+        if not way.vertical:
+            cells = tuple(cell for cell in cells if cell[1] == min(other[1] for other in cells))
+        vector = setting.vector(where.offset, flipped)
+        cells = tuple(shifted(cell, vector) for cell in cells)
+    if len(cells) > 1:
+        detail = f"{len(cells)} places beside a group"
+        raise Unresolved(Reason.AMBIGUOUS, detail, reference=where, choices=tuple((cell,) for cell in cells))
+    return cells[0]

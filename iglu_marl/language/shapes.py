@@ -1,0 +1,306 @@
+"""Directions and shapes: what a word like "row" or "staircase" means in cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell
+
+LONGEST = 11
+"""No shape has a side longer than the build zone is wide."""
+
+
+class Direction(str, Enum):
+    """Directions of the map, and those that depend on how the builder stands.
+
+    FRONT is towards the builder and BEHIND away from it, as in "in front of the block" and "behind the block".
+    """
+
+    NORTH = "north"
+    EAST = "east"
+    SOUTH = "south"
+    WEST = "west"
+    UP = "up"
+    DOWN = "down"
+    LEFT = "left"
+    RIGHT = "right"
+    FRONT = "front"
+    BEHIND = "behind"
+
+    __str__ = str.__str__
+
+    @property
+    def vertical(self) -> bool:
+        """Up or down."""
+        return self in (Direction.UP, Direction.DOWN)
+
+    @property
+    def relative(self) -> bool:
+        """Whether it depends on how the builder stands."""
+        return self in _QUARTERS
+
+    @property
+    def opposite(self) -> Direction:
+        """The way back."""
+        return _OPPOSITE[self]
+
+    @property
+    def axis(self) -> str:
+        """Directions of the same axis are parallel: "x", "y", "z" of the map, "side", "depth" of the view."""
+        return _AXES[self]
+
+
+COMPASS = (Direction.NORTH, Direction.EAST, Direction.SOUTH, Direction.WEST)
+VECTORS: dict[Direction, Cell] = {
+    Direction.NORTH: (0, 0, -1),
+    Direction.EAST: (1, 0, 0),
+    Direction.SOUTH: (0, 0, 1),
+    Direction.WEST: (-1, 0, 0),
+    Direction.UP: (0, 1, 0),
+    Direction.DOWN: (0, -1, 0),
+}
+# Quarter turns clockwise from where the builder looks.
+_QUARTERS = {Direction.BEHIND: 0, Direction.RIGHT: 1, Direction.FRONT: 2, Direction.LEFT: 3}
+_PAIRS = (
+    (Direction.NORTH, Direction.SOUTH, "z"),
+    (Direction.EAST, Direction.WEST, "x"),
+    (Direction.UP, Direction.DOWN, "y"),
+    (Direction.LEFT, Direction.RIGHT, "side"),
+    (Direction.FRONT, Direction.BEHIND, "depth"),
+)
+_OPPOSITE = {a: b for one, other, _ in _PAIRS for a, b in ((one, other), (other, one))}
+_AXES = {direction: axis for *pair, axis in _PAIRS for direction in pair}
+
+
+def facing(yaw_deg: float) -> Direction | None:
+    """The compass direction that a yaw looks to; None halfway between two."""
+    turns = yaw_deg / 90.0
+    nearest = round(turns)
+    return None if abs(abs(turns - nearest) - 0.5) < 1e-6 else COMPASS[nearest % 4]
+
+
+def on_map(direction: Direction, view: Direction | None) -> Direction | None:
+    """A direction by the compass, for a builder that looks to `view`; None when that is needed and unknown."""
+    if not direction.relative:
+        return direction
+    return None if view is None else COMPASS[(COMPASS.index(view) + _QUARTERS[direction]) % 4]
+
+
+class Kind(str, Enum):
+    """What groups of blocks are called; block and structure are no shapes that can be asked for."""
+
+    BLOCK = "block"
+    STRUCTURE = "structure"
+    ROW = "row"
+    COLUMN = "column"
+    TOWER = "tower"
+    SQUARE = "square"
+    RECTANGLE = "rectangle"
+    WALL = "wall"
+    L = "l"
+    T = "t"
+    PLUS = "plus"
+    STAIRCASE = "staircase"
+    DIAGONAL = "diagonal"
+
+    __str__ = str.__str__
+
+
+LINES = frozenset({Kind.ROW, Kind.COLUMN, Kind.TOWER, Kind.DIAGONAL})
+"""Shapes of one size, whose cells have an order: they can be of several colours."""
+
+# Kind -> (number of sizes, number of directions that are said)
+_FORM = {
+    Kind.ROW: (1, 1),
+    Kind.COLUMN: (1, 1),
+    Kind.TOWER: (1, 0),
+    Kind.SQUARE: (1, 2),
+    Kind.RECTANGLE: (2, 2),
+    Kind.WALL: (2, 1),
+    Kind.L: (2, 2),
+    Kind.T: (2, 2),
+    Kind.PLUS: (1, 2),
+    Kind.STAIRCASE: (1, 1),
+    Kind.DIAGONAL: (1, 2),
+}
+# A plus looks the same from both ends: only one direction of each axis, in this order.
+_PLUS_ORDER = (Direction.EAST, Direction.RIGHT, Direction.SOUTH, Direction.BEHIND, Direction.UP)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape without place and colour: `Shape("row", (5,), ("east",))`.
+
+    kind and what sizes and directions mean:
+
+    | kind | sizes | directions |
+    |---|---|---|
+    | row | length | where it goes to, horizontal |
+    | column | length | up or down |
+    | tower | height | none |
+    | square | side | the two sides from the first block |
+    | rectangle | the two sides | the two sides from the first block |
+    | wall | length, height | where it goes to, horizontal |
+    | l | the two arms, both with the corner | from the corner |
+    | t | bar (odd), stem with its block of the bar | of the bar, of the stem |
+    | plus | from end to end (odd) | of the two bars; the first block is the centre |
+    | staircase | number of steps | where it rises to; solid below |
+    | diagonal | number of blocks | the two at once |
+
+    Raises `DialogueError` for sizes below 2 or above 11, and for directions that do not fit.
+    """
+
+    kind: Kind
+    sizes: tuple[int, ...]
+    directions: tuple[Direction, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "kind", Kind(self.kind))
+            object.__setattr__(self, "directions", tuple(Direction(way) for way in self.directions))
+        except ValueError as error:
+            raise DialogueError(f"no shape: {error}") from None
+        object.__setattr__(self, "sizes", tuple(self.sizes))
+        if self.kind not in _FORM:
+            raise DialogueError(f"a {self.kind} is no shape that can be built, expected {', '.join(_FORM)}")
+        if (len(self.sizes), len(self.directions)) != _FORM[self.kind]:
+            sizes, ways = _FORM[self.kind]
+            raise DialogueError(
+                f"{self.kind} with sizes {self.sizes} and directions {self.directions}, expected {sizes} and {ways}"
+            )
+        self._check_sizes()
+        self._check_directions()
+
+    def _check_sizes(self) -> None:
+        for number, size in enumerate(self.sizes):
+            least = 3 if self.kind is Kind.PLUS or (self.kind is Kind.T and number == 0) else 2
+            if not isinstance(size, int) or not least <= size <= LONGEST or (least == 3 and size % 2 == 0):
+                expected = "an odd number 3..11" if least == 3 else "2..11"
+                raise DialogueError(f"{self.kind} with sizes {self.sizes}, expected {expected}")
+
+    def _check_directions(self) -> None:
+        ways = self.directions
+        flat = self.kind in (Kind.ROW, Kind.WALL, Kind.STAIRCASE)
+        wrong = any(way.vertical == flat for way in ways) if flat or self.kind is Kind.COLUMN else False
+        if self.kind is Kind.COLUMN:
+            wrong = not ways[0].vertical
+        if len(ways) == 2:
+            level = [way.relative for way in ways if not way.vertical]
+            wrong = ways[0].axis == ways[1].axis or len(set(level)) > 1
+            if self.kind is Kind.PLUS:
+                wrong = wrong or not (
+                    set(ways) <= set(_PLUS_ORDER) and sorted(ways, key=_PLUS_ORDER.index) == list(ways)
+                )
+        if wrong:
+            raise DialogueError(f"a {self.kind} does not go {' and '.join(ways)}")
+
+    @property
+    def line(self) -> bool:
+        """Whether its blocks have an order, so that they can have several colours."""
+        return self.kind in LINES
+
+
+def plus(size: int, one: Direction, other: Direction) -> Shape:
+    """A plus along two directions, whichever way they are told."""
+    ways = [way if way in _PLUS_ORDER else way.opposite for way in (one, other)]
+    first, second = sorted(ways, key=_PLUS_ORDER.index)
+    return Shape(Kind.PLUS, (size,), (first, second))
+
+
+def _at(anchor: Cell, *steps: tuple[int, Cell]) -> Cell:
+    x, y, z = anchor
+    for count, (dx, dy, dz) in steps:
+        x, y, z = x + count * dx, y + count * dy, z + count * dz
+    return x, y, z
+
+
+def shape_cells(shape: Shape, anchor: Cell, view: Direction | None = None) -> tuple[Cell, ...]:
+    """The cells of a shape from its first block on, each once, in the order in which they are counted.
+
+    They may lie outside the zone. view: the compass direction that the builder looks to, for relative directions;
+    raises `DialogueError` when it is needed and missing.
+    """
+    ways = [on_map(way, view) for way in shape.directions]
+    if None in ways:
+        raise DialogueError(f"{shape} depends on where the builder looks, and view is None")
+    vectors = [VECTORS[way] for way in ways if way is not None]
+    return _cells(shape.kind, shape.sizes, vectors, anchor)
+
+
+def _cells(kind: Kind, sizes: tuple[int, ...], vectors: list[Cell], anchor: Cell) -> tuple[Cell, ...]:
+    up = VECTORS[Direction.UP]
+    n = sizes[0]
+    if kind in LINES:
+        return tuple(_at(anchor, *((i, way) for way in vectors or [up])) for i in range(n))
+    u = vectors[0]
+    v = vectors[1] if len(vectors) > 1 else up
+    m = sizes[-1]
+    if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL):
+        return tuple(_at(anchor, (i, u), (j, v)) for j in range(m) for i in range(n))
+    if kind is Kind.STAIRCASE:
+        return tuple(_at(anchor, (i, u), (j, up)) for i in range(n) for j in range(i + 1))
+    if kind is Kind.PLUS:
+        arms = [(sign * i, way) for i in range(1, n // 2 + 1) for way in (u, v) for sign in (-1, 1)]
+        return (anchor, *(_at(anchor, arm) for arm in arms))
+    middle = n // 2 if kind is Kind.T else 0
+    bar = [_at(anchor, (i, u)) for i in range(n)]
+    return (*bar, *(_at(anchor, (middle, u), (j, v)) for j in range(1, m)))
+
+
+def is_shape(kind: Kind, cells: frozenset[Cell]) -> bool:
+    """Whether cells are exactly a shape of this kind, in any size and direction."""
+    low = [min(cell[axis] for cell in cells) for axis in range(3)]
+    high = [max(cell[axis] for cell in cells) for axis in range(3)]
+    spans = {axis: high[axis] - low[axis] + 1 for axis in range(3)}
+    wide = [axis for axis in range(3) if spans[axis] > 1]
+    if kind in (Kind.ROW, Kind.COLUMN, Kind.TOWER):
+        vertical = wide == [1]
+        return len(wide) == 1 and len(cells) == spans[wide[0]] and vertical == (kind is not Kind.ROW)
+    if len(wide) != 2:
+        return False
+    a, b = wide
+    if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL):
+        fits = {
+            Kind.SQUARE: spans[a] == spans[b],
+            Kind.RECTANGLE: True,
+            Kind.WALL: 1 in wide,
+        }[kind]
+        return fits and len(cells) == spans[a] * spans[b]
+    return any(
+        cells == frozenset(candidate) for candidate in _candidates(kind, low, (a, spans[a]), (b, spans[b]))
+    )
+
+
+def _candidates(kind: Kind, low: list[int], *sides: tuple[int, int]) -> list[tuple[Cell, ...]]:
+    """All shapes of a kind (L, T, plus, staircase, diagonal) that fill the bounding box with these two sides."""
+    found = []
+    for (a, n), (b, m) in (sides, sides[::-1]):
+        if kind in (Kind.T, Kind.PLUS) and n % 2 == 0:
+            continue
+        if kind is Kind.STAIRCASE and (b != 1 or n != m):
+            continue
+        if kind in (Kind.PLUS, Kind.DIAGONAL) and n != m:
+            continue
+        for turned in ((s, t) for s in (1, -1) for t in (1, -1)):
+            vectors = []
+            anchor = list(low)
+            for (axis, size), sign in zip(((a, n), (b, m)), turned, strict=True):
+                vector = [0, 0, 0]
+                vector[axis] = sign
+                vectors.append((vector[0], vector[1], vector[2]))
+                anchor[axis] += size // 2 if kind is Kind.PLUS else size - 1 if sign < 0 else 0
+            if kind is Kind.STAIRCASE and turned[1] < 0:
+                continue
+            sizes = (n, m) if kind in (Kind.L, Kind.T) else (n,)
+            found.append(_cells(kind, sizes, vectors, (anchor[0], anchor[1], anchor[2])))
+    return found
+
+
+def as_color(value: Any, what: str) -> int:
+    """A colour id 1..6. Raises `DialogueError` for anything else."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
+        raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
+    return int(value)

@@ -1,0 +1,541 @@
+"""Instructions as typed values, and what each of them makes of a world.
+
+An `Edit` changes one cell that is told from the centre of the zone. The verbs here change what their references mean
+in the world at hand: `outcomes` says which worlds an instruction leads to, `expand` by which edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
+from iglu_marl.language.blocks import Action, Edit, Failure, Reason
+from iglu_marl.language.references import (
+    At,
+    Beside,
+    Blocks,
+    Context,
+    It,
+    Item,
+    LastBlock,
+    NextTo,
+    Offset,
+    Reference,
+    Setting,
+    Unresolved,
+    Where,
+    checked_offset,
+    places,
+    resolve,
+    shifted,
+)
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Shape, as_color, shape_cells
+
+Grid = npt.NDArray[np.int8]
+
+MAX_OUTCOMES = 64
+"""Of an instruction that leaves a choice, such as "next to", not more worlds than these are thought of."""
+
+
+def _check_blocks(value: Any, verb: str) -> None:
+    if not isinstance(value, (It, LastBlock, Blocks)):
+        raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
+
+
+def _check_no_cell(value: Any, what: str) -> None:
+    if isinstance(value, Blocks) and value.is_cell:
+        raise DialogueError(f"the block at {value.where} is to be {what}: that is an Edit")
+
+
+def _check_where(value: Any, verb: str) -> None:
+    if not isinstance(value, (At, Beside, NextTo)):
+        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside or NextTo")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One block beside something, or one for each of several things. (`Edit` places one at a cell.)"""
+
+    color: int
+    where: Beside | NextTo
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "color", as_color(self.color, "color of a placement"))
+        if not isinstance(self.where, (Beside, NextTo)):
+            raise DialogueError(f"the place of a block is {self.where!r}, expected Beside or NextTo")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A shape from its first block on: `Build(Shape("row", (3,), ("east",)), (6,), At((0, -1, 0)))`.
+
+    colors: one id for all blocks; or, of a row, column, tower or diagonal, one per block, or two that alternate.
+    """
+
+    shape: Shape
+    colors: tuple[int, ...]
+    where: Where
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Shape):
+            raise DialogueError(f"shape is {self.shape!r}, expected a Shape")
+        colors = tuple(as_color(color, "a colour of a shape") for color in self.colors)
+        size = self.shape.sizes[0]
+        if not colors or (len(colors) > 1 and not (self.shape.line and len(colors) in (2, size))):
+            expected = f"1, 2 or {size}" if self.shape.line else "1"
+            raise DialogueError(f"a {self.shape.kind} of {len(colors)} colours, expected {expected}")
+        if len(colors) > 1 and len(set(colors)) == 1:
+            colors = colors[:1]
+        if len(colors) == size > 2 and len(set(colors[:2])) > 1 and colors == (colors[:2] * size)[:size]:
+            colors = colors[:2]  # one value for one thing
+        object.__setattr__(self, "colors", colors)
+        _check_where(self.where, "a shape")
+
+    def blocks(self, anchor: Cell, view: Direction | None) -> list[tuple[Cell, int]]:
+        """The cells from the first block at `anchor` on, with their colour ids; they may lie outside the zone."""
+        cells = shape_cells(self.shape, anchor, view)
+        return [(cell, self.colors[i % len(self.colors)]) for i, cell in enumerate(cells)]
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Takes away what is referred to."""
+
+    blocks: Reference
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "a removal")
+        _check_no_cell(self.blocks, "removed")
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Gives what is referred to another colour."""
+
+    blocks: Reference
+    color: int
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "a change of colour")
+        _check_no_cell(self.blocks, "recoloured")
+        object.__setattr__(self, "color", as_color(self.color, "color of a change"))
+
+
+@dataclass(frozen=True)
+class Move:
+    """Moves blocks by steps, or to a place: exactly one of the two. At a place stands their lowest block."""
+
+    blocks: Reference
+    by: Offset = ()
+    to: Where | None = None
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "a move")
+        object.__setattr__(self, "by", checked_offset(self.by))
+        if bool(self.by) == (self.to is not None):
+            raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
+        if self.to is not None:
+            _check_where(self.to, "a move")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Repeats blocks so many steps away."""
+
+    blocks: Reference
+    by: Offset
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "a copy")
+        object.__setattr__(self, "by", checked_offset(self.by))
+        if not self.by:
+            raise DialogueError("a copy by no steps, expected one at least")
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Adds the mirror image of blocks on one side of them.
+
+    about_centre: the mirror stands in the middle of the zone instead of at their side; what is on the opposite half
+    is mirrored.
+    """
+
+    blocks: Reference
+    direction: Direction
+    about_centre: bool = False
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "a mirror image")
+        object.__setattr__(self, "direction", Direction(self.direction))
+        if self.about_centre and self.direction.vertical:
+            raise DialogueError("a mirror in the middle of the zone stands upright, expected no up or down")
+
+
+@dataclass(frozen=True)
+class Extend:
+    """Goes on with the outermost blocks of something in one direction, in their colours, so many times."""
+
+    blocks: Reference
+    direction: Direction
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_blocks(self.blocks, "an extension")
+        object.__setattr__(self, "direction", Direction(self.direction))
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10:
+            raise DialogueError(f"an extension by {self.count!r}, expected 1..10")
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The answer to "which one?": the one at this place. Changes nothing by itself."""
+
+    where: Where
+
+    def __post_init__(self) -> None:
+        _check_where(self.where, "what is meant")
+
+
+@dataclass(frozen=True)
+class Facing:
+    """An instruction in which left, right, front and behind are those of somebody who looks in this direction."""
+
+    view: Direction
+    then: Instruction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "view", Direction(self.view))
+        if self.view not in COMPASS:
+            raise DialogueError(f"facing {self.view}, expected north, east, south or west")
+        if not isinstance(self.then, INSTRUCTIONS) or isinstance(self.then, (Facing, Pick)):
+            raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
+
+
+@dataclass(frozen=True)
+class Then:
+    """Instructions one after the other. "It" is what the one before has changed."""
+
+    parts: tuple[Instruction, ...]
+
+    def __post_init__(self) -> None:
+        parts = tuple(self.parts)
+        object.__setattr__(self, "parts", parts)
+        wrong = [
+            part for part in parts if not isinstance(part, INSTRUCTIONS) or isinstance(part, (Then, Pick))
+        ]
+        if len(parts) < 2 or wrong:
+            raise DialogueError(
+                f"a sequence of {len(parts)} instructions, expected two or more, and no {wrong}"
+            )
+        views = [isinstance(part, Facing) for part in parts]
+        if views != sorted(views):
+            raise DialogueError("after a part with a view come parts with a view: it holds until the next")
+
+
+Instruction = Edit | Place | Build | Remove | Replace | Move | Copy | Mirror | Extend | Pick | Facing | Then
+INSTRUCTIONS = (Edit, Place, Build, Remove, Replace, Move, Copy, Mirror, Extend, Pick, Facing, Then)
+
+
+def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruction:
+    """An instruction in which `reference`, a description that fits several things, means the one at `where`.
+
+    A `Beside` that could be several cells becomes `where` itself. Raises `DialogueError` where that makes no sense.
+    """
+
+    def put(value: Any) -> Any:
+        if value == reference:
+            return (
+                replace(value, extreme=None, rank=1, middle=False, where=where)
+                if isinstance(value, Blocks)
+                else where
+            )
+        if isinstance(value, tuple):
+            return tuple(put(part) for part in value)
+        if not is_dataclass(value) or isinstance(value, (Edit, Shape)):
+            return value
+        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
+        return _plainest(type(value), parts)
+
+    found: Instruction = put(instruction)
+    return found
+
+
+def _plainest(kind: type, parts: dict[str, Any]) -> Any:
+    """A value of this kind, or the `Edit` that says the same."""
+    blocks, where = parts.get("blocks"), parts.get("where")
+    if kind is Place and isinstance(where, At):
+        return Edit(Action.PLACE, where.cell, color=parts["color"])
+    if kind in (Remove, Replace) and isinstance(blocks, Blocks) and blocks.is_cell:
+        assert isinstance(blocks.where, At)
+        old, color = next(iter(blocks.colors), None), parts.get("color")
+        action = Action.REMOVE if kind is Remove else Action.REPLACE
+        return Edit(action, blocks.where.cell, color=color, old_color=None if old == color else old)
+    return kind(**parts)
+
+
+# ------------------------------------------------------------------------------------------------ what comes of it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A world that an instruction leads to: int8 [9, 11, 11], and the cells that it is about, in order."""
+
+    grid: Grid
+    cells: tuple[Cell, ...]
+
+
+def outcomes(
+    instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
+) -> tuple[Outcome, ...] | Failure:
+    """The worlds that an instruction leads to, the plainest first; more than one where it leaves a choice.
+
+    A `Failure` says why it leads to none: `AMBIGUOUS`, `NO_MATCH`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR`, `NO_VIEW`.
+    """
+    setting = Setting.of(grid, context or Context())
+    try:
+        found = _follow(instruction, setting)
+    except Unresolved as error:
+        return error.failure
+    distinct = {(outcome.grid.tobytes(), outcome.cells): outcome for outcome in found}
+    return tuple(distinct.values())
+
+
+def expand(
+    instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
+) -> list[Edit] | Failure:
+    """The edits that carry out an instruction; [] when everything is as it asks already."""
+    found = outcomes(instruction, grid, context)
+    if isinstance(found, Failure):
+        return found
+    before, after = np.asarray(grid), found[0].grid
+    cells = [cell for cell in found[0].cells if in_zone(*cell)]
+    rest = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(before != after)]
+    return [
+        Edit.between(cell, int(before[cell_index(*cell)]), int(after[cell_index(*cell)]))
+        for cell in dict.fromkeys([*sorted(set(rest) - set(cells)), *cells])
+        if before[cell_index(*cell)] != after[cell_index(*cell)]
+    ]
+
+
+def _follow(instruction: Instruction, setting: Setting) -> list[Outcome]:
+    rule = _RULES.get(type(instruction))
+    if rule is None:
+        raise DialogueError(f"{instruction!r:.80} is no instruction")
+    return rule(instruction, setting)
+
+
+def _changed(setting: Setting, blocks: Iterable[tuple[Cell, int]]) -> Outcome:
+    grid = setting.grid.copy()
+    cells = []
+    for cell, color in blocks:
+        grid[cell_index(*cell)] = color
+        cells.append(cell)
+    return Outcome(grid, tuple(dict.fromkeys(cells)))
+
+
+def _check_free(
+    blocks: list[tuple[Cell, int]], setting: Setting, ignore: frozenset[Cell] = frozenset()
+) -> None:
+    """Raises `Unresolved` when blocks do not fit into the zone, or others are in their way."""
+    for cell, color in blocks:
+        if not in_zone(*cell):
+            raise Unresolved(Reason.OUTSIDE, str(cell))
+        there = setting.color_at(cell)
+        if cell not in ignore and there not in (0, color):
+            raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
+
+
+def _edit(edit: Edit, setting: Setting) -> list[Outcome]:
+    there = setting.color_at(edit.cell)
+    if edit.action is Action.PLACE and there not in (0, edit.after):
+        raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {edit.cell}", color=there)
+    if edit.action is not Action.PLACE and there != edit.after:
+        if there == 0:
+            raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
+        if edit.old_color not in (None, there):
+            raise Unresolved(Reason.WRONG_COLOR, f"a {color_name(there)} block at {edit.cell}", color=there)
+    if edit.action is Action.REMOVE and there == 0:
+        raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
+    return [_changed(setting, [(edit.cell, edit.after)])]
+
+
+def _put(where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cell, int]]]) -> list[Outcome]:
+    """Puts blocks at every anchor that a place means; of several anchors, those that are taken are passed over."""
+    anchors = places(where, setting)
+    several = len(anchors) > 1
+    found: list[Outcome] = []
+    failure: Unresolved | None = None
+    for choice in product(*(options[:MAX_OUTCOMES] for options in anchors)):
+        if len(found) >= MAX_OUTCOMES:
+            break
+        together: list[tuple[Cell, int]] = []
+        for anchor in choice:
+            try:
+                added = blocks(anchor)
+                _check_free(added, setting)
+            except Unresolved as error:
+                failure = error
+                if several:
+                    continue
+                break
+            together += added
+        if together:
+            found.append(_changed(setting, together))
+    if not found:
+        assert failure is not None
+        raise failure
+    return found
+
+
+def _place(instruction: Place, setting: Setting) -> list[Outcome]:
+    return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
+
+
+def _build(instruction: Build, setting: Setting) -> list[Outcome]:
+    view = setting.view
+    if view is None and any(way.relative for way in instruction.shape.directions):
+        raise Unresolved(Reason.NO_VIEW, str(instruction.shape.kind))
+    return _put(instruction.where, setting, lambda cell: instruction.blocks(cell, view))
+
+
+def _filled(reference: Reference, setting: Setting) -> list[Item]:
+    """The things that a reference means, as far as there are blocks."""
+    items = [tuple(cell for cell in item if setting.color_at(cell)) for item in resolve(reference, setting)]
+    items = [item for item in items if item]
+    if not items:
+        raise Unresolved(Reason.NO_MATCH, "no block is there")
+    return items
+
+
+def _cells(reference: Reference, setting: Setting) -> list[Cell]:
+    return list(dict.fromkeys(cell for item in _filled(reference, setting) for cell in item))
+
+
+def _remove(instruction: Remove, setting: Setting) -> list[Outcome]:
+    return [_changed(setting, [(cell, 0) for cell in _cells(instruction.blocks, setting)])]
+
+
+def _replace(instruction: Replace, setting: Setting) -> list[Outcome]:
+    if isinstance(instruction.blocks, (It, LastBlock)):  # also what was just taken away
+        cells = list(resolve(instruction.blocks, setting)[0])
+    else:
+        cells = _cells(instruction.blocks, setting)
+    return [_changed(setting, [(cell, instruction.color) for cell in cells])]
+
+
+def _move(instruction: Move, setting: Setting) -> list[Outcome]:
+    cells = _cells(instruction.blocks, setting)
+    found = []
+    for vector in _ways(instruction, cells, setting):
+        moved = [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]
+        _check_free(moved, setting, frozenset(cells))
+        cleared = _changed(setting, [(cell, 0) for cell in cells])
+        found.append(_changed(setting.then(cleared.grid, ()), moved))
+    return found
+
+
+def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
+    """The vectors by which a move can go."""
+    if instruction.to is None:
+        return [setting.vector(instruction.by)]
+    goals = places(instruction.to, setting)
+    if len(goals) > 1:
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=instruction.to)
+    floor = min(cell[1] for cell in cells)
+    lowest = [cell for cell in cells if cell[1] == floor]
+    if len(lowest) > 1:
+        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
+    start = lowest[0]
+    return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals[0]]
+
+
+def _copy(instruction: Copy, setting: Setting) -> list[Outcome]:
+    vector = setting.vector(instruction.by)
+    cells = _cells(instruction.blocks, setting)
+    return [_added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])]
+
+
+def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> Outcome:
+    _check_free(blocks, setting)
+    return _changed(setting, blocks)
+
+
+def _mirror(instruction: Mirror, setting: Setting) -> list[Outcome]:
+    cells = _cells(instruction.blocks, setting)
+    vector = VECTORS[setting.on_map(instruction.direction)]
+    axis = next(axis for axis in range(3) if vector[axis])
+    sign = vector[axis]
+    if instruction.about_centre:
+        cells = [cell for cell in cells if cell[axis] * sign < 0]
+        if not cells:
+            raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
+        total = 0
+    else:
+        total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
+
+    def image(cell: Cell) -> Cell:
+        mirrored = [*cell]
+        mirrored[axis] = total - cell[axis]
+        return mirrored[0], mirrored[1], mirrored[2]
+
+    return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
+
+
+def _extend(instruction: Extend, setting: Setting) -> list[Outcome]:
+    vector = VECTORS[setting.on_map(instruction.direction)]
+    blocks = []
+    for item in _filled(instruction.blocks, setting):
+        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+        face = [cell for cell in item if reach[cell] == max(reach.values())]
+        for i in range(1, instruction.count + 1):
+            step = (vector[0] * i, vector[1] * i, vector[2] * i)
+            blocks += [(shifted(cell, step), setting.color_at(cell)) for cell in face]
+    return [_added(setting, blocks)]
+
+
+def _facing(instruction: Facing, setting: Setting) -> list[Outcome]:
+    return _follow(instruction.then, setting.facing(instruction.view))
+
+
+def _then(instruction: Then, setting: Setting) -> list[Outcome]:
+    found = [Outcome(setting.grid, setting.last)]
+    for part in instruction.parts:
+        following: list[Outcome] = []
+        failure: Unresolved | None = None
+        for outcome in found:
+            try:
+                following += _follow(part, setting.then(outcome.grid, outcome.cells))
+            except Unresolved as error:
+                failure = error
+        if not following:
+            assert failure is not None
+            raise failure
+        found = following[:MAX_OUTCOMES]
+    return found
+
+
+def _pick(instruction: Pick, setting: Setting) -> list[Outcome]:
+    raise Unresolved(Reason.NO_MATCH, "nothing was asked")
+
+
+_RULES: dict[type, Callable[[Any, Setting], list[Outcome]]] = {
+    Edit: _edit,
+    Place: _place,
+    Build: _build,
+    Remove: _remove,
+    Replace: _replace,
+    Move: _move,
+    Copy: _copy,
+    Mirror: _mirror,
+    Extend: _extend,
+    Pick: _pick,
+    Facing: _facing,
+    Then: _then,
+}

@@ -1,0 +1,168 @@
+"""A writer of small GIFs: one palette for the whole film, and of each frame only what has changed.
+
+The palette needs to know all frames before the first can be written, so they wait, compressed, in memory. The
+most frequent colours of the film are in the palette as they are, so that flat areas neither flicker nor cost
+anything; the others are chosen so that no colour is far from its likeness, rare bright ones included. Nothing
+is dithered: noise would compress badly and move.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import GifImagePlugin, Image
+
+Frame = npt.NDArray[np.uint8]
+Keys = npt.NDArray[np.uint32]  # colours as 0xRRGGBB
+
+_COLORS = 255  # of the palette; the last of 256 entries means: as before
+_SAME = 255
+_FREQUENT = 64  # so many of the most frequent colours are surely in it
+_MOST_COLORS = 1 << 17  # beyond, the two lowest bits of each channel are dropped
+_CHUNK = 1 << 14  # colours that are compared with the palette at once
+_LONGEST = 0xFFFF  # hundredths of a second
+
+
+def write_gif(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float) -> None:
+    """Write frames uint8[height, width, 3], all of one shape, as a GIF that repeats for ever.
+
+    Delays are whole hundredths of a second, at least two of them (players slow down shorter ones); on average
+    they keep to `fps` up to 50. Frames that look alike become one that stays longer.
+    """
+    kept, colors, counts = _gather(frames)
+    palette, table = _palette(colors, counts)
+    size = kept[0][1][1], kept[0][1][0]
+    with open(path, "wb") as file:
+        file.write(_header(size, palette))
+        shown: Frame | None = None
+        for indices, delay in _timed(_indexed(kept, table), fps):
+            for block in _frame_blocks(shown, indices, delay):
+                file.write(block)
+            shown = indices
+        file.write(b";")
+
+
+def _keys(frame: Frame) -> Keys:
+    """The pixels as 0xRRGGBB, uint32[height, width]."""
+    wide = frame.astype(np.uint32)
+    keys: Keys = wide[..., 0] << np.uint32(16) | wide[..., 1] << np.uint32(8) | wide[..., 2]
+    return keys
+
+
+def _rgb(keys: Keys) -> npt.NDArray[np.uint8]:
+    return np.stack([keys >> 16, keys >> 8 & 255, keys & 255], axis=-1).astype(np.uint8)
+
+
+Kept = list[tuple[bytes, tuple[int, ...]]]
+
+
+def _gather(frames: Iterable[Frame]) -> tuple[Kept, Keys, npt.NDArray[np.int64]]:
+    """The frames, compressed, with the colours of them all and how many pixels have each."""
+    kept: Kept = []
+    colors, counts = np.zeros(0, np.uint32), np.zeros(0, np.int64)
+    for frame in frames:
+        kept.append((zlib.compress(frame.tobytes(), 1), frame.shape))
+        own, number = np.unique(_keys(frame), return_counts=True)
+        merged, place = np.unique(np.concatenate([colors, own]), return_inverse=True)
+        totals = np.zeros(len(merged), np.int64)
+        np.add.at(totals, place, np.concatenate([counts, number]))
+        colors, counts = merged, totals
+    return kept, colors, counts
+
+
+def _palette(
+    colors: Keys, counts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """The palette uint8[256, 3], and for every colour 0xRRGGBB of the film its place there, uint8[2^24]."""
+    if len(colors) > _MOST_COLORS:
+        coarse, place = np.unique(colors & 0xFCFCFC, return_inverse=True)
+        chosen = _choose(coarse, np.bincount(place, counts))
+        nearest = _nearest(coarse, chosen)[place]
+    else:
+        chosen = _choose(colors, counts)
+        nearest = _nearest(colors, chosen)
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(chosen)] = _rgb(chosen)
+    table = np.zeros(1 << 24, np.uint8)
+    table[colors] = nearest
+    return palette, table
+
+
+def _choose(colors: Keys, counts: npt.NDArray[Any]) -> Keys:
+    """At most 255 of these colours: the most frequent ones, then always the one that would suffer most."""
+    if len(colors) <= _COLORS:
+        return colors
+    values, weights = _rgb(colors).astype(np.float32), np.sqrt(counts).astype(np.float32)
+    picked = np.argsort(counts, kind="stable")[::-1][:_FREQUENT].tolist()
+    distance = np.full(len(colors), np.inf, np.float32)
+    for index in picked:
+        np.minimum(distance, ((values - values[index]) ** 2).sum(axis=1), out=distance)
+    while len(picked) < _COLORS:
+        picked.append(int(np.argmax(distance * weights)))
+        np.minimum(distance, ((values - values[picked[-1]]) ** 2).sum(axis=1), out=distance)
+    return colors[picked]
+
+
+def _nearest(colors: Keys, chosen: Keys) -> npt.NDArray[np.uint8]:
+    """For each colour the place of the nearest chosen one."""
+    aims = _rgb(chosen).astype(np.float32)
+    found = np.zeros(len(colors), np.uint8)
+    half = 0.5 * (aims**2).sum(axis=1)
+    for start in range(0, len(colors), _CHUNK):
+        part = _rgb(colors[start : start + _CHUNK]).astype(np.float32)
+        found[start : start + _CHUNK] = np.argmax(part @ aims.T - half, axis=1)
+    return found
+
+
+def _indexed(kept: Kept, table: npt.NDArray[np.uint8]) -> Iterator[Frame]:
+    """The frames again, as palette indices uint8[height, width]."""
+    for data, shape in kept:
+        yield table[_keys(np.frombuffer(zlib.decompress(data), np.uint8).reshape(shape))]
+
+
+def _timed(frames: Iterable[Frame], fps: float) -> Iterator[tuple[Frame, int]]:
+    """Frames with the hundredths of a second that each stays; one that repeats the last lengthens it."""
+    step = max(100.0 / fps, 2.0)
+    waiting: Frame | None = None
+    begun = now = 0
+    for number, frame in enumerate(frames, start=1):
+        if waiting is None or not np.array_equal(frame, waiting):
+            if waiting is not None:
+                yield waiting, min(now - begun, _LONGEST)
+            waiting, begun = frame, now
+        now = round(number * step)
+    if waiting is not None:
+        yield waiting, min(now - begun, _LONGEST)
+
+
+def _header(size: tuple[int, int], palette: npt.NDArray[np.uint8]) -> bytes:
+    """Everything before the first frame: size (width, height), palette, and that the film repeats."""
+    screen = struct.pack("<6sHHBBB", b"GIF89a", *size, 0xF7, 0, 0)
+    again = struct.pack("<BBB11sBBHB", 0x21, 0xFF, 11, b"NETSCAPE2.0", 3, 1, 0, 0)
+    return screen + palette.tobytes() + again
+
+
+def _frame_blocks(before: Frame | None, now: Frame, delay: int) -> list[bytes]:
+    """The blocks of a frame over the one `before`: the box of what has changed, the rest of it transparent."""
+    options: dict[str, Any] = {"duration": 10 * delay, "disposal": 1}
+    if before is None:
+        return GifImagePlugin.getdata(_picture(now), **options)
+    changed = before != now
+    rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
+    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    part = np.where(changed[box], now[box], _SAME).astype(np.uint8)
+    place = int(columns[0]), int(rows[0])
+    return GifImagePlugin.getdata(_picture(part), place, transparency=_SAME, **options)
+
+
+def _picture(indices: Frame) -> Image.Image:
+    """A picture whose pixels are these palette indices."""
+    picture = Image.fromarray(np.ascontiguousarray(indices))
+    picture.putpalette(bytes(range(256)) * 3)  # never written: the film has one palette for all frames
+    return picture

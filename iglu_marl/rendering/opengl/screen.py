@@ -1,0 +1,154 @@
+"""A window's picture in OpenGL: scenes, and pictures over them, in the context that the window has made current."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering.opengl.drawer import GL, SceneDrawer, address_of, link, reported
+from iglu_marl.rendering.painter import Frames, Lens
+
+RGB = tuple[int, int, int]
+Box = tuple[int, int, int, int]  # left, top, right, bottom: pixels from the window's upper left corner
+
+_KEPT_TEXTURES = 96
+
+_VERTEX = """#version 330 core
+uniform vec4 box;      // left, top, width, height of the picture, pixels from the upper left
+uniform vec2 window;   // width, height
+out vec2 at;
+void main() {
+    at = vec2(gl_VertexID & 1, gl_VertexID >> 1);
+    vec2 place = (box.xy + at * box.zw) / window;
+    gl_Position = vec4(2.0 * place.x - 1.0, 1.0 - 2.0 * place.y, 0.0, 1.0);
+}
+"""
+
+_FRAGMENT = """#version 330 core
+in vec2 at;
+uniform sampler2D picture;
+out vec4 color;
+void main() { color = texelFetch(picture, ivec2(at * vec2(textureSize(picture, 0))), 0); }
+"""
+
+
+class ScreenDrawer:
+    """Draws a window's layers in the current context, from back to front; makes no context itself.
+
+    A frame is `begin`, then `scene` and `picture` in any order, then the window's own flip. The context needs a depth
+    buffer of 24 bits (SDL's default is 16). Textures of pictures are kept as long as the same arrays come again, so a
+    picture's content must not change once it was drawn. Raises `RenderError` when no context of OpenGL 3.3 or newer is
+    current, and for OpenGL's errors.
+    """
+
+    def __init__(self) -> None:
+        self._scenes = SceneDrawer()
+        self.description = self._scenes.description
+        self._size = (1, 1)
+        self._textures: OrderedDict[int, tuple[npt.NDArray[np.uint8], int]] = OrderedDict()
+        with reported():
+            self._program = link(_VERTEX, _FRAGMENT)
+            self._box, self._window = (GL.glGetUniformLocation(self._program, n) for n in ("box", "window"))
+            self._array = GL.glGenVertexArrays(1)
+
+    def begin(self, size: tuple[int, int], background: RGB = (0, 0, 0)) -> None:
+        """Start a frame of (height, width) pixels, all in one colour."""
+        self._size = size
+        height, width = size
+        with reported():
+            GL.glDisable(GL.GL_SCISSOR_TEST)
+            GL.glViewport(0, 0, width, height)
+            GL.glClearColor(*(channel / 255 for channel in background), 1.0)
+            GL.glClear(GL.GL_COLOR_BUFFER_BIT)
+
+    def scene(
+        self,
+        grid: npt.ArrayLike,
+        pose: npt.ArrayLike,
+        lens: Lens,
+        box: Box,
+        *,
+        colors: npt.NDArray[np.uint32] | None = None,
+    ) -> None:
+        """Draw a scene into a box, as `SceneDrawer.draw`."""
+        left, top, right, bottom = box
+        viewport = (left, self._size[0] - bottom, right - left, bottom - top)
+        self._scenes.draw(grid, pose, lens, viewport, colors=colors)
+
+    def picture(self, picture: npt.NDArray[np.uint8], left: int, top: int) -> None:
+        """Draw a picture uint8[height, width, 3 or 4 (with opacity)] with its upper left corner at a place."""
+        if (
+            picture.dtype != np.uint8
+            or picture.ndim != 3
+            or picture.shape[2] not in (3, 4)
+            or not picture.size
+        ):
+            raise RenderError(
+                f"picture is {picture.dtype}{list(picture.shape)}, expected uint8[height, width, 3 or 4]"
+            )
+        height, width = self._size
+        with reported():
+            GL.glViewport(0, 0, width, height)
+            GL.glUseProgram(self._program)
+            GL.glBindVertexArray(self._array)
+            GL.glActiveTexture(GL.GL_TEXTURE0)
+            GL.glBindTexture(GL.GL_TEXTURE_2D, self._texture(picture))
+            GL.glUniform4f(self._box, left, top, picture.shape[1], picture.shape[0])
+            GL.glUniform2f(self._window, width, height)
+            GL.glEnable(GL.GL_BLEND)
+            GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
+            GL.glDrawArrays(GL.GL_TRIANGLE_STRIP, 0, 4)
+            GL.glDisable(GL.GL_BLEND)
+            GL.glBindTexture(GL.GL_TEXTURE_2D, 0)
+            GL.glBindVertexArray(0)
+            GL.glUseProgram(0)
+
+    def _texture(self, picture: npt.NDArray[np.uint8]) -> int:
+        """The texture of a picture, made anew for one that was not drawn lately."""
+        kept = self._textures.pop(id(picture), None)
+        if kept is None:
+            kept = (
+                picture,
+                _new_texture(np.ascontiguousarray(picture)),
+            )  # the array is kept so that its id stays its own
+        self._textures[id(picture)] = kept
+        if len(self._textures) > _KEPT_TEXTURES:
+            _, (_, oldest) = self._textures.popitem(last=False)
+            GL.glDeleteTextures([oldest])
+        return kept[1]
+
+    def read(self) -> Frames:
+        """What was drawn since `begin`: uint8[height, width, 3]. Before the flip; for tests and screenshots."""
+        height, width = self._size
+        pixels = np.empty((height, width, 3), np.uint8)
+        with reported():
+            GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
+            GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
+        return np.ascontiguousarray(pixels[::-1])
+
+    def close(self) -> None:
+        """Delete everything; the context must still be current. Further calls do nothing."""
+        if self._program:
+            GL.glDeleteTextures([name for _, name in self._textures.values()] or [0])
+            GL.glDeleteVertexArrays(1, [self._array])
+            GL.glDeleteProgram(self._program)
+        self._textures.clear()
+        self._program = 0
+        self._scenes.close()
+
+
+def _new_texture(picture: npt.NDArray[np.uint8]) -> int:
+    height, width, channels = picture.shape
+    texture = int(GL.glGenTextures(1))
+    GL.glBindTexture(GL.GL_TEXTURE_2D, texture)
+    GL.glPixelStorei(GL.GL_UNPACK_ALIGNMENT, 1)
+    for name in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+        GL.glTexParameteri(GL.GL_TEXTURE_2D, name, GL.GL_NEAREST)
+    kind = GL.GL_RGBA if channels == 4 else GL.GL_RGB
+    GL.glTexImage2D(
+        GL.GL_TEXTURE_2D, 0, GL.GL_RGBA8, width, height, 0, kind, GL.GL_UNSIGNED_BYTE, address_of(picture)
+    )
+    return texture

@@ -1,0 +1,130 @@
+"""A line of text that is being typed: cursor, editing, history. It knows nothing of windows or keys' codes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_KEPT = 100  # lines of history
+
+
+class TextLine:
+    """One line with a cursor, at most `limit` characters long, and what was entered before.
+
+    It holds any Unicode text; line breaks and other control characters become spaces or vanish.
+    """
+
+    def __init__(self, limit: int = 200) -> None:
+        self.limit = limit
+        self.text = ""
+        self.cursor = 0
+        self.history: list[str] = []
+        self._place = 0  # in the history; its length means the line being written
+        self._draft = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more fits."""
+        return len(self.text) >= self.limit
+
+    def insert(self, text: str) -> None:
+        """Put text at the cursor, as far as there is room."""
+        clean = "".join(
+            " " if character.isspace() else character
+            for character in text
+            if character.isspace() or unicodedata.category(character) not in ("Cc", "Cs")
+        )[: self.limit - len(self.text)]
+        self.text = self.text[: self.cursor] + clean + self.text[self.cursor :]
+        self.cursor += len(clean)
+
+    def key(self, name: str, ctrl: bool = False) -> bool:
+        """Answer an editing key by its name; False for a key that means nothing here.
+
+        backspace and delete (with ctrl: a word, or what follows), left, right, home, end, up and down (history), and
+        ctrl with a, e, u, k, w as in a shell.
+        """
+        if ctrl:
+            name = {
+                "a": "home", "e": "end", "w": "erase word", "backspace": "erase word", "u": "erase before",
+                "k": "erase after", "delete": "erase after", "left": "word left", "right": "word right",
+            }.get(name, "")  # fmt: skip
+        action = _KEYS.get(name)
+        if action is None:
+            return False
+        action(self)
+        return True
+
+    def enter(self) -> str:
+        """Take the line, without blanks around it; it is empty then, and remembered in the history."""
+        text = self.text.strip()
+        if text and self.history[-1:] != [text]:
+            self.history = [*self.history, text][-_KEPT:]
+        self.clear()
+        return text
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._draft = ""
+        self._place = len(self.history)
+        self._set("")
+
+    # -- keys
+
+    def _set(self, text: str) -> None:
+        self.text, self.cursor = text, len(text)
+
+    def _erase(self, start: int, end: int) -> None:
+        self.text = self.text[:start] + self.text[end:]
+        self.cursor = start
+
+    def _letter_before(self) -> int:
+        """Where the character before the cursor begins; accents that stand on it belong to it."""
+        place = max(self.cursor - 1, 0)
+        while place > 0 and unicodedata.combining(self.text[place]):
+            place -= 1
+        return place
+
+    def _letter_after(self) -> int:
+        place = min(self.cursor + 1, len(self.text))
+        while place < len(self.text) and unicodedata.combining(self.text[place]):
+            place += 1
+        return place
+
+    def _word_before(self) -> int:
+        return len(self.text[: self.cursor].rstrip().rpartition(" ")[0]) and (
+            self.text[: self.cursor].rstrip().rindex(" ") + 1
+        )
+
+    def _word_after(self) -> int:
+        rest = self.text[self.cursor :]
+        blanks = len(rest) - len(rest.lstrip())
+        space = rest.find(" ", blanks)
+        return len(self.text) if space < 0 else self.cursor + space
+
+    def _recall(self, step: int) -> None:
+        place = self._place + step
+        if not 0 <= place <= len(self.history):
+            return
+        if self._place == len(self.history):
+            self._draft = self.text
+        self._place = place
+        self._set(self._draft if place == len(self.history) else self.history[place])
+
+    def _move(self, place: int) -> None:
+        self.cursor = place
+
+
+_KEYS = {
+    "backspace": lambda line: line._erase(line._letter_before(), line.cursor),
+    "delete": lambda line: line._erase(line.cursor, line._letter_after()),
+    "erase word": lambda line: line._erase(line._word_before(), line.cursor),
+    "erase before": lambda line: line._erase(0, line.cursor),
+    "erase after": lambda line: line._erase(line.cursor, len(line.text)),
+    "left": lambda line: line._move(line._letter_before()),
+    "right": lambda line: line._move(line._letter_after()),
+    "word left": lambda line: line._move(line._word_before()),
+    "word right": lambda line: line._move(line._word_after()),
+    "home": lambda line: line._move(0),
+    "end": lambda line: line._move(len(line.text)),
+    "up": lambda line: line._recall(-1),
+    "down": lambda line: line._recall(1),
+}

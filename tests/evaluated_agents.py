@@ -1,0 +1,51 @@
+"""Agents for tests of `evaluate`: importable, so that other processes find them too."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+
+
+class Silent:
+    """Says nothing."""
+
+    @classmethod
+    def for_env(cls, env: Any) -> Silent:
+        return cls()
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> str:
+        return ""
+
+    def close(self) -> None:
+        pass
+
+
+class Broken(Silent):
+    """Says one thing, then raises."""
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        self.spoken = False
+
+    def act(self, observation: Any) -> str:
+        if self.spoken:
+            raise RuntimeError("no more <b>words</b>")
+        self.spoken = True
+        return "Place a red block on the ground, at the centre."
+
+
+class Slow(ScriptedArchitect):
+    """Thinks before each game."""
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        time.sleep(0.05)
+        super().reset(role, seed)
+
+
+def builder(env: Any) -> Any:
+    """A function of the environment."""
+    return ScriptedBuilder.for_env(env)

@@ -1,0 +1,155 @@
+"""The benchmark command measures, prints, draws; and the comparison of vector and single environments compares."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from requirements import ROOT
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError
+from iglu_marl.cli import app
+from iglu_marl.commands import bench
+from iglu_marl.commands.bench import BenchOptions, plot, show, time_of
+from iglu_marl.commands.measures import COUNTS, MEASURES, Measure, Round, memory
+from iglu_marl.envs.vector import GridworldVectorEnv
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "QUICK_ROUND_S", 0.001)
+
+
+def test_figures_as_json() -> None:
+    done = CliRunner().invoke(app, ["bench", "--quick", "--json", "--only", "vector state: N = 16"])
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)
+    (row,) = figures["measures"]
+    assert row["group"] == "vector state"
+    assert len(row["rounds_us"]) == 5
+    assert min(row["rounds_us"]) <= row["median_us"] <= max(row["rounds_us"])
+    assert row["per_second"] == pytest.approx(1e6 / row["median_us"])
+    assert figures["machine"]["cores"] >= 1
+
+
+def test_figures_as_a_table() -> None:
+    done = CliRunner().invoke(app, ["bench", "--quick", "--only", "score"], env={"COLUMNS": "120"})
+    assert done.exit_code == 0, done.output
+    assert "maximal_intersection from scratch, 20 blocks" in done.output
+    assert "≤ 20.0 µs" in done.output
+
+
+def test_times_are_per_unit_of_work() -> None:
+    now = iter(range(1000))  # each look at the clock is a second later
+
+    class Clock:
+        perf_counter = process_time = staticmethod(lambda: next(now))
+
+    calls = []
+    measure = Measure("group", "name", lambda: Round(lambda: calls.append(1), 4), goal_us=1e9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "time", Clock)
+        figures = time_of(measure, 3.0)
+    assert len(calls) == 2 + 5 * 3, "three calls fill a round of three seconds"
+    assert figures["median_us"] == pytest.approx(2 * 1e6 / 3 / 4)  # two looks at the other clock in between
+
+
+def test_every_measure_runs() -> None:
+    """Each measure of the quick ones, and the smallest of every other kind."""
+    names = [f"{measure.group}: {measure.name}" for measure in MEASURES]
+    assert len(names) == len(set(names))
+    for measure in MEASURES:
+        if measure.count <= 64:
+            prepared = measure.prepare()
+            assert prepared.units > 0
+            prepared.run()
+
+
+def test_what_is_missed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    measure = {
+        "group": "g",
+        "name": "n",
+        "median_us": 5.0,
+        "processor_us": 2.0,
+        "per_second": 2e5,
+        "goal_us": 4.0,
+    }
+    figures: dict[str, Any] = {"machine": bench.machine(), "measures": [measure], "start": [], "memory": []}
+    show(figures, bench.Console(width=100))
+    shown = capsys.readouterr().out
+    assert "4.0 µs: no" in shown
+    assert "busy with other work" in shown
+    measure.update(median_us=3.0, processor_us=3.0)
+    show(figures, bench.Console(width=100))
+    shown = capsys.readouterr().out
+    assert "no" not in shown.split("goal")[1]
+    assert "busy" not in shown
+
+
+def test_the_plot(tmp_path: Path) -> None:
+    figures = {
+        "measures": [
+            {"group": "vector state", "name": f"N = {n:,}", "worlds": n, "per_second": 1e5 * n**0.4}
+            for n in COUNTS
+        ]
+    }
+    root = ET.fromstring(plot(figures))
+    circles = root.findall("{http://www.w3.org/2000/svg}circle")
+    heights = [float(circle.get("cy", "nan")) for circle in circles]
+    assert len(circles) == len(COUNTS)
+    assert heights == sorted(heights, reverse=True), "faster is higher"
+    file = tmp_path / "new" / "plot.svg"
+    done = CliRunner().invoke(app, ["bench", "--quick", "--only", "vector state: N = 1", "--plot", str(file)])
+    assert done.exit_code == 0, done.output
+    ET.parse(file)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"only": "lunch"}, "--only is 'lunch'"), ({"plot": Path("a.png")}, "ends in .svg")],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        BenchOptions(**options)
+
+
+def test_a_world_is_small() -> None:
+    (record, *others) = memory()
+    assert record[1] <= record[2] == 8192  # type: ignore[operator]
+    assert all(0 < used < 40_000 for _, used, _ in others)
+
+
+@pytest.fixture(scope="module")
+def same_results() -> Any:
+    spec = importlib.util.spec_from_file_location("same_results", ROOT / "benchmarks" / "same_results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["same_results"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_vector_and_single_have_the_same_results(
+    same_results: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert same_results.main(["--episodes", "400", "--seed", "5"]) == 0
+    assert "0 differences" in capsys.readouterr().out
+
+
+def test_a_difference_is_seen(same_results: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = GridworldVectorEnv.step
+
+    def broken(self: Any, actions: Any) -> Any:
+        seen, rewards, *rest = step(self, actions)
+        rewards[-1] += 1
+        return seen, rewards, *rest
+
+    monkeypatch.setattr(GridworldVectorEnv, "step", broken)
+    assert same_results.main(["--episodes", "5"]) == 1

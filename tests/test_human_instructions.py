@@ -1,0 +1,96 @@
+"""The benchmark of what people said: its figures are what they are called."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.grid import blocks_to_grid
+
+RED = 6
+
+
+@pytest.fixture(scope="module")
+def benchmark_module(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("human", root / "benchmarks" / "human_instructions.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["human"] = module  # its dataclass looks there
+    spec.loader.exec_module(module)
+    return module
+
+
+def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
+    return np.array(blocks_to_grid(list(blocks)), dtype=np.int8)
+
+
+def figures(module: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert module.main([*arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_table_gives_the_share_that_is_understood(
+    benchmark_module: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "GameId,InputInstruction,IsInstructionClear\n"
+        "1,Destroy all red blocks.,Yes\n"
+        "2,Stack three red blocks in the middle of the map.,Yes\n"
+        "3,Make it look like a flower.,Yes\n"
+        "4,Destroy all red blocks.,No\n"
+        "1,Destroy all red blocks.,Yes\n",
+        encoding="utf-8",
+    )
+    generous = figures(benchmark_module, capsys, "--data", str(table))
+    assert generous["summary"]["instructions"] == 3
+    assert generous["summary"]["understood"] == 2
+    assert generous["summary"]["results"] == {"parsed": 2, "unknown word": 1}
+    assert figures(benchmark_module, capsys, "--data", str(table), "--strict")["summary"]["understood"] == 1
+    assert benchmark_module.main(["--data", str(table), "--examples", "1"]) == 0
+    assert "flower" in capsys.readouterr().out
+
+
+def test_results_are_compared_with_both_people(benchmark_module: ModuleType) -> None:
+    start, empty = grid_of((0, -1, 0, RED)), grid_of()
+    judge, sample = benchmark_module.judge, benchmark_module.Sample
+    rows = [
+        judge(sample("a", "Destroy the red block.", start, empty, empty), True),
+        judge(sample("b", "Destroy the red block.", start, start, empty), True),
+        judge(sample("c", "Destroy the blue block.", start, empty, empty), True),
+        judge(sample("d", "Build a flower.", start, empty, empty), True),
+    ]
+    assert [row["result"] for row in rows] == [
+        "equal",
+        "different",
+        "cannot be followed: nothing matches",
+        "unknown word",
+    ]
+    summary = benchmark_module.summary(rows)
+    assert (summary["understood"], summary["followed"], summary["equal_to_the_build"]) == (3, 2, 1)
+    assert summary["share_equal_of_followed"] == 0.5
+    assert summary["share_equal_to_build_or_original_of_followed"] == 1.0
+    assert summary["share_equal_where_something_was_built"] == 1.0
+    assert summary["share_of_understood_in_which_build_and_original_agree"] == round(2 / 3, 4)
+
+
+def test_people_are_understood_as_often_as_the_docs_say(
+    benchmark_module: ModuleType, capsys: pytest.CaptureFixture[str], shared: Path
+) -> None:
+    found = figures(benchmark_module, capsys, "--data", str(shared / "data" / "iglu-singleturn.zip"))[
+        "summary"
+    ]
+    assert found["instructions"] == 1416
+    assert found["share_understood"] > 0.28
+    assert found["share_equal_of_followed"] > 0.7
+    assert found["share_equal_to_build_or_original_of_followed"] > 0.9
+    assert found["equal_to_the_build"] == found["results"]["equal"]

@@ -1,0 +1,312 @@
+"""Flat views, contact sheets, before / after / difference, and the commands that write them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, DataError, GridError, TaskError
+from iglu_marl.cli import app
+from iglu_marl.core.errors import RenderError
+from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
+from iglu_marl.rendering import change_sheet, contact_sheet, layers_view, top_view
+from iglu_marl.rendering.plans import ADDED, RECOLORED, REMOVED, block_color, change_of
+from iglu_marl.rendering.sheets import CHANGE_SIZE, SHEET_SIZE
+from iglu_marl.tasks import BundledTasks
+
+EMPTY = np.zeros(ZONE_SHAPE, np.int8)
+SOME = blocks_to_grid([(2, -1, 1, 6), (2, 0, 1, 3), (-4, 3, -2, 1), (0, -1, 5, 4)])
+
+Picture = npt.NDArray[np.uint8]
+grids = st.lists(
+    st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5), st.integers(1, 6)),
+    max_size=12,
+    unique_by=lambda block: block[:3],
+).map(blocks_to_grid)
+
+
+def changed(one: Picture, other: Picture) -> npt.NDArray[np.bool_]:
+    return (one != other).any(axis=2)
+
+
+def has(picture: Picture, color: tuple[int, int, int], share: float = 0.0) -> bool:
+    """Whether a colour is in the picture, as it is."""
+    return bool((picture == np.array(color)).all(axis=2).mean() > share)
+
+
+def middle(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Column and row of the middle of the box around a mask."""
+    rows, columns = np.nonzero(mask)
+    return np.array([(columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2])
+
+
+# ------------------------------------------------------------------------------------------------------- from above
+
+
+def spot(x: int, z: int, size: tuple[int, int] = (400, 500)) -> npt.NDArray[np.float64]:
+    return middle(changed(top_view(EMPTY, size=size), top_view(blocks_to_grid([(x, -1, z, 6)]), size=size)))
+
+
+def test_from_above_north_is_up_and_east_is_right() -> None:
+    center = spot(0, 0)
+    cell = (spot(5, 0) - center)[0] / 5
+    assert cell > 20
+    for x, z in ((1, 0), (-5, 5), (4, -3), (0, -5)):
+        assert np.abs(spot(x, z) - center - cell * np.array([x, z])).max() <= 1.5
+
+
+def test_from_above_one_sees_the_highest_block_and_its_height() -> None:
+    low = top_view(blocks_to_grid([(0, -1, 0, 1)]))
+    high = top_view(blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 6)]))
+    same_color = top_view(blocks_to_grid([(0, -1, 0, 6)]))
+    floating = top_view(blocks_to_grid([(0, 0, 0, 6)]))
+    pictures = [low, high, same_color, floating]
+    assert len({picture.tobytes() for picture in pictures}) == 4
+    reddish = (high[..., 0].astype(int) > high[..., 2].astype(int) + 80).sum()
+    assert reddish > (low[..., 0].astype(int) > low[..., 2].astype(int) + 80).sum()
+
+
+@pytest.mark.parametrize("view", [top_view, layers_view, contact_sheet])
+def test_views_leave_their_input_alone_and_repeat(view: Any) -> None:
+    grid = SOME.astype(np.int64)
+    before = grid.copy()
+    first, second = view(grid), view(SOME)
+    assert first.dtype == np.uint8
+    assert (grid == before).all()
+    assert (first == second).all()
+    first[:] = 0
+    assert (view(grid) == second).all()
+
+
+@pytest.mark.parametrize("view", [top_view, layers_view])
+@pytest.mark.parametrize("size", [(64, 64), (64, 400), (300, 81), (720, 1280)])
+def test_flat_views_have_the_size_they_were_asked_for(view: Any, size: tuple[int, int]) -> None:
+    assert view(SOME, size=size).shape == (*size, 3)
+    assert changed(view(SOME, size=size), view(EMPTY, size=size)).any()
+
+
+@pytest.mark.parametrize("view", [top_view, layers_view, contact_sheet])
+def test_views_refuse_what_they_cannot_draw(view: Any) -> None:
+    for size in ((20, 400), (400, 20), (0, 0), (400, 9999)):
+        with pytest.raises(RenderError):
+            view(SOME, size=size)
+    with pytest.raises(GridError):
+        view(np.zeros((9, 9, 9)))
+    with pytest.raises(GridError):
+        view(np.full(ZONE_SHAPE, 7))
+
+
+# ----------------------------------------------------------------------------------------------------------- layers
+
+
+def test_layers_show_all_up_to_the_highest_block() -> None:
+    """A wide picture puts them side by side: count the boards."""
+
+    def boards(picture: Picture) -> int:
+        light = (picture.min(axis=2) > 200).mean(axis=0) > 0.2
+        return int((np.diff(light.astype(int)) == 1).sum())
+
+    for height in (1, 2, 5, 9):
+        tower = blocks_to_grid([(0, y - 1, 0, 1 + y % 6) for y in range(height)])
+        assert boards(layers_view(tower, size=(140, 1300))) == height
+    assert boards(layers_view(EMPTY, size=(140, 1300))) == 1
+    assert boards(layers_view(blocks_to_grid([(0, 2, 0, 1)]), size=(140, 1300))) == 4
+
+
+def test_changed_layers_only_and_each_kind_has_its_mark() -> None:
+    base = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 2)])
+    added = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 2), (1, 3, 0, 1)])
+    recolored = blocks_to_grid([(0, -1, 0, 1), (0, 3, 0, 5)])
+    removed = blocks_to_grid([(0, -1, 0, 1)])
+    size = (500, 500)
+    plain = layers_view(base, before=base, size=size)
+    for after, marks in ((added, {ADDED}), (recolored, {RECOLORED}), (removed, {REMOVED}), (base, set())):
+        picture = layers_view(after, before=base, size=size)
+        assert {mark for mark in (ADDED, RECOLORED, REMOVED) if has(picture, mark)} == marks
+        assert changed(picture, plain).any() == bool(marks)
+    both = layers_view(recolored, before=base, size=size)
+    assert has(both, block_color(2))
+    assert has(both, block_color(5))
+
+
+# ----------------------------------------------------------------------------------------------------------- change
+
+
+@given(grids, grids)
+def test_a_change_parts_the_blocks(before: Any, after: Any) -> None:
+    change = change_of(before, after)
+    counted = sum(mask.astype(int) for mask in change)
+    assert ((counted == 1) == ((before != 0) | (after != 0))).all()
+    rebuilt = np.where(change.added | change.recolored, after, before)
+    rebuilt[change.removed] = 0
+    assert (rebuilt == after).all()
+    back = change_of(after, before)
+    assert (back.added == change.removed).all()
+    assert (back.recolored == change.recolored).all()
+
+
+# ----------------------------------------------------------------------------------------------------------- sheets
+
+
+def test_the_view_from_the_north_is_that_from_the_south_of_the_structure_turned_round() -> None:
+    """But for the letters of the compass, which do not turn along."""
+    down = (SHEET_SIZE[0] - 18 + 14 - 62) // 2  # from a panel to the one below it
+    south = contact_sheet(SOME)[92:412, 20:368]
+    north = contact_sheet(SOME[:, ::-1, ::-1])[92 + down : 412 + down, 20:368]
+    wrong = contact_sheet(SOME)[92 + down : 412 + down, 20:368]
+    letters = changed(south, north).mean()
+    assert 0 < letters < 0.02
+    assert changed(south, wrong).mean() > 2 * letters
+
+
+def test_a_contact_sheet_shows_six_different_views() -> None:
+    picture = contact_sheet(SOME, title="some")
+    assert picture.shape == (*SHEET_SIZE, 3)
+    other = changed(picture, contact_sheet(EMPTY, title="some"))
+    height, width = SHEET_SIZE
+    parts = set()
+    for row in range(2):
+        for column in range(3):
+            rows = slice(height * row // 2 + 30, height * (row + 1) // 2)
+            columns = slice(width * column // 3, width * (column + 1) // 3)
+            assert other[rows, columns].sum() > 100
+            parts.add(picture[rows, columns].tobytes())
+    assert len(parts) == 6
+    assert other[:60, width // 2 :].any()  # the counts in the header
+
+
+@pytest.mark.parametrize("title", ["", "x", "a very long title " * 40, "zwölf ☃ \U0001f600\n\ttab\x00"])
+def test_titles_of_all_kinds(title: str) -> None:
+    assert contact_sheet(SOME, title=title).shape == (*SHEET_SIZE, 3)
+    assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
+
+
+def test_sheets_scale() -> None:
+    full = np.ones(ZONE_SHAPE, np.int8)
+    for size in ((380, 530), (1600, 2240), (500, 1400)):
+        assert contact_sheet(full, size=size).shape == (*size, 3)
+        assert change_sheet(full, SOME, size=size).shape == (*size, 3)
+
+
+def test_a_change_sheet_marks_each_kind_in_the_difference() -> None:
+    after = SOME.copy()
+    after[0, 7, 6] = 0  # removed
+    after[1, 7, 6] = 2  # recoloured
+    after[0, 0, 0] = 5  # added
+    picture = change_sheet(SOME, after, title="t", caption="Do it.")
+    same = change_sheet(SOME, SOME, title="t", caption="Do it.")
+    third = (slice(140, 480), slice(2 * CHANGE_SIZE[1] // 3, CHANGE_SIZE[1]))
+    assert changed(picture, same)[third].sum() > 500
+    for mark in (ADDED, REMOVED):
+        assert has(picture, mark)
+        assert not has(same, mark)
+    assert changed(picture, change_sheet(SOME, after, title="t", caption="Do something else.")).any()
+    backwards = change_sheet(after, SOME, title="t", caption="Do it.")
+    assert changed(picture, backwards).any()
+    with pytest.raises(GridError, match="before"):
+        change_sheet(np.zeros((3, 3)), SOME)
+    with pytest.raises(RenderError):
+        change_sheet(SOME, SOME, size=(100, 100))
+
+
+# --------------------------------------------------------------------------------------------------------- commands
+
+FILE = {
+    "colours": {"1": "red", "2": "blue"},
+    "structures": {
+        "C7": {"name": "dots", "blocks": [[0, -1, 0, 1], [1, -1, 0, 2]]},
+        "two": {"blocks": [[0, -1, 0, 1]]},
+    },
+}
+
+
+@pytest.fixture
+def structures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(FILE), encoding="utf-8")
+    return path
+
+
+def told(*words: object) -> Any:
+    """What `iglu-marl render ... --json` prints."""
+    done = CliRunner().invoke(app, ["render", *map(str, words), "--json"])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def picture_of(path: str | Path) -> Picture:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def test_render_structure(structures: Path, tmp_path: Path) -> None:
+    facts = told("structure", "C7", "--tasks", structures, "-o", tmp_path / "c7.png")
+    assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}
+    expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7  dots")
+    assert (picture_of(tmp_path / "c7.png") == expected).all()
+    assert told("structure", "kite")["file"] == "kite.png"
+    assert picture_of("kite.png").shape == (*SHEET_SIZE, 3)
+    for view in ("orbit", "top", "layers"):
+        told("structure", "kite", "--view", view, "--width", 320, "-o", f"{view}.png")
+        assert picture_of(f"{view}.png").shape[1] == 320
+    kite = BundledTasks(mode="structures").tasks["kite"][0]
+    assert (picture_of("top.png") == top_view(kite[len(kite) - 1].target_grid, size=(320, 320))).all()
+
+
+def test_render_diff(structures: Path) -> None:
+    task = BundledTasks().tasks["kite"][2][1]
+    facts = told("diff", "kite", "--session", 3, "--turn", 2)
+    change = change_of(task.start_grid, task.target_grid)
+    assert {name: facts[name] for name in change._fields} == {
+        name: int(mask.sum()) for name, mask in change._asdict().items()
+    }
+    expected = change_sheet(
+        task.start_grid, task.target_grid, title="kite, session 3, turn 2", caption=task.instruction
+    )
+    assert (picture_of("kite-diff.png") == expected).all()
+    facts = told("diff", "two", "--to", "C7", "--tasks", structures, "-o", "d.png", "--width", 560)
+    assert (facts["added"], facts["removed"], facts["kept"]) == (1, 0, 1)
+    assert picture_of("d.png").shape[1] == 560
+    assert told("diff", "two", "--tasks", structures)["added"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["structure", "nothing"], ConfigError, "kite"),
+        (["structure", "C7"], DataError, "C7|Minecraft Dialogue Corpus"),
+        (["structure", "kite", "--view", "inside"], ConfigError, "--view is 'inside'"),
+        (["structure", "kite", "--width", 20], ConfigError, "--width is 20"),
+        (["structure", "kite", "-o", "kite.jpg"], RenderError, "kite.jpg"),
+        (["structure", "kite", "-o", "no/kite.png"], RenderError, "folder 'no'"),
+        (["structure", "x", "--tasks", "mine.json"], TaskError, "C7, two"),
+        (["structure", "x", "--tasks", "gone.json"], DataError, "gone.json does not exist"),
+        (["diff", "kite", "--turn", 99], ConfigError, r"--turn is 99, expected 1\.\.3"),
+        (["diff", "kite", "--session", 0, "--turn", 1], ConfigError, r"--session is 0, expected 1\.\."),
+        (["diff", "x", "--turn", 1], ConfigError, "no session of 'x'"),
+        (["diff", "kite", "--turn", 1, "--to", "train"], ConfigError, "--to"),
+        (["replay", "gone.html"], RenderError, "gone.html cannot be read"),
+        (["replay", "mine.json"], RenderError, "mine.json has the format None"),
+        (["replay", "--controls", "swimming"], ConfigError, "swimming"),
+        (["replay", "--seed", -1], ConfigError, "--seed is -1"),
+    ],
+)
+def test_render_says_what_is_wrong(
+    structures: Path, monkeypatch: pytest.MonkeyPatch, words: list[Any], error: type, message: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(structures.parent))  # no packs of this user's
+    with pytest.raises(error, match=message):
+        told(*words)
