@@ -116,12 +116,14 @@ MEASURES: dict[str, Measure] = {
 def named(agents: Any, role: Role) -> dict[str, Any]:
     """Agents by name: from a name, a class or function, several of them, or a mapping from names to them.
 
+    "partners" stands for all the names of `iglu_marl.agents.partners`.
     Raises `AgentError` for what makes no agent, and for two of one name.
     """
     if isinstance(agents, Mapping):
         found = dict(agents)
     else:
-        given = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+        listed = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+        given = [part for entry in listed for part in (_partners(role) if entry == "partners" else [entry])]
         names = [part if isinstance(part, str) else getattr(part, "__name__", repr(part)) for part in given]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             raise AgentError(f"{role.value}s has {twice[0]!r} twice; a mapping can give them different names")
@@ -131,6 +133,12 @@ def named(agents: Any, role: Role) -> dict[str, Any]:
     for spec in found.values():
         factory(spec, role)
     return found
+
+
+def _partners(role: Role) -> list[str]:
+    from iglu_marl.agents import partners
+
+    return list(partners.ARCHITECTS if role is Role.ARCHITECT else partners.BUILDERS)
 
 
 def factory(spec: Any, role: Role) -> Factory:

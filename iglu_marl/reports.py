@@ -114,7 +114,7 @@ def _about(evaluation: Evaluation) -> str:
 def markdown(evaluation: Evaluation) -> str:
     """All tables as Markdown."""
     parts = ["# Evaluation", _about(evaluation)]
-    for measure in ("completed", "f1"):
+    for measure in ("completed", "f1", "steps", "words_per_instruction"):
         parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
     pairs = evaluation.summary("architect", "builder")
     parts += ["## Pairs", _table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))]

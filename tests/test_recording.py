@@ -191,7 +191,9 @@ def test_another_encoding_in_the_middle_of_a_game(tmp_path: Path) -> None:
     with Recorder(tmp_path / "a.jsonl") as recorder:
         walking.reset(seed=0)
         recorder.begin(walking, 0)
-        for action in ("", walking.action_space("builder_0").sample()):
+        for env in (walking, flying):
+            env.action_space("builder_0").seed(0)
+        for action in ("", walking.action_space("builder_0").sample() | {"yield": 0}):
             role = Role(walking.agent_selection.removesuffix("_0"))
             walking.step(action)
             recorder.note(walking, {role: action})

@@ -29,7 +29,7 @@ from iglu_marl.data.archive import BROKEN
 __all__ = ["Arrays", "cache_folder", "cached", "json_array", "read_json"]
 
 CACHE_VARIABLE = "IGLU_MARL_CACHE"
-LAYOUT = "1"  # of the entries themselves
+LAYOUT = "2"  # of the entries themselves
 LOCK_TIMEOUT_S = 900.0  # longer than any pack takes to read; then it is read here too
 _META = "__meta__"
 
@@ -134,10 +134,11 @@ def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
     """The entry, or None when there is none, when it is stale, or when it is damaged."""
     try:
         with zipfile.ZipFile(path) as entry:
-            if read_json(_read(entry, f"{_META}.npy")) != meta:
+            kept = read_json(_read(entry, f"{_META}.npy"))
+            names = kept.pop("arrays")  # counted here too: a damaged directory can hide a member
+            if kept != meta:
                 return None
-            names = [name for name in entry.namelist() if name != f"{_META}.npy"]
-            return {name.removesuffix(".npy"): _read(entry, name) for name in names}
+            return {name: _read(entry, f"{name}.npy") for name in names}
     except FileNotFoundError:
         return None
     except (*BROKEN, KeyError, TypeError, AttributeError) as error:
@@ -158,7 +159,8 @@ def _store(path: Path, arrays: Arrays, meta: dict[str, str]) -> None:
     beside = path.with_name(path.name + ".new")  # what a killed process has left is written over
     try:
         with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as entry:
-            for name, array in {_META: json_array(meta), **arrays}.items():
+            about = json_array({**meta, "arrays": list(arrays)})
+            for name, array in {_META: about, **arrays}.items():
                 with entry.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
         os.replace(beside, path)
