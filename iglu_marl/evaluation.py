@@ -160,12 +160,12 @@ def factory(spec: Any, role: Role) -> Factory:
                 f"{role.value} {spec!r} is unknown, expected one of {', '.join(known)}, or module:attribute"
             )
     if hasattr(spec, "for_env"):
-        return spec.for_env  # type: ignore[no-any-return]
+        return spec.for_env
     if not callable(spec):
         raise AgentError(
             f"{role.value} is {spec!r:.80}, expected a name, a class with for_env, or a function of the environment"
         )
-    return spec  # type: ignore[no-any-return]
+    return spec
 
 
 def _imported(spec: str, role: Role) -> Any:

@@ -192,7 +192,7 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 
 def checksum(episode: Episode) -> str:
     """The checksum of an episode's world and dialogue: 16 hexadecimal digits."""
-    made = hashlib.blake2b(episode.worlds.state.view(np.uint8), digest_size=8)
+    made = hashlib.blake2b(episode.worlds.state.tobytes(), digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8", "surrogatepass"))
     return made.hexdigest()
 
@@ -476,7 +476,7 @@ class _SingleRecording(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         told = to_json(action)
         done = super().step(action)
-        self.recorder.write_move(self, {Role.BUILDER: told}, {Role.BUILDER: done[1]})
+        self.recorder.write_move(self, {Role.BUILDER: told}, {Role.BUILDER: float(done[1])})
         return done
 
 
