@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl import AgentError, Dialogue, Role, Utterance
+from iglu_marl import AgentError, Dialogue, Role
 from iglu_marl.agents.body import Body
 from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
 from iglu_marl.agents.scripted_architect import ScriptedArchitect
@@ -106,7 +106,7 @@ class PreciseArchitect:
     def _begin(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
         self._ears.forget()
-        self._said: list[Utterance] = []
+        self._said = Dialogue()
         self._restart()
 
     def _restart(self) -> None:
@@ -124,7 +124,8 @@ class PreciseArchitect:
     def act(self, observation: Any) -> Any:
         """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        self._said += self._ears.hear(dialog)
+        for utterance in self._ears.hear(dialog):
+            self._said = self._said.say(utterance.role, utterance.text)
         return self._ears.utter(self._speak(observation))
 
     def close(self) -> None:
@@ -134,7 +135,7 @@ class PreciseArchitect:
 
     def _plain(self, observation: Any) -> str:
         """What the plain architect would say."""
-        text: str = self._inner.act({**observation, "dialog": Dialogue(self._said).text})
+        text: str = self._inner.act({**observation, "dialog": self._said.text})
         return text
 
     def _speak(self, observation: Any) -> str:
@@ -354,7 +355,7 @@ class CarefulBuilder:
     def _begin(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
         self._ears.forget()
-        self._heard: list[Utterance] = []
+        self._heard = Dialogue()
         self._restart()
 
     def _restart(self) -> None:
@@ -377,11 +378,10 @@ class CarefulBuilder:
         for utterance in self._ears.hear(dialog):
             if utterance.role is Role.ARCHITECT:
                 text, reply = self._listen(utterance.text, grid)
-                if text:
-                    self._heard.append(Utterance(Role.ARCHITECT, text))
+                self._heard = self._heard.say(Role.ARCHITECT, text)
         if reply and self.can_ask:
             return {"act": self._idle.rest(), "say": self._ears.utter(reply)}
-        done = self._inner.act({**observation, "dialog": Dialogue(self._heard).text})
+        done = self._inner.act({**observation, "dialog": self._heard.text})
         if not self.can_ask:
             return done["act"]
         return {"act": done["act"], "say": self._ears.utter(done["say"])}

@@ -101,8 +101,11 @@ _MODULES = frozenset(
         "core",
         "data",
         "envs",
+        "evaluation",
         "language",
+        "metrics",
         "planning",
+        "recording",
         "rendering",
         "tasks",
     }

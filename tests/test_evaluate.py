@@ -26,7 +26,7 @@ from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.evaluation import MEASURES, Evaluation, digest, factory, named, tasks_of
 from iglu_marl.metrics import Interval, bootstrap
-from iglu_marl.reports import dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.reports import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 FAST: dict[str, Any] = {"controls": "flying", "config": {"max_steps": 200}, "progress": False}
@@ -458,3 +458,23 @@ def test_evaluate_command(tmp_path: Path) -> None:
     assert again.exit_code == 0, again.output
     assert "evaluation.html" in again.stdout
     assert (tmp_path / "out" / "games.jsonl").read_text().count("\n") == 5
+
+
+# ------------------------------------------------------------------------------------------------------- baseline
+
+
+def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
+    """Two of its pairs, played again; should this fail, run the command that stands above the table."""
+    text = (root / "docs" / "evaluation.md").read_text(encoding="utf-8").partition("## Baseline")[2]
+    tables_: list[dict[tuple[str, str], str]] = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[:2]:
+        head, _, *lines = [
+            [part.strip() for part in line.strip("|").split("|")] for line in block.splitlines()
+        ]
+        tables_.append(
+            {(line[0], name): part for line in lines for name, part in zip(head[1:], line[1:], strict=True)}
+        )
+    for architect, builder in (("precise", "careful"), ("vague", "hasty")):
+        found = evaluate(architect, builder, config={"max_steps": 2000}, progress=False)
+        for told, measure in zip(tables_, ("steps", "words_per_instruction"), strict=True):
+            assert told[architect, builder] == cell(measure, found.matrix(measure)[architect][builder])

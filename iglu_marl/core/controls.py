@@ -58,7 +58,7 @@ def _integer(action: Any, limit: int, where: str, check: bool) -> int:
     else:
         try:
             plain = action.item() if isinstance(action, np.ndarray) and action.ndim == 0 else action
-            if plain is True or plain is False:
+            if isinstance(plain, (bool, np.bool_)):  # older NumPy takes its own as an index
                 raise TypeError
             value = operator.index(plain)
         except TypeError:
