@@ -80,7 +80,7 @@ class HumanBuilder:
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> HumanBuilder:
         """One that fits an environment's action space and chat."""
-        return cls(**{**_fitting(Settings.of(env)), **options})
+        return cls(**{**Settings.of(env).of_builder(), **options})
 
     def _forget(self) -> None:
         self.hands.begin()
@@ -551,17 +551,3 @@ _ARCHITECT_HELP: Pairs = (
     ("Esc", "menu: the game waits; leave it there"),
     ("F1", "these keys"),
 )
-
-
-def _fitting(settings: Settings) -> dict[str, Any]:
-    """The options of a `HumanBuilder` for a game's settings."""
-    fitting: dict[str, Any] = {
-        "controls": settings.controls,
-        "can_yield": settings.can_yield,
-        "can_ask": settings.can_ask,
-        "select_and_place": settings.select_and_place,
-        "message_length": settings.message_length,
-    }
-    if settings.tokens:
-        fitting["codec"] = settings.codec
-    return fitting

@@ -52,15 +52,7 @@ class OracleBuilder:
     def for_env(cls, env: Any, **options: Any) -> OracleBuilder:
         """One that fits an environment's action space and chat."""
         settings = Settings.of(env)
-        fitting: dict[str, Any] = {
-            "controls": settings.controls,
-            "can_yield": settings.can_yield,
-            "can_ask": settings.can_ask,
-            "select_and_place": settings.select_and_place,
-            "tokens": settings.tokens,
-            "codec": settings.codec,
-            "message_length": settings.message_length,
-        }
+        fitting = {**settings.of_builder(), "tokens": settings.tokens}
         return cls(**{**fitting, **options})
 
     @property

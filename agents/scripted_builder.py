@@ -84,16 +84,7 @@ class ScriptedBuilder:
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ScriptedBuilder:
         """One that fits an environment's action space and chat."""
-        settings = Settings.of(env)
-        fitting: dict[str, Any] = {
-            "controls": settings.controls,
-            "can_yield": settings.can_yield,
-            "can_ask": settings.can_ask,
-            "select_and_place": settings.select_and_place,
-        }
-        if settings.tokens:
-            fitting |= {"codec": settings.codec, "message_length": settings.message_length}
-        return cls(**{**fitting, **options})
+        return cls(**{**Settings.of(env).of_builder(), **options})
 
     def _forget(self) -> None:
         self._ears.forget()

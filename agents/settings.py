@@ -53,3 +53,14 @@ class Settings:
             turn_steps=config.turn_steps,
             act_space=space["act"] if can_ask else space,
         )
+
+    def of_builder(self) -> dict[str, Any]:
+        """The arguments that builders of this package have in common."""
+        return {
+            "controls": self.controls,
+            "can_yield": self.can_yield,
+            "can_ask": self.can_ask,
+            "select_and_place": self.select_and_place,
+            "codec": self.codec,
+            "message_length": self.message_length,
+        }

@@ -352,7 +352,41 @@ PAINTER = [
     for blocks in (0, 20, 60)
 ]
 
-MEASURES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER]
+# ---------------------------------------------------------------------------------------------------- language
+
+_QUESTIONS = (
+    "exist(relate(unique(filter_color(filter_shape(scene(),tower),blue)),on))",
+    "greater_than(count(filter_color(filter_shape(scene(),block),red)),"
+    "count(filter_color(filter_shape(scene(),block),blue)))",
+)
+
+
+def _answers(batched: bool) -> Callable[[], Round]:
+    """Two typical programs in turn, each on a world of its own."""
+
+    def prepare() -> Round:
+        from iglu_marl.language import answer
+        from iglu_marl.language.interpreter import Programs
+
+        programs = Programs(_QUESTIONS)
+        grids = np.stack([scene(20, seed) for seed in range(100)])
+        which = np.arange(100) % 2
+
+        def one_by_one() -> None:
+            for grid, number in zip(grids, which, strict=True):
+                answer(programs[int(number)], grid)
+
+        return Round((lambda: programs.ask_each(grids, which)) if batched else one_by_one, 100)
+
+    return prepare
+
+
+LANGUAGE = [
+    Measure("language", "answer a program, one world", _answers(False), 30.0),
+    Measure("language", "answer a program, 100 worlds at once", _answers(True), 5.0, count=100),
+]
+
+MEASURES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER, *LANGUAGE]
 
 # ------------------------------------------------------------------------------------------------ new processes
 
