@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import typer
 from requirements import ROOT
+from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
@@ -451,3 +452,16 @@ if __name__ == "__main__":
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"rewrote {path.relative_to(ROOT)}")
+
+
+def test_what_the_pages_let_parse_is_understood() -> None:
+    """A command with sound options can still fail on its text, so these are run."""
+    lines = [
+        line
+        for name in PAGES
+        for line in re.findall(r"^\$ iglu-marl (language parse .*)$", read(ROOT / name), re.M)
+    ]
+    assert lines
+    for line in lines:
+        result = CliRunner().invoke(app, shlex.split(line))
+        assert result.exit_code == 0, (line, result.output)
