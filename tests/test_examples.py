@@ -20,6 +20,9 @@ SMALL = {
     "scripted_pair": {},
 }
 
+# Examples that need an extra are run by test modules of their own.
+ELSEWHERE: dict[str, str] = {}
+
 
 def load(root: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"example_{name}", root / "examples" / f"{name}.py")
@@ -31,7 +34,12 @@ def load(root: Path, name: str) -> ModuleType:
 
 
 def test_all_examples_are_known(root: Path) -> None:
-    assert {path.stem for path in (root / "examples").glob("*.py")} == SMALL.keys()
+    assert {path.stem for path in (root / "examples").glob("*.py")} == SMALL.keys() | ELSEWHERE.keys()
+
+
+def test_examples_tested_elsewhere_are(root: Path) -> None:
+    for name, module in ELSEWHERE.items():
+        assert name in (root / "tests" / module).read_text(encoding="utf-8"), f"{module} does not run {name}"
 
 
 @pytest.mark.parametrize("name", SMALL)
