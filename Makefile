@@ -10,10 +10,10 @@ STAMP := $(VENV)/.installed
 CODE := iglu_marl tests $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types format bench clean
+.PHONY: help setup demo test check lint types format bench docs docs-serve rllib clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
 setup: $(STAMP)  ## make .venv with iglu_marl (editable) and the development tools
 
@@ -62,6 +62,27 @@ format: setup  ## rewrite the code in the house's format
 
 bench: setup  ## measure, and print the table
 	$(PY) -m benchmarks
+
+# Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.
+DOCS_STAMP := $(VENV)/.installed-docs
+$(DOCS_STAMP): $(STAMP)
+	@$(PY) -m pip install --disable-pip-version-check -q -e '.[docs]'
+	@touch $@
+
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs
+docs: $(DOCS_STAMP)  ## build the documentation site, in site/
+	$(MKDOCS) build --strict
+
+docs-serve: $(DOCS_STAMP)  ## show the site in a browser while its pages change
+	$(MKDOCS) serve
+
+# RLlib pins Gymnasium, so it has an environment of its own, which tests/test_rllib.py uses.
+RLLIB_VENV ?= .venv-rllib
+rllib: $(RLLIB_VENV)/.installed  ## make .venv-rllib with iglu_marl and RLlib
+$(RLLIB_VENV)/.installed: $(STAMP)
+	@$(RLLIB_VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(RLLIB_VENV)
+	@$(RLLIB_VENV)/bin/python -m pip install --disable-pip-version-check -q -e '.[rllib]' hypothesis pytest
+	@touch $@
 
 clean:  ## remove what was built, but not .venv
 	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov site

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.human import HumanArchitect as HumanArchitect
     from iglu_marl.agents.human import HumanBuilder as HumanBuilder
+    from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
+    from iglu_marl.agents.llm import LLMArchitect as LLMArchitect
+    from iglu_marl.agents.llm import LLMBuilder as LLMBuilder
     from iglu_marl.agents.oracle import OracleBuilder as OracleBuilder
     from iglu_marl.agents.pairing import agents_for as agents_for
     from iglu_marl.agents.random_agents import RandomArchitect as RandomArchitect
@@ -22,6 +25,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
 _MODULE_OF = {
     "HumanArchitect": "human",
     "HumanBuilder": "human",
+    "LearnedBuilder": "learned.builder",
+    "LLMArchitect": "llm",
+    "LLMBuilder": "llm",
     "OracleBuilder": "oracle",
     "RandomArchitect": "random_agents",
     "RandomBuilder": "random_agents",

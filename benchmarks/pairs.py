@@ -24,6 +24,7 @@ from rich.table import Table
 import iglu_marl
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedArchitect, agents_for
+from iglu_marl.data import MultiturnDataset
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
 
@@ -32,14 +33,73 @@ _SHARES = ("share_built", "mean_saved", "mean_saved_with_shapes")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")
 
 
+# Settings of RandomTasks that "varied" takes in turn: low, tall, floating, dense, wide, scattered.
+VARIED: tuple[dict[str, Any], ...] = (
+    {"max_blocks": 8, "height_levels": 3, "num_colors": 6},
+    {"max_blocks": 20, "height_levels": 6, "num_colors": 6, "max_dist": 3},
+    {"max_blocks": 12, "height_levels": 9, "num_colors": 3, "max_dist": 4, "allow_float": True},
+    {"max_blocks": 27, "height_levels": 9, "num_colors": 4},
+    {"max_blocks": 20, "height_levels": 1, "num_colors": 2, "max_dist": 10},
+    {"max_blocks": 6, "height_levels": 9, "num_colors": 6, "max_dist": 10, "allow_float": True},
+)
+ZONE = (9, 11, 11)
+
+
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
-    """The tasks: "random" (up to 8 blocks, 3 levels, 6 colours), "bundled", or a file of structures."""
-    if source == "random":
-        random = RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
-        rng = np.random.default_rng(seed)
-        return [random.sample(rng).replace(task_id=f"random-{number}") for number in range(count or 200)]
-    found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
-    return found[:count]
+    """The tasks of a source.
+
+    "random": up to 8 blocks, 3 levels, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
+    "bundled", or a file of structures, or the zip or folder of the IGLU multi-turn data: every turn is a task then, from
+    the world before it, and `count` of them are drawn.
+    """
+    rng = np.random.default_rng(seed)
+    if source in ("random", "varied"):
+        makers = [RandomTasks(**settings) for settings in (VARIED if source == "varied" else VARIED[:1])]
+        made = (makers[number % len(makers)].sample(rng) for number in range(count or 200))
+        return [task.replace(task_id=f"{source}-{number}") for number, task in enumerate(made)]
+    if source == "hard":
+        return [hard_task(number, rng) for number in range(count or 200)]
+    if source == "bundled" or source.endswith(".json"):
+        found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
+        return found[:count]
+    sessions = [own for group in MultiturnDataset(path=source).tasks.values() for own in group]
+    turns = [own[turn] for own in sessions for turn in range(len(own))]
+    turns = [task for task in turns if not task.is_complete_at_start]
+    chosen = rng.permutation(len(turns))[:count]
+    return [turns[number].replace(task_id=f"{turns[number].task_id}#{number}") for number in sorted(chosen)]
+
+
+def hard_task(number: int, rng: np.random.Generator) -> Task:
+    """Structures that are awkward to build: towers, roofs, rings in the air, full planes, hollow boxes, from clutter."""
+    grid, start = np.zeros(ZONE, np.int8), np.zeros(ZONE, np.int8)
+    x, z = (int(v) for v in rng.integers(0, 8, 2))
+    top = int(rng.integers(3, 10))
+    kind = ("towers", "roof", "ring", "plane", "box", "dots", "clutter")[number % 7]
+    if kind == "towers":
+        for _ in range(int(rng.integers(1, 4))):
+            grid[: int(rng.integers(4, 10)), rng.integers(0, 11), rng.integers(0, 11)] = 1
+    elif kind == "roof":  # on one pillar
+        grid[:top, x, z] = 1
+        grid[top - 1, x : x + 3, z : z + 3] = 1
+    elif kind == "ring":
+        grid[top - 1, x : x + 3, z : z + 3] = 1
+        grid[top - 1, x + 1, z + 1] = 0
+    elif kind == "plane":
+        width = int(rng.integers(5, 11))
+        grid[int(rng.integers(0, 3)), :width, : 100 // width] = 1
+    elif kind == "box":
+        grid[: min(top, 5), x : x + 3, z : z + 3] = 1
+        grid[1, x + 1, z + 1] = 0
+    elif kind == "dots":
+        grid[tuple(rng.integers(0, ZONE, (int(rng.integers(1, 8)), 3)).T)] = 1
+    else:
+        for world in (grid, start):
+            world[tuple(rng.integers(0, ZONE, (int(rng.integers(1, 30)), 3)).T)] = 1
+            world[tuple(rng.integers(0, (2, 11, 11), (int(rng.integers(1, 30)), 3)).T)] = 1
+    for world in (grid, start):
+        cells = np.argwhere(world)
+        world[tuple(cells.T)] = rng.permutation(np.repeat(np.arange(1, 7), 20))[: len(cells)]
+    return Task("", grid, starting_grid=start, task_id=f"{kind}-{number}")
 
 
 def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
@@ -150,7 +210,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--controls", choices=("flying", "walking", "human-level"), default="flying")
-    parser.add_argument("--tasks", default="random", help="random, bundled, or a file of structures")
+    parser.add_argument("--tasks", default="random", help="random, varied, hard, bundled, or a file of structures or turns")
     parser.add_argument(
         "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"
     )

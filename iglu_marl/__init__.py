@@ -94,6 +94,7 @@ _MEMBERS = {
 # public modules, loaded as attributes: `import iglu_marl; iglu_marl.agents`
 _MODULES = frozenset(
     {
+        "action_prediction",
         "agents",
         "architect_builder_v0",
         "compat",

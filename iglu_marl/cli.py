@@ -174,7 +174,7 @@ def play(
         str, typer.Option("--role", help="builder, architect or both: whom you play")
     ] = "builder",
     partner: Annotated[
-        str, typer.Option("--partner", help="Who plays the other: scripted, random, replay or none")
+        str, typer.Option("--partner", help="Who plays the other: scripted, random, llm, replay, none, …")
     ] = "scripted",
     tasks: Annotated[
         Path | None,
@@ -268,8 +268,12 @@ def record(
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording.")],
-    episode: Annotated[int | None, typer.Option("--episode", help="Which one, from 0. Default: all.")] = None,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="A recording, or several.", show_default=False)
+    ],
+    episode: Annotated[
+        int | None, typer.Option("--episode", help="Which one of each file, from 0. Default: all.")
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Compare the state after every move, bit for bit.")
     ] = True,
@@ -278,12 +282,36 @@ def replay(
     upstream: Annotated[
         Path | None, typer.Option("--upstream", help="A folder to write, in the multi-turn layout.")
     ] = None,
+    minari: Annotated[
+        str | None,
+        typer.Option("--minari", metavar="ID", help="A Minari dataset to write, iglu/games-v0 say."),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", help="With --minari: whose part, builder_0 or architect_0.")
+    ] = "builder_0",
+    sees: Annotated[
+        str,
+        typer.Option("--sees", help="With --minari: what it observes, as pov,dialog. Default: as recorded."),
+    ] = "",
+    append: Annotated[
+        bool, typer.Option("--append", help="With --minari: add to a dataset that exists.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")] = False,
 ) -> None:
-    """Simulate recorded games again, compare them, show them. Exit code 1 at a difference."""
-    from iglu_marl.commands.replay import run
+    """Simulate recorded games again, compare them, show and export them. Exit code 1 at a difference."""
+    from iglu_marl.commands.replay import Dataset, run
 
-    same = run(file, episode=episode, verify=verify, video=video, html=html, upstream=upstream, as_json=json)
+    dataset = None if minari is None else Dataset(minari, agent, sees, append)
+    same = run(
+        files,
+        episode=episode,
+        verify=verify,
+        video=video,
+        html=html,
+        upstream=upstream,
+        dataset=dataset,
+        as_json=json,
+    )
     raise typer.Exit(0 if same else 1)
 
 
@@ -582,6 +610,105 @@ def language_check(
     from iglu_marl.commands.language import run_check
 
     raise typer.Exit(0 if run_check(count, seed, json) else 1)
+
+
+train = typer.Typer(no_args_is_help=True, help="Training of the models that come with the package.")
+app.add_typer(train, name="train")
+
+
+@train.command("edits")
+def train_edits(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The Minecraft Dialogue Corpus. Default: IGLU_DATA_PATH, then fetched."),
+    ] = None,
+    iglu: Annotated[
+        Path | None, typer.Option("--iglu", help="Learn from IGLU's single turns, too: their zip or folder.")
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", help="How often everything is seen.")] = 40,
+    batch_size: Annotated[int, typer.Option("--batch-size", help="Samples of a step.")] = 32,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="At its highest.")] = 2e-3,
+    channels: Annotated[int, typer.Option("--channels", help="Width of the convolutions.")] = 32,
+    seed: Annotated[int, typer.Option("--seed", help="Decides everything random.")] = 0,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    precision: Annotated[str, typer.Option("--precision", help="auto, float32 or bfloat16")] = "auto",
+    threads: Annotated[int, typer.Option("--threads", help="Of the processor; 0: as PyTorch likes.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder.")] = False,
+    json: _Json = False,
+) -> None:
+    """From words, world and pose to edits: learns from what people did (needs PyTorch)."""
+    from iglu_marl.commands.train import TrainOptions, run
+
+    run(
+        TrainOptions(
+            data=data,
+            out=out,
+            iglu=iglu,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            channels=channels,
+            seed=seed,
+            device=device,
+            precision=precision,
+            threads=threads,
+            resume=resume,
+            json=json,
+        )
+    )
+
+
+@app.command()
+def predict(
+    builder: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--builder", help="nothing, one-more, an agent by name, or module:attribute; several times."
+        ),
+    ] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option("--model", help="Folder of a trained model; several times for several."),
+    ] = None,
+    corpus: Annotated[str, typer.Option("--corpus", help="mdc, iglu-singleturn or bundled")] = "mdc",
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Its zip or folder. Default: IGLU_DATA_PATH, then fetched.")
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="train, val or test")] = "val",
+    count: Annotated[int | None, typer.Option("--count", help="So many samples at most.")] = None,
+    decoding: Annotated[str, typer.Option("--decoding", help="Of models: threshold or steps")] = "threshold",
+    controls: Annotated[str, typer.Option("--controls", help="Of agents: their action encoding.")] = "flying",
+    max_steps: Annotated[int, typer.Option("--max-steps", help="Of agents: steps of a turn at most.")] = 500,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for every prediction; it is gone on with.")
+    ] = Path("iglu-marl-predictions"),
+    json: _Json = False,
+) -> None:
+    """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
+    from iglu_marl.commands.predict import PredictOptions, run
+
+    run(
+        PredictOptions(
+            builders=builder or ([] if model else ["nothing", "one-more", "scripted"]),
+            models=model or [],
+            corpus=corpus,
+            data=data,
+            split=split,
+            count=count,
+            decoding=decoding,
+            controls=controls,
+            max_steps=max_steps,
+            keep_going=keep_going,
+            output=output,
+            json=json,
+        )
+    )
 
 
 def main() -> None:

@@ -11,13 +11,11 @@ import os
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.metrics import SKILLS, Interval
-
-if TYPE_CHECKING:
-    from iglu_marl.evaluation import Evaluation
+from iglu_marl.tables import MEASURES, Tables
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
 IN_TABLES = (
@@ -31,8 +29,6 @@ _LINES = 60  # of a transcript in the page
 
 
 def _titles() -> dict[str, str]:
-    from iglu_marl.evaluation import MEASURES
-
     return {name: measure.title for name, measure in MEASURES.items()}
 
 
@@ -83,7 +79,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _crossed(evaluation: Evaluation, measure: str) -> tuple[list[str], list[list[str]]]:
+def _crossed(evaluation: Tables, measure: str) -> tuple[list[str], list[list[str]]]:
     matrix = evaluation.matrix(measure)
     builders = evaluation.settings["builders"]
     rows = [
@@ -99,7 +95,7 @@ def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
 
 
-def _about(evaluation: Evaluation) -> str:
+def _about(evaluation: Tables) -> str:
     settings = evaluation.settings
     config = settings["config"]
     return (
@@ -111,7 +107,7 @@ def _about(evaluation: Evaluation) -> str:
     )
 
 
-def markdown(evaluation: Evaluation) -> str:
+def markdown(evaluation: Tables) -> str:
     """All tables as Markdown."""
     parts = ["# Evaluation", _about(evaluation)]
     for measure in ("completed", "f1", "steps", "words_per_instruction"):
@@ -121,6 +117,8 @@ def markdown(evaluation: Evaluation) -> str:
     by_skill = _in_order(evaluation.summary("skill"))
     parts += ["## Skills", _table(_head(["skill"]), _rows(by_skill, ["skill"]))]
     parts += ["## Structures", _table(_head(["task"]), _rows(evaluation.summary("task"), ["task"]))]
+    if models := evaluation.models():
+        parts += ["## Language models", _table(_MODEL_COLUMNS, _model_rows(models))]
     if errors := [row for row in evaluation.rows if row["error"]]:
         head = ["architect", "builder", "task", "error"]
         rows = [[str(row[name]) for name in head] for row in errors[:20]]
@@ -128,10 +126,20 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_MODEL_COLUMNS = (
+    *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
+    *("completion_tokens", "cost", "parse_failures", "over_budget", "no_ops"),
+)
+
+
+def _model_rows(models: Iterable[dict[str, Any]]) -> list[list[str]]:
+    return [[_number(entry[name]) for name in _MODEL_COLUMNS] for entry in models]
+
+
 # ----------------------------------------------------------------------------------------------------------- csv
 
 
-def pairs_csv(evaluation: Evaluation) -> str:
+def pairs_csv(evaluation: Tables) -> str:
     """One line a pair: every measure with the ends of its interval."""
     names = list(_titles())
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
@@ -144,9 +152,9 @@ def pairs_csv(evaluation: Evaluation) -> str:
     return _csv(lines)
 
 
-def games_csv(evaluation: Evaluation) -> str:
+def games_csv(evaluation: Tables) -> str:
     """One line a game: what was played, and what was counted."""
-    left_out = ("dialogue", "grid", "seconds")
+    left_out = ("dialogue", "grid", "seconds", "models")
     names = [name for name in (evaluation.rows[0] if evaluation.rows else {}) if name not in left_out]
     lines = [names]
     for row in evaluation.rows:
@@ -171,7 +179,7 @@ def _csv(lines: Iterable[Sequence[str]]) -> str:
 # ---------------------------------------------------------------------------------------------------------- plots
 
 
-def heatmap(evaluation: Evaluation, measure: str) -> str:
+def heatmap(evaluation: Tables, measure: str) -> str:
     """The cross-play matrix of a measure as SVG: the darker, the more."""
     matrix, builders = evaluation.matrix(measure), evaluation.settings["builders"]
     values = [across[name].value for across in matrix.values() for name in builders]
@@ -266,7 +274,7 @@ summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6r
 """
 
 
-def page(evaluation: Evaluation) -> str:
+def page(evaluation: Tables) -> str:
     """The whole report as one HTML page without links to anything."""
     pairs = evaluation.summary("architect", "builder")
     by_skill = _in_order(evaluation.summary("skill"))
@@ -294,6 +302,8 @@ def page(evaluation: Evaluation) -> str:
         "<h2>Skills</h2>" + _html_table(_head(["skill"]), _rows(by_skill, ["skill"])),
         "<h2>Structures</h2>" + _html_table(_head(["task"]), _rows(evaluation.summary("task"), ["task"])),
     ]
+    if models := evaluation.models():
+        body.append("<h2>Language models</h2>" + _html_table(_MODEL_COLUMNS, _model_rows(models)))
     examples = [_example(evaluation, row) for row in evaluation.rows if "dialogue" in row]
     if examples:
         body.append("<h2>Games</h2>" + "".join(examples))
@@ -312,7 +322,7 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _example(evaluation: Evaluation, row: dict[str, Any]) -> str:
+def _example(evaluation: Tables, row: dict[str, Any]) -> str:
     """One game: target and build as pictures, and what was said."""
     verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
     title = html.escape(
@@ -350,7 +360,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- files
 
 
-def write(evaluation: Evaluation, folder: Path) -> list[Path]:
+def write(evaluation: Tables, folder: Path) -> list[Path]:
     """Write all reports into a folder; each file appears whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {

@@ -101,6 +101,12 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._ask("POST", f"{self._session}/window/rect", {"width": width, "height": height})
 
+    def emulate(self, width: int, height: int) -> None:
+        """Lay pages out for a screen of this size, which may be narrower than a window can be."""
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        body = {"cmd": "Emulation.setDeviceMetricsOverride", "params": screen}
+        self._ask("POST", f"{self._session}/goog/cdp/execute", body)
+
     def press(self, *keys: str) -> None:
         """Press keys together, the first ones held: names of `KEYS`, or single letters."""
         values = [KEYS.get(key, key) for key in keys]

@@ -7,6 +7,7 @@ last part shows the deliberate differences that docs/dynamics.md lists, as far a
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import pkgutil
 import re
@@ -19,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import typer
-from requirements import ROOT
+from requirements import ROOT, require
 from typer.testing import CliRunner
 
 import iglu_marl
@@ -34,8 +35,17 @@ from iglu_marl.language.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
 INDEX = ROOT / "docs" / "index.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "iglu_marl/data/bundled/README.md"]
-OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    ROOT / "iglu_marl/data/bundled/README.md",
+]
+OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+WITHOUT_SNIPPETS = {"docs/speed.md", "docs/tutorials/index.md"}
+EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
+PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -96,8 +106,10 @@ def test_snippets_run_and_print_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
     monkeypatch.delenv("IGLU_HEADLESS", raising=False)
+    for module in EXTRAS.get(name, ()):
+        require("minari", importlib.util.find_spec(module), f"{module} is not installed")
     count = run_page(read(ROOT / name), name)
-    assert count or name == "docs/speed.md"
+    assert count or name in WITHOUT_SNIPPETS
 
 
 @pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
@@ -135,7 +147,7 @@ def check_command(command: str) -> None:
     """Raises, or fails, unless the program knows this command with these options. Runs nothing."""
     program, *rest = shlex.split(command, comments=True)
     if program == "make":
-        targets = re.findall(r"^(\w+):", read(ROOT / "Makefile"), re.MULTILINE)
+        targets = re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE)
         for word in rest:
             assert "=" in word or word in targets, f"make has no target {word!r}"
     elif program == "iglu-marl":
@@ -143,6 +155,14 @@ def check_command(command: str) -> None:
         context = group.make_context("iglu-marl", list(rest))
         name, command_of, options = group.resolve_command(context, rest)
         command_of.make_context(name, options, parent=context)
+    elif program in PYTHONS and rest:
+        if rest[0] == "-m":
+            rest = [rest[1].replace(".", "/") + ".py", *rest[2:]]
+        script = read(ROOT / rest[0])
+        for word in rest[1:]:
+            assert not word.startswith("-") or f'"{word.partition("=")[0]}"' in script, (
+                f"{rest[0]} has no {word}"
+            )
     else:
         assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
 
@@ -160,6 +180,8 @@ def test_there_are_commands_and_wrong_ones_are_seen() -> None:
         "iglu-marl demo --teapot 3",
         "iglu-marl brew",
         "iglu-marl demo --seed x",
+        "python examples/no_such_example.py",
+        "python examples/aec_loop.py --teapot 3",
         "sudo x",
     ):
         with pytest.raises(Exception):  # noqa: B017 (several libraries')
@@ -203,6 +225,14 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= links
 
 
+def test_every_tutorial_and_every_example_is_in_the_list_of_tutorials() -> None:
+    """An example's page is the one that links to it."""
+    links = {link.partition("#")[0] for link in _LINK.findall(read(TUTORIALS))}
+    assert {page.name for page in TUTORIALS.parent.glob("*.md")} - {"index.md"} <= links
+    for example in sorted((ROOT / "examples").glob("*.py")):
+        assert f"../../examples/{example.name}" in links, f"{example.name} has no row in {TUTORIALS}"
+
+
 @pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
 def test_named_tests_and_members_exist(name: str) -> None:
     text = read(ROOT / name)
@@ -221,6 +251,8 @@ def cell(value: Any) -> str:
 
 def spelled(space: gym.Space[Any]) -> str:
     """A space in one line, with bounds as short as they are unambiguous."""
+    if isinstance(space, gym.spaces.MultiDiscrete) and len(set(space.nvec)) == 1:
+        return cell(f"MultiDiscrete([{space.nvec[0]}] * {len(space.nvec)})")
     if not isinstance(space, gym.spaces.Box):
         return cell(space)
     bounds = []
@@ -262,6 +294,20 @@ def gridworld() -> list[list[str]]:
         more = keys(**{"render": False, flag: True})
         rows += [[cell(key), spelled(space), cell(flag)] for key, space in more.items() if key not in always]
     return rows
+
+
+def summary() -> list[list[str]]:
+    """The game of two at a glance: with text, and with tokens."""
+    text, tokens = (iglu_marl.parallel_env(chat=chat) for chat in ("text", "tokens"))  # type: ignore[arg-type]
+    rows = [["agents"] + [", ".join(map(cell, env.possible_agents)) for env in (text, tokens)]]
+    for role, agent in zip(("architect", "builder"), text.possible_agents, strict=True):
+        rows.append([f"action of the {role}"] + [spelled(env.action_space(agent)) for env in (text, tokens)])
+        seen = [env.observation_space(agent).spaces for env in (text, tokens)]  # type: ignore[attr-defined]
+        rows.append([f"the {role} sees"] + [", ".join(map(cell, keys)) for keys in seen])
+    rows.append(["`dialog` is"] + [spelled(keys["dialog"]) for keys in seen])
+    rows.append(["`state()`"] + [f"float32 {list(env.state_space.shape)}" for env in (text, tokens)])
+    modes = ", ".join(map(cell, iglu_marl.env().metadata["render_modes"]))
+    return [*rows, ["`render_mode`", modes, modes]]
 
 
 def silent() -> list[list[str]]:
@@ -319,6 +365,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "gridworld": gridworld,
     "ids": ids,
     "silent": silent,
+    "summary": summary,
     "walking": lambda: [[str(number), cell(name)] for number, name in enumerate(WALKING_ACTIONS)],
     **{name: lambda name=name: keys_of(name) for name in ("flying", "human-level", "discrete", "continuous")},  # type: ignore[misc]
 }
@@ -376,7 +423,7 @@ def rewritten(text: str) -> str:
         for row in made:
             rest = by_hand.get(tuple(row[:1]), [""] * (columns - len(row)))
             lines.append("| " + " | ".join([*row, *rest]) + " |")
-        return f"<!-- table: {name} -->\n" + "\n".join(lines).replace("|  |", "| |") + "\n<!-- end -->"
+        return f"<!-- table: {name} -->\n" + re.sub(r"\|  (?=\|)", "| ", "\n".join(lines)) + "\n<!-- end -->"
 
     return _TABLE.sub(renew, text)
 

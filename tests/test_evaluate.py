@@ -166,10 +166,10 @@ def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.Monk
     log = tmp_path / "games.jsonl"
     before = log.read_text()
     plays: list[Any] = []
-    from iglu_marl import evaluation
+    from iglu_marl.evaluation import running
 
-    play = evaluation.play
-    monkeypatch.setattr(evaluation, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
+    play = running.play
+    monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
     evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
     assert (len(plays), log.read_text()) == (0, before)
     log.write_text(before[:-40])  # cut off in the last line

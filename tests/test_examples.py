@@ -21,7 +21,17 @@ SMALL = {
 }
 
 # Examples that need an extra are run by test modules of their own.
-ELSEWHERE: dict[str, str] = {}
+ELSEWHERE: dict[str, str] = {
+    "ppo_builder": "test_learning_builder.py",
+    "ppo_two_agents": "test_learning_two_agents.py",
+    "ray_rollouts": "test_rllib.py",
+    "rllib_two_agents": "test_rllib.py",
+    "sb3_silent_builder": "test_frameworks.py",
+    "torchrl_two_agents": "test_frameworks.py",
+    "llm_architect": "test_llm_endpoint.py",
+    "behaviour_cloning": "test_offline_examples.py",
+    "offline_minari": "test_offline_examples.py",
+}
 
 
 def load(root: Path, name: str) -> ModuleType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -52,6 +53,32 @@ def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
     assert heavy_modules_after("import numba", tmp_path) == {"numba"}, (
         "this test cannot see what it looks for"
     )
+
+
+LEARNING = {
+    "h5py",
+    "matplotlib",
+    "minari",
+    "pandas",
+    "pygame",
+    "ray",
+    "stable_baselines3",
+    "tensordict",
+    "torch",
+    "torchrl",
+    "transformers",
+}
+ROOMS = ("agents", "agents.learned", "agents.llm", "envs", "envs.wrappers", "recording", "tasks")
+
+
+def test_rooms_import_nothing_of_the_extras(tmp_path: Path) -> None:
+    """They have agents and wrappers for learning libraries, and load these when one is made."""
+    found = [room for room in ROOMS if importlib.util.find_spec(f"iglu_marl.{room}") is not None]
+    assert {"agents", "envs", "recording", "tasks"} <= set(found)
+    code = "".join(f"import iglu_marl.{room}\n" for room in found)
+    done = run_python(f"{code}import sys\nprint(*{{name.split('.')[0] for name in sys.modules}})", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & LEARNING == set()
 
 
 def test_every_public_name_loads() -> None:

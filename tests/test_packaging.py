@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,9 +32,29 @@ else:  # a dependency of pytest there
 
 # What a copy of the repository leaves out: environments, caches, results.
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "iglu-marl-demo"
+    ".git",
+    ".venv*",
+    "build",
+    "dist",
+    "site",
+    "*.egg-info",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "iglu-marl-demo",
 )
-TOP_FILES = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Makefile"}
+TOP_FILES = {
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "mkdocs.yml",
+}
+# What else stands at the top of the sdist: folders of the repository, and what setuptools adds.
+TOP_FOLDERS = {"agents", "benchmarks", "docs", "examples", "iglu_marl", "tests", "iglu_marl.egg-info"}
+MADE = {"MANIFEST.in", "PKG-INFO", "pyproject.toml", "setup.cfg"}
 
 # -S: no site-packages, so none of the .pth files and finders of the environment that runs the tests.
 REPORT = """
@@ -49,14 +70,16 @@ submodules = [
     for package in (iglu_marl, iglu_marl.agents)
     for module in __import__("pkgutil").iter_modules(package.__path__, package.__name__ + ".")
 ]
-inside = importlib.resources.files("iglu_marl")
+def inside(name):  # as installed for editing, agents/ lies elsewhere
+    package = "iglu_marl.agents" if name.startswith("agents/") else "iglu_marl"
+    return importlib.resources.files(package).joinpath(name.removeprefix("agents/"))
 print(json.dumps({
     "package": iglu_marl.__file__,
     "agents": iglu_marl.agents.__file__,
     "submodules": sorted({*submodules, "iglu_marl.agents"}),
     "version": importlib.metadata.version("iglu_marl"),
     "script": [e.value for e in importlib.metadata.distribution("iglu_marl").entry_points],
-    "missing": [name for name in json.loads(data) if not inside.joinpath(name).is_file()],
+    "missing": [name for name in json.loads(data) if not inside(name).is_file()],
     "stranger": importlib.util.find_spec("agents") is not None,
 }))
 """
@@ -77,10 +100,13 @@ def source_folders(root: Path) -> dict[str, Path]:
 
 
 def data_files(root: Path) -> list[str]:
-    """Every file of the package that is not Python, relative to it."""
-    folder = root / "iglu_marl"
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
-    return sorted(path.relative_to(folder).as_posix() for path in files if "__pycache__" not in path.parts)
+    """Every file of the package that is not Python, relative to the installed package."""
+    found = []
+    for folder, prefix in ((root / "iglu_marl", ""), (root / "agents", "agents/")):
+        files = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+        names = [path.relative_to(folder).as_posix() for path in files if "__pycache__" not in path.parts]
+        found += [prefix + name for name in names]
+    return sorted(found)
 
 
 def run(*command: str | Path, folder: Path) -> str:
@@ -184,15 +210,76 @@ def test_the_wheel_imports(root: Path, wheel: Path, tmp_path: Path) -> None:
     assert seen["agents"] == str(target / "iglu_marl" / "agents" / "__init__.py")
 
 
+def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        told = importlib.metadata.PathDistribution(
+            zipfile.Path(archive, name.rpartition("/")[0] + "/")
+        ).metadata
+        assert {"LICENSE"} <= {path.rpartition("/")[2] for path in archive.namelist()}
+    assert told["Name"] == "iglu_marl"
+    assert told["Version"] == iglu_marl.__version__
+    assert told["Requires-Python"] == ">=3.10"
+    assert told["License-Expression"] == "MIT"
+    assert told["Description-Content-Type"] == "text/markdown"
+    assert (told.get_payload() or told["Description"]).strip() == (root / "README.md").read_text(
+        "utf-8"
+    ).strip()
+    tables = project(root)["project"]
+    assert set(told.get_all("Provides-Extra")) == set(tables["optional-dependencies"])  # type: ignore[index]
+    assert "Typing :: Typed" in told.get_all("Classifier")
+    core = [entry for entry in told.get_all("Requires-Dist") if "extra ==" not in entry]
+    assert sorted(entry.lower() for entry in core) == sorted(
+        entry.lower()
+        for entry in tables["dependencies"]  # type: ignore[index]
+    )
+
+
+def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None:
+    """An upper bound would stand in the way of everybody's other packages."""
+    tables = project(root)["project"]
+    entries = [*tables["dependencies"]]  # type: ignore[index]
+    for extra in tables["optional-dependencies"].values():  # type: ignore[index]
+        entries += extra
+    for entry in entries:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+", entry), entry
+
+
+def test_the_extras_that_messages_and_pages_name_exist(root: Path) -> None:
+    extras = set(project(root)["project"]["optional-dependencies"])  # type: ignore[index]
+    named = re.compile(r"iglu_marl\[([\w,]+)\]|'\.\[([\w,]+)\]'|extra [`\"'](\w+)[`\"']")
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md", root / "CONTRIBUTING.md"]
+    folders = ("iglu_marl", "agents", "examples", "benchmarks")
+    pages += [path for folder in folders for path in (root / folder).rglob("*.py")]
+    found = set()
+    for path in pages:
+        for match in named.finditer(path.read_text(encoding="utf-8")):
+            for name in next(part for part in match.groups() if part).split(","):
+                assert name in extras, f"{path.relative_to(root)} names the extra {name!r}"
+                found.add(name)
+    assert {"data", "llm", "rl"} <= found
+
+
+def test_every_extra_is_explained(root: Path) -> None:
+    extras = set(project(root)["project"]["optional-dependencies"])  # type: ignore[index]
+    for page in ("README.md", "docs/faq.md"):
+        rows = set(re.findall(r"^\| `([a-z]+)` \|", (root / page).read_text(encoding="utf-8"), re.MULTILINE))
+        assert extras - {"dev"} <= rows, page
+
+
 def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python has none
         archive.extractall(tmp_path, **safely)  # type: ignore[arg-type]
     (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
-    assert TOP_FILES <= {path.name for path in unpacked.iterdir()}
-    tests = {path.name for path in (root / "tests").glob("*.py")}
-    assert tests <= {path.name for path in (unpacked / "tests").iterdir()}
-    assert not [path for path in unpacked.rglob("*") if path.name == "__pycache__"]
+    assert {path.name for path in unpacked.iterdir()} == TOP_FILES | TOP_FOLDERS | MADE
+    for folder in TOP_FOLDERS - {"iglu_marl.egg-info"}:
+        kept = {
+            path for path in (root / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        }
+        there = {path for path in (unpacked / folder).rglob("*") if path.is_file()}
+        names = {path.relative_to(root) for path in kept if path.suffix != ".pyc"}
+        assert {path.relative_to(unpacked) for path in there} == names, "a stray file, or one that is missing"
 
     rebuilt = build_wheel(unpacked, tmp_path / "wheel")
     assert names_in_wheel(rebuilt) == names_in_wheel(wheel)
@@ -228,8 +315,9 @@ def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     listed = {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
     extras = {
         entry.split(">")[0].split("[")[0].lower()
-        for name in ("data", "llm", "rl")
-        for entry in tables["optional-dependencies"][name]  # type: ignore[index]
+        for name, entries in tables["optional-dependencies"].items()  # type: ignore[index]
+        if name not in ("dev", "docs")
+        for entry in entries
     }
     for folder in source_folders(root).values():
         for path in folder.glob("*.py"):

@@ -18,7 +18,8 @@ from iglu_marl.core.grid import blocks_to_grid, color_id, grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Edit, Executor, Plan, edits_between, order_edits, plan, replays
-from iglu_marl.planning.edits import impossibility, supported_cells, touched_cells
+from iglu_marl.planning.edits import supported_cells, touched_cells
+from iglu_marl.planning.proofs import impossibility
 from iglu_marl.planning.sight import Sight, aims_through, blocked_by_body, gaze
 from iglu_marl.planning.terrain import Terrain
 
@@ -245,7 +246,7 @@ def test_too_few_blocks_is_proved(controls: str) -> None:
     made = plan(world_with(rows), [(0, -1, 0, 3)], controls)
     assert (made.verdict, made.actions) == ("impossible", [])
     assert "not enough green blocks: 1 to place, 0 in the inventory" in made.reason
-    assert made.proof == {"color": 3, "held": 0, "returned": 0, "placed": 1}
+    assert made.proof == {"kind": "too few blocks", "color": 3, "held": 0, "returned": 0, "placed": 1}
     # With one that comes back it can be done.
     assert plan(world_with(rows), [(0, -1, 0, 3), (*rows[0][:3], 0)], controls).built
 
@@ -315,10 +316,13 @@ def test_a_budget_ends_the_search() -> None:
     assert "5 actions" in made.reason
 
 
-def test_one_who_cannot_move_is_unresolved_not_endless() -> None:
+@BOTH
+def test_one_who_cannot_move(controls: str) -> None:
     worlds = world_with([], Pose(8.0, 0.0, 8.0))
-    for controls in ("walking", "flying"):
-        assert plan(worlds, [(-5, -1, -5, 1)], controls).verdict == "unresolved"
+    made = plan(worlds, [(5, -1, 5, 2), (-5, -1, -5, 1)], controls)
+    assert made.verdict == "impossible"
+    assert "(-5, -1, -5) is out of reach" in made.reason
+    assert plan(worlds, [(5, -1, 5, 1)], controls).verdict in ("built", "unresolved")
 
 
 def test_a_plan_that_does_not_build_is_noticed() -> None:

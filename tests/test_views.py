@@ -226,6 +226,15 @@ def test_any_text_can_be_written(text):
     assert frame.shape == (540, 960, 3)
 
 
+def test_letters_of_other_scripts_are_no_boxes():
+    """Each letter has a shape of its own, in the caption and in the header."""
+    for letters in ("äéñß", "абвж", "αβγδ"):
+        captions = [caption(compose(dialogue=[("architect", letter)])) for letter in letters]
+        titles = [compose(status={"title": letter}) for letter in letters]
+        for pictures in (captions, titles):
+            assert len({picture.tobytes() for picture in pictures}) == len(letters)
+
+
 def test_pictures_of_other_sizes_fit_the_panel():
     rng = np.random.default_rng(5)
     for size in ((8, 8), (64, 64), (256, 256), (30, 200), (600, 500)):

@@ -17,8 +17,11 @@ from iglu_marl.language.vocabulary import UNKNOWN
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
 CODEC = TemplateCodec()
-FIRST_EDITION = 167
-FIRST_EDITION_SHA256 = "5d20ffb03a19c62f08f3a36b1589340ae2a4160936f262923e40d7d46a88e054"
+# Of each version of the word list: how many words it has, and the SHA-256 of them, one a line.
+EDITIONS = {
+    "1": (167, "5d20ffb03a19c62f08f3a36b1589340ae2a4160936f262923e40d7d46a88e054"),
+    "2": (395, "5899ff731ce3aa4bf4ba474dd570a857139633bfb5b35b7089bf46a4140a7375"),
+}
 
 
 def test_both_codecs_meet_the_protocol():
@@ -32,12 +35,23 @@ def test_the_word_list_covers_the_templates_and_nothing_twice():
     assert all(words(word) == [word] for word in CODEC.words)
 
 
-def test_words_of_the_first_edition_keep_their_tokens_forever():
-    """New words go to the end of words.txt, and version goes up: trained policies depend on it."""
-    listed = "\n".join(CODEC.words[:FIRST_EDITION])
-    assert hashlib.sha256(listed.encode()).hexdigest() == FIRST_EDITION_SHA256
-    assert (CODEC.version, CODEC.size) == ("2", len(CODEC.words) + 2)
-    assert len(CODEC.words) > FIRST_EDITION
+@pytest.mark.parametrize("version", EDITIONS)
+def test_words_keep_their_tokens_forever(version):
+    """Trained policies depend on them."""
+    count, digest = EDITIONS[version]
+    listed = "\n".join(CODEC.words[:count])
+    assert hashlib.sha256(listed.encode()).hexdigest() == digest, (
+        f"words of version {version} of the vocabulary have changed or moved; new words go to the end of words.txt"
+    )
+
+
+def test_new_words_are_a_new_version():
+    assert CODEC.version == list(EDITIONS)[-1]
+    assert len(CODEC.words) == EDITIONS[CODEC.version][0], (
+        "words.txt has other words than this version of the vocabulary: raise TemplateCodec.version, and add the "
+        "version with its count and SHA-256 to EDITIONS"
+    )
+    assert CODEC.size == len(CODEC.words) + 2
 
 
 @given(st.lists(st.integers(1, CODEC.size - 1), max_size=20))

@@ -34,6 +34,14 @@ PATIENCE, REPEAT_AFTER = (
     30,
     120,
 )  # such turns, before a scripted architect says something else, or the same again
+# Of partners who play with people: patient, and the game goes on while a model thinks.
+_MANNERS: dict[str, dict[str, Any]] = {
+    ARCHITECT: {
+        "scripted": {"patience": PATIENCE, "repeat_after": REPEAT_AFTER},
+        "llm": {"patience": PATIENCE, "settle_after": 3, "background": True},
+    },
+    BUILDER: {"llm": {"background": True}},
+}
 BUILDER_TURN_STEPS = 200  # of a builder whom a person instructs
 FOLDER = Path("iglu-marl-play")
 
@@ -154,7 +162,7 @@ def make_agents(
         hands.yield_turn()
         builder = Nobody({"act": hands.action(0.0), "say": ""})
     else:
-        builder = BUILDERS[options.partner].for_env(env)
+        builder = BUILDERS[options.partner].for_env(env, **_MANNERS[BUILDER].get(options.partner, {}))
     if options.role in ("architect", "both"):
         architect: Any = HumanArchitect.for_env(env, cockpit=cockpit, **pace)
     elif options.partner == "none":
@@ -162,10 +170,7 @@ def make_agents(
     elif options.partner == "replay":
         architect = ReplayArchitect.for_env(env, patience=1)  # the floor comes back when the person says so
     else:
-        patient = (
-            {"patience": PATIENCE, "repeat_after": REPEAT_AFTER} if options.partner == "scripted" else {}
-        )
-        architect = ARCHITECTS[options.partner].for_env(env, **patient)
+        architect = ARCHITECTS[options.partner].for_env(env, **_MANNERS[ARCHITECT].get(options.partner, {}))
     return {ARCHITECT: architect, BUILDER: builder}
 
 
@@ -302,6 +307,12 @@ def run(options: PlayOptions, window: Any = None, step_s: float | None = None) -
             agent.close()
         window.close()
     facts = facts_of(options, env, how, path)
+    if models := [
+        agent.stats.as_dict()
+        for agent in agents.values()
+        if hasattr(getattr(agent, "stats", None), "as_dict")
+    ]:
+        facts["model"] = models[0]
     if options.json:
         print(json.dumps(facts))
     else:
@@ -313,5 +324,9 @@ def _summary(facts: dict[str, Any]) -> None:
     how = {"complete": "complete", "truncated": "out of steps", "left": "left before the end"}[facts["end"]]
     print(f"{facts['task']}: {how}, {facts['intersection']} of {facts['target_blocks']} blocks right.")
     print(f"{facts['builder_steps']} builder steps, {facts['architect_turns']} architect turns.")
+    if "model" in facts:
+        counts = facts["model"]
+        failures = ", ".join(f"{count} {kind}" for kind, count in counts["failures"].items()) or "none"
+        print(f"The model had {counts['requests']} requests; failures: {failures}.")
     if facts["recording"] is not None:
         print(f"The recording is {facts['recording']}.")

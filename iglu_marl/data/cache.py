@@ -59,6 +59,11 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("iglu_marl", appauthor=False))
 
 
+def pack_folder() -> Path:
+    """The user's own folder of fetched packs: `IGLU_MARL_CACHE`/packs, or in the usual place for caches."""
+    return cache_folder() / "packs"
+
+
 def json_array(value: Any) -> npt.NDArray[np.uint8]:
     """A JSON value as uint8 [bytes], to be kept among arrays. Raises `TypeError` for what JSON cannot hold."""
     return np.frombuffer(json.dumps(value, separators=(",", ":")).encode("utf-8"), dtype=np.uint8)

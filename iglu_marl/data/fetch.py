@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.data.archive import PlaceholderError, check_placeholder
-from iglu_marl.data.packs import PackInfo
-from iglu_marl.data.store import known_pack, open_as, pack_folder
+from iglu_marl.data.cache import pack_folder
+from iglu_marl.data.packs import PackInfo, known_pack, open_as
 
 __all__ = ["FetchError", "WrongDataError", "download", "fetch_pack", "sha256_of"]
 

@@ -5,8 +5,12 @@ Nothing of them is part of this package; `iglu_marl.data.store` finds them and `
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.archive import Pack, open_pack
 
 _IGLU = "https://github.com/microsoft/iglu-datasets"
 _IGLU_COMMIT = "7342931ad6ee598c5a20b0563ff0c94594f2addc"
@@ -166,3 +170,32 @@ PACKS: dict[str, PackInfo] = {
         ),
     )
 }
+
+
+def known_pack(name: str) -> PackInfo:
+    """What is known about the pack of that name. Raises `DataError` for a name that is not known."""
+    if name not in PACKS:
+        raise DataError(f"there is no pack {name!r}, expected one of {', '.join(PACKS)}")
+    return PACKS[name]
+
+
+def open_as(info: PackInfo, path: str | os.PathLike[str]) -> Pack:
+    """The pack in a zip archive or folder, with names relative to its top folder, wherever that is inside.
+
+    Raises `DataError` like `open_pack`, and when it holds nothing of this pack.
+    """
+    pack = open_pack(path)
+    root = info.root(pack.names())
+    if root is not None:
+        return pack.below(root)
+    pack.close()
+    raise DataError(
+        f"{pack.location} holds nothing of {info.name}: expected {' or '.join(info.markers)} in it"
+        f"{_resemblance(info, pack)}"
+    )
+
+
+def _resemblance(info: PackInfo, pack: Pack) -> str:
+    names = pack.names()
+    others = [other.name for other in PACKS.values() if other != info and other.root(names) is not None]
+    return f"; it looks like {others[0]}" if others else f"; it has {len(names)} files, such as {names[:3]}"

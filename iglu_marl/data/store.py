@@ -22,8 +22,9 @@ from iglu_marl.data.archive import (
     check_placeholder,
     open_pack,
 )
-from iglu_marl.data.cache import cache_folder
-from iglu_marl.data.packs import PACKS, PackInfo
+from iglu_marl.data.cache import pack_folder
+from iglu_marl.data.fetch import FetchError, fetch_pack
+from iglu_marl.data.packs import PACKS, PackInfo, known_pack, open_as
 
 __all__ = [
     "DATA_PATH_VARIABLE",
@@ -55,43 +56,9 @@ class MissingPackError(DataError):
     """A pack is not on this machine and was not fetched; the message says what to get and where to put it."""
 
 
-def known_pack(name: str) -> PackInfo:
-    """What is known about the pack of that name. Raises `DataError` for a name that is not known."""
-    if name not in PACKS:
-        raise DataError(f"there is no pack {name!r}, expected one of {', '.join(PACKS)}")
-    return PACKS[name]
-
-
-def pack_folder() -> Path:
-    """The user's own folder of fetched packs: `IGLU_MARL_CACHE`/packs, or in the usual place for caches."""
-    return cache_folder() / "packs"
-
-
 def offline() -> bool:
     """Whether `IGLU_MARL_OFFLINE` forbids to fetch anything."""
     return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
-
-
-def open_as(info: PackInfo, path: str | os.PathLike[str]) -> Pack:
-    """The pack in a zip archive or folder, with names relative to its top folder, wherever that is inside.
-
-    Raises `DataError` like `open_pack`, and when it holds nothing of this pack.
-    """
-    pack = open_pack(path)
-    root = info.root(pack.names())
-    if root is not None:
-        return pack.below(root)
-    pack.close()
-    raise DataError(
-        f"{pack.location} holds nothing of {info.name}: expected {' or '.join(info.markers)} in it"
-        f"{_resemblance(info, pack)}"
-    )
-
-
-def _resemblance(info: PackInfo, pack: Pack) -> str:
-    names = pack.names()
-    others = [other.name for other in PACKS.values() if other != info and other.root(names) is not None]
-    return f"; it looks like {others[0]}" if others else f"; it has {len(names)} files, such as {names[:3]}"
 
 
 def _usual_places(info: PackInfo, folder: Path) -> Iterator[Path]:
@@ -193,8 +160,6 @@ def find_pack(
     if found is not None:
         return found
     if fetch and not offline():
-        from iglu_marl.data.fetch import FetchError, fetch_pack
-
         try:
             return open_as(info, fetch_pack(name, progress=progress))
         except FetchError as error:

@@ -44,6 +44,7 @@ def scene_picture(
     from iglu_marl.rendering import composed_frame
 
     worlds = episode.worlds
+    sized: dict[str, Any] = {} if size is None else {"size": size}
     return composed_frame(
         worlds.grid[0],
         pose=worlds.pose[0],
@@ -51,7 +52,7 @@ def scene_picture(
         target=worlds.target[0],
         aligned_target=worlds.aligned_target(0),
         status={**status(episode), **({} if title is None else {"title": title})},
-        **({} if size is None else {"size": size}),
+        **sized,
     )
 
 

@@ -22,6 +22,7 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import BatchState, read_mode
 from iglu_marl.envs.display import Copies, Layout, batched, rows, shown_space
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.envs.stage import Stage
 from iglu_marl.game.episode import EVENTS
 
 INFO_KEYS = ("target_grid", "event")
@@ -108,6 +109,11 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
     def worlds(self) -> Worlds:
         """All worlds, for reading."""
         return self._batch.worlds
+
+    @property
+    def stage(self) -> Stage:
+        """Tasks, controls and renderer."""
+        return self._prototype.stage
 
     @property
     def tasks(self) -> Array:
@@ -222,7 +228,8 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close threads, window and renderer."""
-        self._batch.close()
+        if hasattr(self, "_batch"):  # Gymnasium before 1.3 closes what could not be made, too
+            self._batch.close()
 
     # -- saving
 

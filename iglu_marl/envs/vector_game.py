@@ -23,6 +23,7 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
 from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
 from iglu_marl.envs.parallel import ParallelGame
+from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
@@ -142,6 +143,11 @@ class VectorGame:
     def worlds(self) -> Worlds:
         """All worlds, for reading."""
         return self._batch.worlds
+
+    @property
+    def stage(self) -> Stage:
+        """Tasks, controls and renderer."""
+        return self._single.stage
 
     @property
     def tasks(self) -> Array:

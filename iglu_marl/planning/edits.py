@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError, PlanningError
-from iglu_marl.core.grid import BlockGrid, Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import BlockGrid, Cell, as_grid, cell_index, in_zone
 
 Verdict = Literal["built", "impossible", "unresolved"]
 
@@ -37,7 +37,7 @@ class Plan:
 
     actions: the builder's actions, one per step, in the format of the single-agent action space of `controls`.
     verdict: "built" (simulated: afterwards the edits and nothing else are done), "impossible" (proved; `reason`
-        says why and `proof` holds the numbers), or "unresolved" (no plan found within the budget).
+        says why and `proof` is the certificate that `check_certificate` checks), or "unresolved" (no plan found within the budget).
         The actions of an unresolved plan lead as far as the planner got and may leave scaffolds behind.
     scaffolds: cells that are filled on the way and empty again at the end, in order of their first use.
     """
@@ -108,41 +108,6 @@ def edits_between(grid: npt.ArrayLike, target: npt.ArrayLike) -> list[Edit]:
     cells = np.argwhere(before != after)
     edits = [Edit(int(x) - 5, int(y) - 1, int(z) - 5, int(after[y, x, z])) for y, x, z in cells]
     return sorted(edits, key=lambda edit: (edit.color != 0, edit.y, edit.x, edit.z))
-
-
-def impossibility(
-    grid: npt.NDArray[np.int8], desired: npt.NDArray[np.int8], inventory: npt.NDArray[np.int16]
-) -> tuple[str, dict[str, Any]]:
-    """A proof that no sequence of placements and removals makes one grid of the other: (reason, numbers), or ("", {}).
-
-    Two arguments, which hold for any builder under the rules of `core/rules.py`:
-
-    *Too few blocks.* Of each colour, what is held and what is in the world stay the same in sum, and a placement
-    needs one in hand. So when at least one block of a colour has to be placed, what is held of it at the end cannot
-    be negative.
-
-    *No last step.* A placement needs something solid among the 26 cells around the new block. When nothing is in
-    hand at the end, no block has to go, and every block of the result floats alone, then the last step can neither be
-    a placement nor the removal of a scaffold (which would be in hand).
-    """
-    end = inventory.astype(int)
-    for color in range(1, 7):
-        placed = int(np.count_nonzero((desired == color) & (grid != color)))
-        returned = int(np.count_nonzero((grid == color) & (desired != color)))
-        held = int(inventory[color - 1])
-        if placed and held + returned < placed:
-            reason = (
-                f"not enough {color_name(color)} blocks: {placed} to place, {max(0, held)} in the inventory, "
-                f"{returned} to come back from removals"
-            )
-            return reason, {"color": color, "held": held, "returned": returned, "placed": placed}
-        end[color - 1] += returned - placed
-    wanted = desired != 0
-    adds_only = bool((grid == desired)[grid != 0].all()) and bool((grid != desired).any())
-    if adds_only and end.max() <= 0 and not (wanted & touched_cells(wanted)).any():
-        reason = "every block floats alone, and no block is left over to hold the last one while it is placed"
-        return reason, {"held_at_end": end.tolist(), "floating": int(wanted.sum())}
-    return "", {}
 
 
 def touched_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

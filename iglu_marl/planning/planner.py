@@ -14,17 +14,21 @@ from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell, in_zone
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.planning.beam import Beam, Moves
 from iglu_marl.planning.edits import (
     SIDES,
     Plan,
     desired_grid,
-    impossibility,
     rests_on,
     supported_cells,
 )
+from iglu_marl.planning.flights import Flights
 from iglu_marl.planning.flying import Flier
 from iglu_marl.planning.order import SHUT_COST, shuts_in
+from iglu_marl.planning.proofs import prove_impossible
 from iglu_marl.planning.site import Job, Site, private_world
+from iglu_marl.planning.strolls import Strolls
 from iglu_marl.planning.walking import Walker
 
 
@@ -45,9 +49,13 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 
 
 MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
+MOVES: dict[str, Callable[[Worlds, npt.NDArray[np.int8]], Moves]] = {"walking": Strolls, "flying": Flights}
+WIDTH = 3  # of the search for shorter plans
 
 
-def plan(world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000) -> Plan:
+def plan(
+    world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000, width: int = WIDTH
+) -> Plan:
     """Actions that make the edits, and nothing else, in a world.
 
     world: `Worlds` (index 0 is planned for, in any state; it is not changed), or a pair (grid, pose) that stands for a
@@ -55,6 +63,7 @@ def plan(world: Any, edits: Any, controls: ControlsName = "walking", *, max_acti
     edits: `Edit`s or rows (x, y, z, color), 0 = remove; or a whole target grid [9, 11, 11].
     controls: "walking" (actions are integers 0..17) or "flying" (dicts).
     max_actions: budget; a longer plan is given up.
+    width: how many beginnings the search for a shorter plan keeps at a time; 0 takes the first plan that is found.
 
     The verdict "built" is given after a simulation of all actions with the kernel. Raises `PlanningError` for
     controls that cannot be planned and for edits that make no sense.
@@ -63,15 +72,37 @@ def plan(world: Any, edits: Any, controls: ControlsName = "walking", *, max_acti
         raise PlanningError(f"controls is {controls!r}, expected one of {', '.join(MOVERS)}")
     start = private_world(world)
     desired = desired_grid(start.grid[0], edits)
-    reason, proof = impossibility(start.grid[0], desired, start.inventory[0])
+    reason, proof = prove_impossible(start, desired, controls)
     if proof:
         return Plan([], "impossible", reason, controls=controls, proof=proof)
     site = Site(start, controls, desired)
     reason = Builder(site, MOVERS[controls](site), max_actions).build()
-    scaffolds = list(dict.fromkeys(site.scaffolds))
-    if not reason and not replays(start, site.actions, controls, desired):
+    actions = site.actions
+    if width:
+        limit = max_actions if reason else len(actions)
+        shorter, reached = Beam(MOVES[controls](start, desired), desired, width).run(start, limit)
+        if not reached:  # the rest by the surer way
+            site = Site(start, controls, desired)
+            for action in shorter:
+                site.step(action)
+            reached = not Builder(site, MOVERS[controls](site), limit).build()
+            shorter = site.actions
+        if reached and (reason or len(shorter) < len(actions)):
+            reason, actions = "", shorter
+    filled = built_on_the_way(start, actions, controls, desired)
+    if not reason and filled is None:
         reason = "the plan did not survive its check by simulation"
-    return Plan(site.actions, "unresolved" if reason else "built", reason, scaffolds, controls)
+    return Plan(actions, "unresolved" if reason else "built", reason, filled or [], controls)
+
+
+def built_on_the_way(
+    world: Any, actions: list[Any], controls: ControlsName, desired: npt.NDArray[np.int8]
+) -> list[Cell] | None:
+    """By the kernel: the scaffolds that the actions use, in order; None unless they turn the grid into `desired`."""
+    site = Site(world, controls, desired)
+    for action in actions:
+        site.step(action)
+    return list(dict.fromkeys(site.scaffolds)) if np.array_equal(site.grid, desired) else None
 
 
 def replays(world: Any, actions: list[Any], controls: ControlsName, desired: npt.NDArray[np.int8]) -> bool:

@@ -21,10 +21,11 @@ BATCH = 512
 class Sight:
     """Casts rays in a scratch batch of worlds, all with one and the same grid and nothing to place."""
 
-    def __init__(self) -> None:
-        self._worlds = Worlds(BATCH)
+    def __init__(self, batch: int = BATCH) -> None:
+        self._batch = batch
+        self._worlds = Worlds(batch)
         self._worlds.state["inventory"] = 0  # placing casts the ray, and then finds nothing in hand
-        self._controls = np.zeros(BATCH, rules.CONTROL)
+        self._controls = np.zeros(batch, rules.CONTROL)
         self._controls["place"] = 1
         self._controls["mode"] = rules.FLYING
 
@@ -39,14 +40,21 @@ class Sight:
         """
         hit = np.empty((len(poses), 3), np.int8)
         before = np.empty((len(poses), 3), np.int8)
-        for start in range(0, len(poses), BATCH):
-            part = poses[start : start + BATCH]
+        for start in range(0, len(poses), self._batch):
+            part = poses[start : start + self._batch]
             k = len(part)
             self._worlds.pose[:k] = part
             rules.step_many(self._worlds.state[:k], self._controls[:k])
             hit[start : start + k] = self._worlds.state["hit"][:k]
             before[start : start + k] = self._worlds.state["before"][:k]
         return hit, before
+
+    def hidden(self, eye: Floats, cells: npt.NDArray[np.int_]) -> int:
+        """How many of some empty cells, int [k, 3], have something solid between their centre and an eye [3]."""
+        offsets = cells - eye
+        hit, _ = self.cast(np.concatenate([np.tile(eye, (len(cells), 1)), bearing(offsets)], axis=1))
+        nearer = np.linalg.norm(hit - eye, axis=1) < np.linalg.norm(offsets, axis=1)
+        return int((nearer & (hit[:, 0] != rules.NO_CELL)).sum())
 
 
 def blocked_by_body(

@@ -12,22 +12,9 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering import palette, views
+from iglu_marl.rendering import lettering, palette, views
 from iglu_marl.rendering.painter import Lens, check_size, paint_scenes
-from iglu_marl.rendering.theme import (
-    BAR,
-    DIM,
-    GOOD,
-    PAGE,
-    PANEL,
-    RGB,
-    SPEAKERS,
-    TEXT,
-    corners,
-    cut,
-    lettering,
-    wrapped,
-)
+from iglu_marl.rendering.theme import BAR, DIM, GOOD, PAGE, PANEL, RGB, SPEAKERS, TEXT, corners
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 
@@ -155,7 +142,7 @@ def _draw_panel(picture: Image.Image, layout: _Layout, number: int, title: str, 
     left, top, right, _ = layout.panels[number]
     u = layout.u
     ImageDraw.Draw(picture).text(
-        (left + 2 * u, top - 8 * u), title, DIM, lettering(round(14 * u)), anchor="ls"
+        (left + 2 * u, top - 8 * u), title, DIM, lettering.font(round(14 * u)), anchor="ls"
     )
     picture.paste(image, (left, top), corners((right - left, right - left), round(8 * u)))
 
@@ -176,14 +163,14 @@ def _draw_legend(picture: Image.Image, layout: _Layout) -> None:
     """What translucent and framed blocks mean, at the right above the build's panel."""
     _, top, right, _ = layout.panels[1]
     u, draw = layout.u, ImageDraw.Draw(picture)
-    font, size = lettering(round(12 * u)), round(9 * u)
+    letters, size = lettering.font(round(12 * u)), round(9 * u)
     x, y = float(right - round(2 * u)), top - 8 * u
     for text, fill, outline in (
         ("not in the target", PAGE, views.WRONG),
         ("missing", (104, 113, 131), None),
     ):
-        x -= font.getlength(text)
-        draw.text((x, y), text, DIM, font, anchor="ls")
+        x -= letters.getlength(text)
+        draw.text((x, y), text, DIM, letters, anchor="ls")
         x -= 14 * u
         draw.rectangle((x, y - size, x + size, y), fill=fill, outline=outline, width=max(1, round(2 * u)))
         x -= 12 * u
@@ -200,12 +187,12 @@ def _draw_inventory(picture: Image.Image, layout: _Layout, inventory: Any) -> No
     mask = Image.new("L", back.size)
     ImageDraw.Draw(mask).rounded_rectangle((0, 0, back.width - 1, back.height - 1), round(5 * u), fill=255)
     draw = ImageDraw.Draw(shade)
-    step, font = back.width / 6, lettering(round(12 * u))
+    step = back.width / 6
     for k, count in enumerate(counts):
         x, middle, chip = k * step + 6 * u, back.height / 2, 10 * u
         color = palette.RGB[palette.block_index(k + 1, palette.SHADE_TOP, palette.FILL)].tolist()
         draw.rounded_rectangle((x, middle - chip / 2, x + chip, middle + chip / 2), 2 * u, fill=tuple(color))
-        draw.text((x + chip + 5 * u, middle), str(count), TEXT, font, anchor="lm")
+        lettering.write(draw, (x + chip + 5 * u, middle), str(count), round(12 * u), TEXT)
     picture.paste(shade, box[:2], mask)
 
 
@@ -230,8 +217,10 @@ def _draw_header(picture: Image.Image, layout: _Layout, facts: Mapping[str, Any]
     for name, value in facts.items():
         if name not in _PLACED and x > left + 0.4 * (right - left):
             x = _fact(draw, layout, x, middle, _short(name).replace("_", " "), _short(value), TEXT)
-    font = lettering(round(20 * u))
-    draw.text((left + 2 * u, middle), cut(title, font, x - left - 24 * u), TEXT, font, anchor="lm")
+    pixels = round(20 * u)
+    lettering.write(
+        draw, (left + 2 * u, middle), lettering.cut(title, pixels, x - left - 24 * u), pixels, TEXT
+    )
 
 
 def _draw_progress(
@@ -245,9 +234,9 @@ def _draw_progress(
 ) -> float:
     """The bar with "score / goal" at the right; returns where the next fact ends."""
     u = layout.u
-    text, font = f"{score:g} / {goal:g}", lettering(round(15 * u))
-    draw.text((right, middle), text, GOOD if done else TEXT, font, anchor="rm")
-    end = right - font.getlength(text) - 10 * u
+    text, pixels = f"{score:g} / {goal:g}", round(15 * u)
+    lettering.write(draw, (right, middle), text, pixels, GOOD if done else TEXT, "r")
+    end = right - lettering.width(text, pixels) - 10 * u
     start, half = end - 130 * u, 5 * u
     share = min(max(score / goal, 0.0), 1.0)
     draw.rounded_rectangle((start, middle - half, end, middle + half), half, fill=BAR)
@@ -261,11 +250,11 @@ def _fact(
     draw: ImageDraw.ImageDraw, layout: _Layout, right: float, middle: float, name: str, value: str, color: RGB
 ) -> float:
     """A dim name with its value, right-aligned; returns where the next fact ends."""
-    u, font = layout.u, lettering(round(15 * layout.u))
-    draw.text((right, middle), value, color, font, anchor="rm")
-    right -= font.getlength(value) + 6 * u
-    draw.text((right, middle), name, DIM, font, anchor="rm")
-    return right - font.getlength(name) - 20 * u
+    u, pixels = layout.u, round(15 * layout.u)
+    lettering.write(draw, (right, middle), value, pixels, color, "r")
+    right -= lettering.width(value, pixels) + 6 * u
+    lettering.write(draw, (right, middle), name, pixels, DIM, "r")
+    return right - lettering.width(name, pixels) - 20 * u
 
 
 def _short(value: Any) -> str:
@@ -282,10 +271,9 @@ def _draw_caption(picture: Image.Image, layout: _Layout, dialogue: Sequence[tupl
     line_height, gap, pad = round(21 * u), round(5 * u), round(10 * u)
     indent = left + round(104 * u)
     room = bottom - top - 2 * pad
-    font, name_font = lettering(pixels), lettering(round(13 * u))
     shown: list[tuple[str, tuple[str, ...]]] = []
     for speaker, text in list(dialogue)[: -_KEPT_LINES - 1 : -1]:
-        lines = wrapped(str(text)[:_KEPT_CHARACTERS], pixels, right - indent - pad)
+        lines = lettering.wrapped(str(text)[:_KEPT_CHARACTERS], pixels, right - indent - pad)
         need = len(lines) * line_height + (gap if shown else 0)
         if need > room:
             if not shown:  # a long utterance: its beginning
@@ -302,10 +290,9 @@ def _draw_caption(picture: Image.Image, layout: _Layout, dialogue: Sequence[tupl
         draw.rounded_rectangle(
             (left + pad, y + 3 * u, left + pad + 3 * u, y + line_height - 3 * u), 1, fill=color
         )
-        draw.text(
-            (left + pad + 9 * u, y + line_height / 2), name.capitalize()[:12], color, name_font, anchor="lm"
-        )
+        middle = y + line_height / 2
+        lettering.write(draw, (left + pad + 9 * u, middle), name.capitalize()[:12], round(13 * u), color)
         for line in lines:
-            draw.text((indent, y + line_height / 2), line, TEXT if latest else DIM, font, anchor="lm")
+            lettering.write(draw, (indent, y + line_height / 2), line, pixels, TEXT if latest else DIM)
             y += line_height
         y += gap

@@ -1,4 +1,4 @@
-"""Letters for the window: text of any script, measured, wrapped and drawn with whatever fonts this machine has."""
+"""Letters for pictures and the window: text of any script, measured, cut, wrapped, drawn with the fonts at hand."""
 
 from __future__ import annotations
 
@@ -98,6 +98,13 @@ def write(
 def fitting(text: str, pixels: int, room: float) -> int:
     """How many leading characters fit into a width; at least one."""
     return max(1, bisect.bisect_right(range(1, len(text) + 1), room, key=lambda k: width(text[:k], pixels)))
+
+
+def cut(text: str, pixels: int, room: float) -> str:
+    """The text in one line, with three dots at its end where it had to be cut."""
+    if width(text, pixels) <= room:
+        return text
+    return text[: fitting(text, pixels, room - width("...", pixels))] + "..."
 
 
 @lru_cache(maxsize=512)

@@ -451,7 +451,8 @@ def check_size(size: Any) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def _check_out(out: Frames, shape: tuple[int, ...]) -> None:
+def check_out(out: Frames, shape: tuple[int, ...]) -> None:
+    """Raises `RenderError` unless pictures of that shape can be drawn into `out`."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != shape:
         found = f"{out.dtype}{list(out.shape)}" if isinstance(out, np.ndarray) else repr(type(out))
         raise RenderError(f"out is {found}, expected uint8{list(shape)}")
@@ -485,7 +486,7 @@ def paint_scenes(
     if out is None:
         out = np.empty((count, height, width, 3), np.uint8)
     else:
-        _check_out(out, (count, height, width, 3))
+        check_out(out, (count, height, width, 3))
     table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
     rows, flat = np.arange(count), out.reshape(count, height * width * 3)
     paint(
@@ -556,7 +557,7 @@ class Painter:
         if out is None:
             out = np.empty((count, height, width, 3), np.uint8)
         else:
-            _check_out(out, (count, height, width, 3))
+            check_out(out, (count, height, width, 3))
         rows = _FIRST if count == 1 else np.arange(count)
         flat = out.reshape(count, height * width * 3)
         paint(grids, poses, rows, self._lens, _COLORS, height, width, ROWS_OF_RGB, flat, 0, count)
@@ -579,7 +580,7 @@ class Painter:
         """
         height, width = check_size(size)
         count = len(out)
-        _check_out(out, (count, *picture_shape((height, width), layout)))
+        check_out(out, (count, *picture_shape((height, width), layout)))
         if grids.shape != (count, *ZONE_SHAPE) or poses.shape != (count, 5):
             raise RenderError(
                 f"grids have shape {grids.shape} and poses {poses.shape}, expected {count} of {ZONE_SHAPE} and (5,)"

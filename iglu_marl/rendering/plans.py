@@ -14,9 +14,9 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering import palette
+from iglu_marl.rendering import lettering, palette
 from iglu_marl.rendering.painter import check_size
-from iglu_marl.rendering.theme import DIM, PANEL, RGB, TEXT, lettering
+from iglu_marl.rendering.theme import DIM, PANEL, RGB, TEXT
 
 MIN_SIDE = 64  # pixels
 ADDED: RGB = (18, 205, 105)
@@ -98,13 +98,13 @@ class _Board:
     def letters(self, ix: int, iz: int, text: str, color: RGB, size: float = 0.56) -> None:
         """A short text in the middle of a cell."""
         left, top, right, bottom = self.box(ix, iz)
-        font = lettering(round(size * self.cell))
+        font = lettering.font(round(size * self.cell))
         self.draw.text(((left + right) / 2, (top + bottom) / 2), text, color, font, anchor="mm")
 
     def axes(self) -> None:
         """Coordinates below and at the left, compass letters outside of the sides."""
         side, gap = 11 * self.cell, 0.55 * self.cell
-        font, bold = lettering(round(0.46 * self.cell)), lettering(round(0.62 * self.cell))
+        font, bold = lettering.font(round(0.46 * self.cell)), lettering.font(round(0.62 * self.cell))
         for k, value in enumerate(_AXIS):
             at = (k + 0.5) * self.cell
             self.draw.text((self.left + at, self.top + side + gap), str(value), DIM, font, anchor="mm")
@@ -195,7 +195,7 @@ def layers_view(
         column, row = number % columns, number // columns
         left = round(pad + column * wide + (wide - 11 * cell) / 2)
         top = round(upper + row * high + (high - 11 * cell) / 2 + 0.7 * cell)
-        font = lettering(round(1.05 * cell))
+        font = lettering.font(round(1.05 * cell))
         draw.text((left, top - 0.8 * cell), f"height {layer + 1}", TEXT, font, anchor="lm")
         board = _Board(draw, left, top, cell)
         if old is None:

@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering import plans, views
+from iglu_marl.rendering import lettering, plans, views
 from iglu_marl.rendering.painter import check_size
 from iglu_marl.rendering.plans import ADDED, RECOLORED, REMOVED, Change, block_color, change_of
-from iglu_marl.rendering.theme import DIM, GOOD, PAGE, RGB, TEXT, corners, cut, lettering, wrapped
+from iglu_marl.rendering.theme import DIM, GOOD, PAGE, RGB, TEXT, corners
 
 SHEET_SIZE = (800, 1120)
 CHANGE_SIZE = (860, 1120)
@@ -52,16 +52,16 @@ class _Sheet:
         self.draw = ImageDraw.Draw(self.picture)
         self.top = round(62 * self.u)  # of what stands below the header
 
-    def text(self, x: float, y: float, text: str, color: RGB, pixels: float, anchor: str = "lm") -> float:
+    def text(self, x: float, y: float, text: str, color: RGB, pixels: float, align: str = "l") -> float:
         """Write a line; returns its width."""
-        font = lettering(round(pixels * self.u))
-        self.draw.text((x, y), text, color, font, anchor=anchor)
-        return font.getlength(text)
+        size = round(pixels * self.u)
+        lettering.write(self.draw, (x, y), text, size, color, align)
+        return lettering.width(text, size)
 
     def title(self, text: str, room: float) -> None:
-        font = lettering(round(23 * self.u))
-        line = cut(" ".join(text.split())[:400], font, max(room, 1.0))
-        self.draw.text((self.margin, 34 * self.u), line, TEXT, font, anchor="lm")
+        size = round(23 * self.u)
+        line = lettering.cut(" ".join(text.split())[:400], size, max(room, 1.0))
+        lettering.write(self.draw, (self.margin, 34 * self.u), line, size, TEXT)
 
     def panel(self, name: str, box: tuple[int, int, int, int], pixels: npt.NDArray[np.uint8]) -> None:
         """A named picture in a box (left, top, right, bottom), the name above its left corner."""
@@ -129,7 +129,7 @@ def _structure_facts(sheet: _Sheet, blocks: BlockGrid) -> float:
         count = int((blocks == color).sum())
         if not count:
             continue
-        x -= sheet.text(x, middle, str(count), TEXT, 16, "rm") + 7 * u
+        x -= sheet.text(x, middle, str(count), TEXT, 16, "r") + 7 * u
         chip = 13 * u
         sheet.draw.rounded_rectangle(
             (x - chip, middle - chip / 2, x, middle + chip / 2), 3 * u, fill=block_color(color)
@@ -139,9 +139,9 @@ def _structure_facts(sheet: _Sheet, blocks: BlockGrid) -> float:
     if len(cells):
         tall, wide, deep = (cells.max(axis=0) - cells.min(axis=0) + 1).tolist()
         x -= 8 * u
-        x -= sheet.text(x, middle, f"{wide} x {deep} x {tall}", DIM, 16, "rm") + 22 * u
+        x -= sheet.text(x, middle, f"{wide} x {deep} x {tall}", DIM, 16, "r") + 22 * u
     number = int((blocks != 0).sum())
-    x -= sheet.text(x, middle, f"{number} block{'' if number == 1 else 's'}", TEXT, 16, "rm")
+    x -= sheet.text(x, middle, f"{number} block{'' if number == 1 else 's'}", TEXT, 16, "r")
     return x
 
 
@@ -186,9 +186,9 @@ def _caption(sheet: _Sheet, caption: str) -> int:
         return sheet.top
     pixels = round(17 * sheet.u)
     width = sheet.width - 2 * sheet.margin
-    lines = wrapped(caption.strip()[:1200], pixels, width)
+    lines = lettering.wrapped(caption.strip()[:1200], pixels, width)
     if len(lines) > 3:
-        lines = (*lines[:2], cut(f"{lines[2]} ...", lettering(pixels), width))
+        lines = (*lines[:2], lettering.cut(f"{lines[2]} ...", pixels, width))
     for number, line in enumerate(lines):
         sheet.text(sheet.margin, (70 + 24 * number) * sheet.u, line, DIM, 17)
     return round((70 + 24 * len(lines)) * sheet.u)
@@ -199,14 +199,14 @@ def _change_facts(sheet: _Sheet, change: Change) -> float:
     u, middle = sheet.u, 34 * sheet.u
     x, chip = float(sheet.width - sheet.margin), 14 * u
     if not (change.added | change.removed | change.recolored).any():
-        return x - sheet.text(x, middle, "no difference", GOOD, 16, "rm")
+        return x - sheet.text(x, middle, "no difference", GOOD, 16, "r")
     for name, mask, edge, fill in (
         ("kept", change.kept, _PALE, _PALE),
         ("recoloured", change.recolored, block_color(1), block_color(4)),
         ("removed", change.removed, REMOVED, PAGE),
         ("added", change.added, ADDED, PAGE),
     ):
-        x -= sheet.text(x, middle, f"{int(mask.sum())} {name}", TEXT if mask.any() else DIM, 16, "rm") + 7 * u
+        x -= sheet.text(x, middle, f"{int(mask.sum())} {name}", TEXT if mask.any() else DIM, 16, "r") + 7 * u
         box = (x - chip, middle - chip / 2, x, middle + chip / 2)
         if name == "recoloured":
             sheet.draw.rectangle(box, fill=fill)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks, default_tasks
+from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
 from iglu_marl.tasks.random_tasks import RandomTasks
 from iglu_marl.tasks.source import FiniteSource, TaskSource, draw, is_source
@@ -17,6 +18,7 @@ from iglu_marl.tasks.task_set import TaskSet
 __all__ = [
     "DUMMY_TASK",
     "BundledTasks",
+    "Curriculum",
     "CustomTasks",
     "FiniteSource",
     "RandomTasks",

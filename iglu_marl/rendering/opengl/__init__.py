@@ -7,7 +7,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers, editors and the API reference see
+    from iglu_marl.rendering.opengl.auto import LARGE as LARGE
+    from iglu_marl.rendering.opengl.auto import AutoRenderer as AutoRenderer
+    from iglu_marl.rendering.opengl.auto import gpu_present as gpu_present
+    from iglu_marl.rendering.opengl.drawer import SceneDrawer as SceneDrawer
+    from iglu_marl.rendering.opengl.egl import list_devices as list_devices
+    from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
+    from iglu_marl.rendering.opengl.screen import ScreenDrawer as ScreenDrawer
 
 _MODULE_OF = {
     "AutoRenderer": "auto",

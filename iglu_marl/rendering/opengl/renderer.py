@@ -29,7 +29,7 @@ from iglu_marl.rendering.painter import (
     Frames,
     HasScenes,
     Lens,
-    _check_out,
+    check_out,
     check_size,
     paint_scenes,
 )
@@ -347,7 +347,7 @@ class OpenGLRenderer:
         if out is None:
             out = np.empty(shape, np.uint8)
         else:
-            _check_out(out, shape)
+            check_out(out, shape)
         if len(grids):
             studio = self.studio
             studio.run(lambda: studio.draw(grids, poses, self.lens, colors, out))

@@ -1,0 +1,1 @@
+"""A small trained builder: from words, world and pose to edits (needs the extra `rl`)."""

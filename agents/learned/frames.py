@@ -1,0 +1,59 @@
+"""The builder's frame: the zone turned by quarter turns until the builder looks along -z, and perhaps mirrored.
+
+In it "left" is -x and "in front" is -z whatever the compass says, so that a model has to learn them once. A frame is a
+number 0..7: quarter turns, plus 4 for the mirror image (x becomes -x), which is used to augment data.
+
+Cells are numbered as in a flattened grid [y, x, z].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+SHAPE = (9, 11, 11)
+CELLS = 9 * 11 * 11
+FRAMES, MIRROR = 8, 4
+
+Array = npt.NDArray[np.int64]
+
+
+def cell_number(x: int, y: int, z: int) -> int:
+    """The number of the cell (x, y, z), with x and z in -5..5 and y in -1..7."""
+    return ((y + 1) * 11 + x + 5) * 11 + z + 5
+
+
+def cell_of(number: int) -> tuple[int, int, int]:
+    """The cell (x, y, z) of a number."""
+    y, rest = divmod(int(number), 121)
+    x, z = divmod(rest, 11)
+    return x - 5, y - 1, z - 5
+
+
+def frame_of(yaw_deg: float) -> int:
+    """The frame of a builder with that yaw: the nearest quarter turn."""
+    return int(np.floor(yaw_deg / 90.0 + 0.5)) % 4
+
+
+def turned(x: float, z: float, frame: int) -> tuple[float, float]:
+    """The horizontal coordinates in a frame."""
+    for _ in range(frame % 4):
+        x, z = z, -x
+    return (-x if frame >= MIRROR else x), z
+
+
+def _table() -> tuple[Array, Array]:
+    into = np.zeros((FRAMES, CELLS), np.int64)  # number in the map -> number in the frame
+    for frame in range(FRAMES):
+        for number in range(CELLS):
+            x, y, z = cell_of(number)
+            new_x, new_z = turned(x, z, frame)
+            into[frame, number] = cell_number(int(new_x), y, int(new_z))
+    return into, np.argsort(into, axis=1)
+
+
+INTO, OUT_OF = _table()
+"""int64 [8, 1089]: the number that a cell of the map has in a frame, and the other way round.
+
+`values[OUT_OF[frame]]` are the values [1089] of a grid in a frame.
+"""

@@ -1,0 +1,28 @@
+"""Agents whose head is a language model: a local chat model, or any OpenAI-compatible endpoint.
+
+>>> from iglu_marl.agents.llm import LLMSettings
+>>> LLMSettings(model="some-model", endpoint="https://host/v1").temperature
+0.0
+"""
+
+from iglu_marl.agents.llm.architect import LLMArchitect
+from iglu_marl.agents.llm.backends import make_backend
+from iglu_marl.agents.llm.builder import LLMBuilder
+from iglu_marl.agents.llm.messages import Backend, Failure, Message, Reply, Request
+from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.agents.llm.stats import Stats
+from iglu_marl.agents.llm.thinking import act_together
+
+__all__ = [
+    "Backend",
+    "Failure",
+    "LLMArchitect",
+    "LLMBuilder",
+    "LLMSettings",
+    "Message",
+    "Reply",
+    "Request",
+    "Stats",
+    "act_together",
+    "make_backend",
+]

@@ -1,0 +1,205 @@
+"""An architect that lets a language model do the talking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from iglu_marl import AgentError, Role, Utterance
+from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.llm.messages import Backend, Message
+from iglu_marl.agents.llm.reading import clipped, read_message
+from iglu_marl.agents.llm.scenes import as_png, pictured, told, told_changes, told_pose
+from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.agents.llm.thinking import Decider, Deciding, Mind, check_sayable
+from iglu_marl.agents.settings import Settings
+from iglu_marl.core.dialogue import Codec
+
+PATIENCE = 3  # turns in which nothing visible happens before something new is said
+BLIND_PATIENCE = 20  # the same where the builder's pose is not seen
+SETTLE_AFTER = 60  # turns since the build has changed, even though the builder moves about
+MAX_SILENCE = 64  # turns
+
+_HINT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
+
+
+class LLMArchitect(Decider):
+    """Tells a builder what to build, in the words of a language model.
+
+    At its turn the model is shown target and build (as layers, lists or pictures: `settings.view`), what is still to be
+    done, where the builder stands, and the dialogue; it writes one message. It is not asked while the builder is seen
+    to be at work, nor when the build is the target; the longer it has nothing to say, the more seldom it is asked.
+    It knows nothing but the observation.
+
+    settings: see `LLMSettings`; None = from the environment. backend: one of your own instead. codec: the vocabulary of
+    token chat. message_length: of an utterance, in characters or tokens. patience: turns in which nothing visible
+    happens before it is asked again; settle_after: turns after a change of the build, however the builder moves.
+    show_changes: whether it is told what is still to be done, besides what there is. background: be silent until the
+    reply is there.
+    """
+
+    def __init__(
+        self,
+        settings: LLMSettings | None = None,
+        *,
+        backend: Backend | None = None,
+        codec: Codec | None = None,
+        message_length: int | None = None,
+        patience: int = PATIENCE,
+        settle_after: int = SETTLE_AFTER,
+        show_changes: bool = True,
+        background: bool = False,
+    ) -> None:
+        if patience < 1 or settle_after < 1:
+            raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
+        self.mind = Mind(Role.ARCHITECT, settings, backend)
+        self.patience, self.settle_after = patience, settle_after
+        self.show_changes, self.background = show_changes, background
+        self.message_length = message_length or (200 if codec is None else 16)
+        self._codec = codec
+        self._ears = Ears(codec, self.message_length)
+        self._forget(None)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> LLMArchitect:
+        """One that fits an environment's chat; its settings come from the environment variables."""
+        chat = Settings.of(env)
+        return cls(**{"codec": chat.codec, "message_length": chat.message_length, **options})
+
+    def _forget(self, seed: int | None) -> None:
+        self.forget_call()
+        self.mind.begin(seed)
+        self._ears.forget()
+        self._asked = False
+        self._seen = self._built = b""
+        self._still = self._silences = 0  # turns in which nothing happened; requests that came to silence
+        self._settled: int | None = (
+            None  # turns since the build has changed, if it has since the last request
+        )
+
+    # -- Agent
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        if role != Role.ARCHITECT:
+            raise AgentError(f"an LLMArchitect cannot play the {role}")
+        self._forget(seed)
+
+    def waiting(self) -> Any:
+        """Silence."""
+        return self._ears.utter("")
+
+    def deciding(self, observation: Any) -> Deciding:
+        """The next utterance, or silence. Raises `AgentError` when no target or goal is observed."""
+        self._check(observation)
+        if not self._is_due(observation):
+            return self._ears.utter("")
+        self._asked, self._still, self._settled = True, 0, None
+        said = yield from self.mind.ask(lambda said: self._chat(observation, said), self._read)
+        self._silences = 0 if said else self._silences + 1
+        return self._ears.utter(said or "")
+
+    # -- when
+
+    def _check(self, observation: Any) -> None:
+        known = {"target_grid", "target_view", "goal"}
+        if not known & set(observation if hasattr(observation, "keys") else ()):
+            need(observation, ("target_grid",), "LLMArchitect", _HINT)
+        if self.mind.settings.view != "picture" and not {"target_grid", "goal"} & set(observation):
+            raise AgentError(
+                "the LLMArchitect sees a picture of the target alone, expected target_grid, or view='picture'"
+            )
+
+    def _is_due(self, observation: Any) -> bool:
+        """Whether to ask the model now: at first, when spoken to, and when the builder seems to be done."""
+        dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
+        fresh = () if dialog is None else self._ears.hear(dialog)
+        self.mind.dialogue.extend(fresh)
+        spoken = any(said.role == Role.BUILDER for said in fresh)
+        self._watch(observation)
+        if {"target_grid", "grid"} <= set(observation) and np.array_equal(
+            observation["target_grid"], observation["grid"]
+        ):
+            return False
+        patience = self.patience if "agentPos" in observation else max(self.patience, BLIND_PATIENCE)
+        still = self._still >= min(patience * 2**self._silences, MAX_SILENCE)
+        settled = self._settled is not None and self._settled >= self.settle_after
+        return spoken or not self._asked or still or settled
+
+    def _watch(self, observation: Any) -> None:
+        """Count the turns in which nothing happened, to the build and at all."""
+
+        def bytes_of(*keys: str) -> bytes:
+            return b"".join(np.asarray(observation[key]).tobytes() for key in keys if key in observation)
+
+        built = bytes_of("target_grid", "target_view", "goal", "grid", "grid_view")
+        seen = built + bytes_of("agentPos")
+        self._still = self._still + 1 if seen == self._seen else 0
+        if built != self._built:
+            self._settled = 0
+        elif self._settled is not None:
+            self._settled += 1
+        if seen != self._seen:
+            self._silences = 0
+        self._seen, self._built = seen, built
+
+    # -- what
+
+    def _read(self, text: str) -> str:
+        said = read_message(text)
+        if self._ears.tokens and said:
+            check_sayable(self._ears.codec, said, self.message_length)
+            return said
+        short = clipped(said, self.message_length)
+        self.mind.stats.clipped += short != said
+        return short
+
+    def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
+        mind = self.mind
+        tokens = self._ears.tokens
+        limit = f"{self.message_length} {'words' if tokens else 'characters'}"
+        system = mind.part("system", limit=limit) + mind.channel(self._ears.codec if tokens else None)
+        pictures: list[bytes] = []
+        parts = {
+            "target": self._scene(observation, "target", pictures),
+            "build": self._scene(observation, "build", pictures),
+            "difference": self._changes(observation),
+            "pose": "",
+            "goal": self._goal(observation),
+            "dialogue": mind.told(said),
+            "note": mind.noted(),
+        }
+        if "agentPos" in observation:
+            place, gaze = told_pose(np.asarray(observation["agentPos"]))
+            parts["pose"] = mind.part("pose", place=place, gaze=gaze)
+        user = Message("user", mind.part("turn", **parts).strip(), tuple(pictures))
+        return Message("system", system.strip()), user
+
+    def _scene(self, observation: Any, what: str, pictures: list[bytes]) -> str:
+        """Target or build, as far as they are observed; pictures are added to the list."""
+        grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
+        grid = observation.get(grid_key)
+        if self.mind.settings.view != "picture":
+            if grid is None:
+                return ""
+            return self.mind.part(what, scene=told(np.asarray(grid), self.mind.settings.view))
+        if grid is None and view_key not in observation:
+            return ""
+        pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
+        shown = self.mind.part("pictures", which=len(pictures))
+        return self.mind.part(what, scene=shown.strip())
+
+    def _changes(self, observation: Any) -> str:
+        if not self.show_changes or not {"target_grid", "grid"} <= set(observation):
+            return ""
+        changes = told_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
+        return self.mind.part("difference", changes=changes)
+
+    def _goal(self, observation: Any) -> str:
+        if "goal" not in observation:
+            return ""
+        goal = observation["goal"]
+        text = goal if isinstance(goal, str) else self._ears.codec.decode(goal[goal != 0].tolist())
+        return self.mind.part("goal", text=text) if text else ""

@@ -1,0 +1,101 @@
+"""What goes to a language model and what comes back: requests, replies, kinds of failure, the `Backend` protocol."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+Speaker = Literal["system", "user", "assistant"]
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class Message(NamedTuple):
+    """One message of a chat. pictures: PNG files as bytes, which stand after the text."""
+
+    speaker: Speaker
+    text: str
+    pictures: tuple[bytes, ...] = ()
+
+
+class Request(NamedTuple):
+    """One chat to be gone on with. seed: what is drawn at random follows from it."""
+
+    messages: tuple[Message, ...]
+    seed: int = 0
+
+
+class Failure(str, Enum):
+    """Why there is no reply that can be used. Members compare equal to their texts."""
+
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    BROKEN_OFF = "broken off"
+    RATE_LIMITED = "rate limited"
+    SERVER_ERROR = "server error"
+    REFUSED = "key refused"
+    REJECTED = "request rejected"
+    REDIRECTED = "redirected"
+    TOO_LARGE = "reply too large"
+    NOT_JSON = "not JSON"
+    WRONG_SHAPE = "wrong shape"
+    FILTERED = "filtered"
+    EMPTY = "empty"
+    TOO_LONG = "prompt too long"
+    OVER_BUDGET = "over budget"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a request.
+
+    text: "" with a failure. failure, detail: why there is none; the detail is for people. prompt_tokens,
+    completion_tokens: what is counted against the budget, over all attempts; where nobody told, what it can have been
+    at most. sent: attempts that went out. cached: it came from the disk. cut: the model came to the limit of its reply.
+    """
+
+    text: str = ""
+    failure: Failure | None = None
+    detail: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    sent: int = 0
+    cached: bool = False
+    cut: bool = False
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Where replies come from: a model in this process, an endpoint, or something of your own.
+
+    sees_pictures: whether messages may have pictures.
+    """
+
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether messages may have pictures."""
+
+    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+        """One reply for each request, in their order; failures are replies too."""
+
+    def fits(self, request: Request) -> bool:
+        """Whether the chat and its reply are short enough for the model, as far as that is known."""
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What these tokens cost, in the unit of the prices."""
+
+    def close(self) -> None:
+        """Release what is held. May be called more than once."""
+
+
+def cleaned(text: str) -> str:
+    """A model's text as one can show and keep it: no control or invisible marks, nothing that UTF-8 cannot hold."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
+    return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")

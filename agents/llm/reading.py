@@ -1,0 +1,172 @@
+"""From a model's words to validated edits, or to one line of text. Nothing else ever comes of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import reprlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from iglu_marl.agents.llm.scenes import place_of
+from iglu_marl.core.grid import COLOR_NAMES, Cell, in_zone
+from iglu_marl.planning import Edit
+
+LONGEST = 50_000  # characters of a reply that are looked at
+_OPENINGS = 200  # places at which a JSON object is looked for
+_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"^\s*```[\w-]*\s*$", re.MULTILINE)
+_NAME = re.compile(r"^\s*<?(?:the )?(?:architect|assistant|message)>?\s*[:>]\s*", re.IGNORECASE)
+_TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
+_QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("`", "`"), ("*", "*"))
+_COMMAND = re.compile(
+    r"^\W*(place|remove)\s+(?:(\w+)\s+)?(?:block\s+)?(?:at\s+)?\(?(-?\d+)[\s,]+(-?\d+)[\s,]+(-?\d+)\)?\W*$",
+    re.IGNORECASE,
+)
+_AXES, _WORLD_AXES = ("east", "north", "height"), ("x", "y", "z")
+
+
+class Unreadable(Exception):
+    """A reply that cannot be used; the message says why, for the model and for people."""
+
+
+class Order(NamedTuple):
+    """What a builder's reply comes to: edits, and what it says to the architect."""
+
+    edits: list[Edit]
+    say: str = ""
+
+
+def read_message(text: str) -> str:
+    """An architect's message in a model's reply, on one line; "" when it waits. Raises `Unreadable`."""
+    text = _FENCE.sub("", _THOUGHT.sub("", text[:LONGEST]))
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    said = next((line for line in lines if line), "")
+    said = _TAG.sub("", _NAME.sub("", said)).strip()
+    while len(said) > 1 and any(said[0] == one and said[-1] == other for one, other in _QUOTES):
+        said = said[1:-1].strip()
+    if not said:
+        raise Unreadable("it was empty")
+    return "" if said.strip(" .!*").upper() in ("WAIT", "SILENCE") else said
+
+
+def clipped(text: str, limit: int) -> str:
+    """At most `limit` characters of a text, cut at the end of a sentence or of a word where there is one."""
+    if len(text) <= limit:
+        return text
+    part = text[:limit]
+    for mark, kept in ((". ", 1), ("! ", 1), ("? ", 1), (" ", 0)):
+        if (place := text[: limit + 1].rfind(mark)) > limit // 3:
+            return text[: place + kept].strip()
+    return part
+
+
+def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
+    """The edits in a builder's reply, all of them valid for a build [9, 11, 11]. Raises `Unreadable`."""
+    text = _THOUGHT.sub("", text[:LONGEST])
+    found = next(_objects(text), None)
+    if found is None:
+        found = _commands(text)
+    if found is None:
+        raise Unreadable('no JSON object with "edits" was found')
+    listed, say = found.get("edits", []), found.get("say", "")
+    if not isinstance(listed, list):
+        raise Unreadable(f'"edits" is {_shown(listed)}, expected a list')
+    if say is not None and not isinstance(say, str):
+        raise Unreadable(f'"say" is {_shown(say)}, expected a text')
+    if len(listed) > max_edits:
+        raise Unreadable(f"there were {len(listed)} edits, expected at most {max_edits}")
+    edits: dict[Cell, Edit] = {}
+    for number, entry in enumerate(listed, start=1):
+        edit = _edit(entry, number, grid)
+        if edits.setdefault(edit.cell, edit) != edit:
+            raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
+    return Order(list(edits.values()), " ".join((say or "").split()))
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text that have edits or something to say."""
+    decoder = json.JSONDecoder(strict=False)
+    place = -1
+    for _ in range(_OPENINGS):
+        place = text.find("{", place + 1)
+        if place < 0:
+            return
+        try:
+            found, _ = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and ("edits" in found or "say" in found):
+            yield found
+
+
+def _commands(text: str) -> dict[str, Any] | None:
+    """Lines such as `place red at 2 3 1` (east, north, height), in the form of the JSON object."""
+    edits = []
+    for line in text.split("\n"):
+        if match := _COMMAND.match(line[:200]):
+            action, color, *place = match.groups()
+            edit: dict[str, Any] = {"action": action, **dict(zip(_AXES, map(int, place), strict=True))}
+            if color is not None:
+                edit["color"] = color
+            edits.append(edit)
+    return {"edits": edits} if edits else None
+
+
+def _edit(entry: Any, number: int, grid: npt.NDArray[Any]) -> Edit:
+    """One edit. Raises `Unreadable`."""
+    if not isinstance(entry, dict):
+        raise Unreadable(f"edit {number} is {_shown(entry)}, expected an object")
+    action = _word(entry.get("action"))
+    if action not in ("place", "remove"):
+        raise Unreadable(
+            f'edit {number} has "action": {_shown(entry.get("action"))}, expected "place" or "remove"'
+        )
+    cell = _cell(entry, number)
+    stands = int(grid[cell[1] + 1, cell[0] + 5, cell[2] + 5])
+    if action == "remove":
+        if not stands:
+            raise Unreadable(f"edit {number}: there is no block to remove at {place_of(cell)}")
+        return Edit(*cell, 0)
+    color = _word(entry.get("color", entry.get("colour")))
+    if color not in COLOR_NAMES[1:]:
+        shown = _shown(entry.get("color", entry.get("colour")))
+        raise Unreadable(f'edit {number} has "color": {shown}, expected one of {", ".join(COLOR_NAMES[1:])}')
+    return Edit(*cell, COLOR_NAMES.index(color))
+
+
+def _cell(entry: dict[str, Any], number: int) -> Cell:
+    """The cell that an edit names: by east, north and height, or by the world's own x, y and z."""
+    world = all(axis in entry for axis in _WORLD_AXES)
+    values = [_whole(entry.get(axis), number, axis) for axis in (_WORLD_AXES if world else _AXES)]
+    cell = (values[0], values[1], values[2]) if world else (values[0], values[2] - 2, -values[1])
+    if not in_zone(*cell):
+        told = ", ".join(f'"{axis}": {value}' for axis, value in zip(_AXES, values, strict=True))
+        raise Unreadable(
+            f"edit {number} lies outside the building zone ({told}); "
+            "expected east and north in -5..5, height in 1..9"
+        )
+    return cell
+
+
+def _word(value: Any) -> str:
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+def _whole(value: Any, number: int, axis: str) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,3}\s*", value):
+        value = int(value)
+    if isinstance(value, float) and abs(value) < 1000 and value == int(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1000:
+        raise Unreadable(f'edit {number} has "{axis}": {_shown(value)}, expected a whole number')
+    return value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = reprlib.repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,109 @@
+"""Learning curves with intervals over seeds, drawn with matplotlib; tables of their last values.
+
+Used by `python -m benchmarks.learning` and by the examples that learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Run = tuple[Sequence[float], Sequence[float]]
+"""One seed's curve: environment steps and the values measured there, both [measurements]."""
+
+COLORS = ("#1565c0", "#c62828", "#2e7d32", "#6a1b9a", "#ef6c00", "#455a64")
+# The 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom; beyond these the normal's.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
+
+def interval(values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Mean over seeds and half the width of its 95 % interval (Student's t), of [seeds, ...]; 0 wide for one seed."""
+    array = np.asarray(values, dtype=np.float64)
+    count = len(array)
+    mean = array.mean(axis=0)
+    if count < 2:
+        return mean, np.zeros_like(mean)
+    quantile = _T[count - 2] if count - 2 < len(_T) else 1.96
+    return mean, quantile * array.std(axis=0, ddof=1) / np.sqrt(count)
+
+
+def on_one_axis(runs: Sequence[Run], points: int = 100) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The steps float64 [points] that all runs cover, and the runs interpolated there, float64 [seeds, points].
+
+    Runs that were measured at equal steps are taken as they are.
+    """
+    first = np.asarray(runs[0][0], dtype=np.float64)
+    if all(np.array_equal(first, steps) for steps, _ in runs):
+        return first, np.array([values for _, values in runs], dtype=np.float64)
+    axis = np.linspace(max(steps[0] for steps, _ in runs), min(steps[-1] for steps, _ in runs), points)
+    return axis, np.array([np.interp(axis, steps, values) for steps, values in runs])
+
+
+def plot_curves(
+    runs: Mapping[str, Sequence[Run]],
+    path: str | Path,
+    *,
+    ylabel: str,
+    title: str = "",
+    xlabel: str = "environment steps",
+    limits: tuple[float, float] | None = (0.0, 1.0),
+    lines: Mapping[str, float] | None = None,
+) -> None:
+    """Draw one curve for each label: the mean of its seeds with a 95 % interval, and each seed as a thin line.
+
+    runs: for each label the curves of its seeds. limits: of the values; the intervals are cut there. lines:
+    levels to mark, by their names. The file's suffix says the format; the same runs give the same SVG bytes.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    with plt.rc_context({"svg.hashsalt": "iglu_marl", "svg.fonttype": "none", "font.size": 10}):
+        figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+        for number, (label, seeds) in enumerate(runs.items()):
+            color = COLORS[number % len(COLORS)]
+            steps, values = on_one_axis(seeds)
+            mean, half = interval(values)
+            low, high = mean - half, mean + half
+            if limits is not None:
+                low, high = np.clip(low, *limits), np.clip(high, *limits)
+            axes.fill_between(steps, low, high, color=color, alpha=0.15, linewidth=0)
+            axes.plot(steps, values.T, color=color, alpha=0.35, linewidth=0.7)
+            axes.plot(steps, mean, color=color, linewidth=2, label=label)
+        for name, level in (lines or {}).items():
+            axes.axhline(level, color="#757575", linewidth=0.8, linestyle="--")
+            axes.annotate(
+                name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+            )
+        if limits is not None:
+            margin = 0.02 * (limits[1] - limits[0])
+            axes.set_ylim(limits[0] - margin, limits[1] + margin)
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.xaxis.set_major_formatter(mpl.ticker.EngFormatter(sep=" "))
+        axes.grid(alpha=0.25)
+        axes.legend(loc="best", frameon=False)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if Path(path).suffix == ".svg" else None)
+        plt.close(figure)
+
+
+def table(rows: Mapping[str, Mapping[str, Sequence[float]]], form: str = ".1%") -> str:
+    """A Markdown table: for each row and column the mean over seeds with its 95 % interval, and each seed."""
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
+    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for label, row in rows.items():
+        cells = []
+        for name in columns:
+            if name not in row:
+                cells.append("")
+                continue
+            mean, half = interval(row[name])
+            seeds = ", ".join(f"{value:{form}}" for value in row[name])
+            cells.append(f"{float(mean):{form}} ± {float(half):{form}} ({seeds})")
+        lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)

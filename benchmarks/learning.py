@@ -1,0 +1,161 @@
+"""What a builder learns from scratch, over several seeds: `python -m benchmarks.learning --task target --seeds 3`.
+
+Trains `examples/ppo_builder.py` with each seed, and with it the control from which the target, the instruction or the
+picture is hidden; writes all measurements to docs/learning/TASK.json and draws docs/images/learning_TASK.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.curves import plot_curves, table
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Study:
+    """One task: its curves by label, each with the configuration's changes and the split that is measured."""
+
+    title: str
+    curves: dict[str, tuple[dict[str, Any], str]]
+
+    @property
+    def variants(self) -> list[dict[str, Any]]:
+        """The different configurations to train."""
+        return [dict(items) for items in dict.fromkeys(tuple(c.items()) for c, _ in self.curves.values())]
+
+
+STUDIES = {
+    "target": Study(
+        "Structures of one to three blocks, built exactly",
+        {"target in the observation": ({}, "new")},
+    ),
+    "language": Study(
+        "A block placed as told, exactly",
+        {
+            "seen colour and place pairs": ({}, "seen"),
+            "pairs held out": ({}, "unseen"),
+            "instruction hidden": ({"blind": True, "total_steps": 300_000}, "seen"),
+        },
+    ),
+    "pixels": Study(
+        "The red block among three, found and removed",
+        {"64 x 64 pixels": ({}, "new"), "pictures hidden": ({"blind": True, "total_steps": 100_000}, "new")},
+    ),
+}
+
+
+@lru_cache(maxsize=1)
+def example() -> ModuleType:
+    """The module examples/ppo_builder.py."""
+    spec = importlib.util.spec_from_file_location("ppo_builder", ROOT / "examples" / "ppo_builder.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ppo_builder"] = module  # where its dataclasses look for themselves
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(task: str, changes: dict[str, Any], seed: int, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Train with one seed: the configuration, the measurements and the time that it took."""
+    module = example()
+    config = replace(module.Config(**module.PRESETS[task]), task=task, seed=seed, **changes)
+    began, records = time.perf_counter(), []
+    for record in module.train(config):
+        records.append(record)
+        tell(f"{task} {'hidden' if config.blind else ''} seed {seed}: {module.told(record)}")
+    return {"config": asdict(config), "records": records, "wall_s": round(time.perf_counter() - began, 1)}
+
+
+def rounded(value: Any) -> Any:
+    """The same with floats of five digits, which keeps the files small."""
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def of_variant(runs: Iterable[dict[str, Any]], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs whose configuration has these changes."""
+    full = {"blind": False, **changes}
+    return [run for run in runs if all(run["config"][key] == value for key, value in full.items())]
+
+
+def curves_of(study: Study, runs: list[dict[str, Any]]) -> dict[str, list[tuple[list[int], list[float]]]]:
+    """For each label the success of its seeds over environment steps."""
+    return {
+        label: [
+            ([r["steps"] for r in run["records"]], [r[split]["success"] for r in run["records"]])
+            for run in of_variant(runs, changes)
+        ]
+        for label, (changes, split) in study.curves.items()
+        if of_variant(runs, changes)
+    }
+
+
+def report(study: Study, runs: list[dict[str, Any]]) -> str:
+    """The final figures as a Markdown table, and the time."""
+    rows = {}
+    for label, (changes, split) in study.curves.items():
+        last = [run["records"][-1] for run in of_variant(runs, changes)]
+        if last:
+            rows[label] = {"completed exactly": [record[split]["success"] for record in last]}
+    last = [run["records"][-1] for run in runs]
+    speed = sum(record["steps"] for record in last) / max(sum(record["seconds"] for record in last), 1e-9)
+    minutes = [record["seconds"] / 60 for record in last]
+    return (
+        f"{table(rows)}\n\n{last[0]['episodes']} episodes at the end of each run; "
+        f"{min(minutes):.1f} to {max(minutes):.1f} minutes of one core for each run, "
+        f"{last[0]['steps'] / 1e6:.1f} million steps, {speed:,.0f} steps a second with learning and measurements"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Train, write and draw."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
+    parser.add_argument("--task", choices=sorted(STUDIES), required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="environment steps of each run, by default the example's")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs" / "learning")
+    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--draw-only", action="store_true", help="draw from the results that are there")
+    args = parser.parse_args(arguments)
+    study, path = STUDIES[args.task], args.results / f"{args.task}.json"
+    if args.draw_only:
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    else:
+        import torch
+
+        torch.set_num_threads(1)
+        steps = {"total_steps": args.steps} if args.steps else {}
+        runs = [
+            run(args.task, changes | steps, seed, lambda line: print(line, flush=True))
+            for changes in study.variants
+            for seed in range(args.seeds)
+        ]
+        args.results.mkdir(parents=True, exist_ok=True)
+        command = f"python -m benchmarks.learning --task {args.task} --seeds {args.seeds}"
+        command += f" --steps {args.steps}" if args.steps else ""
+        about = {"command": command, "torch": torch.__version__, "runs": rounded(runs)}
+        path.write_text(json.dumps(about, separators=(",", ":")) + "\n", encoding="utf-8")
+    image = args.images / f"learning_{args.task}.svg"
+    plot_curves(curves_of(study, runs), image, ylabel="episodes completed exactly", title=study.title)
+    print(report(study, runs))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

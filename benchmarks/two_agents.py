@@ -1,0 +1,362 @@
+"""Both agents learn with token chat: runs, controls, cross-play and the code that emerges (docs/emergent_chat.md).
+
+`python -m benchmarks.two_agents --seeds 3` trains and measures everything, and writes docs/learning/two_agents.json,
+the curves in docs/images/ and the tables of the page on standard output. `--workers 2` trains two pairs at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[1]
+REPEATS = 100  # games for each meaning in the last measurements
+SAMPLES = 1000  # messages for each meaning, to estimate information from
+RUNS: dict[str, dict[str, str]] = {
+    "shared critic": {"critic": "shared"},
+    "independent critics": {"critic": "independent"},
+    "no chat": {"critic": "shared", "channel": "mute"},
+    "scrambled chat": {"critic": "shared", "channel": "scrambled"},
+}
+TALKING = ("shared critic", "independent critics")
+SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def load_example() -> ModuleType:
+    """`examples/ppo_two_agents.py` as a module."""
+    name = "ppo_two_agents"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# -------------------------------------------------------------------------------------------- training
+
+
+def train(options: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, float]], float]:
+    """One pair: its weights, its curve and the seconds of CPU that it took."""
+    import torch
+
+    torch.set_num_threads(1)
+    example = load_example()
+    began = time.process_time()
+    pair, curve = example.train(example.Settings(**options), report=False)
+    seconds = time.process_time() - began
+    return {key: value.numpy() for key, value in pair.state_dict().items()}, curve, seconds
+
+
+def train_all(jobs: list[dict[str, Any]], workers: int) -> list[Any]:
+    """What `train` gives for each job, in their order; says how far it is."""
+    done = []
+    with ExitStack() as stack:
+        results: Iterable[Any] = map(train, jobs)
+        if workers > 1:
+            context = multiprocessing.get_context("spawn")
+            results = stack.enter_context(ProcessPoolExecutor(workers, mp_context=context)).map(train, jobs)
+        for options, one in zip(jobs, results, strict=True):
+            print(f"{options}: success {one[1][-1][1]:.3f}, {one[2]:.0f} s of CPU", flush=True)
+            done.append(one)
+    return done
+
+
+def pair_of(example: ModuleType, options: dict[str, Any], weights: dict[str, Any]) -> Any:
+    import torch
+
+    pair = example.Pair(example.Settings(**options))
+    pair.load_state_dict({key: torch.as_tensor(value) for key, value in weights.items()})
+    return pair
+
+
+# -------------------------------------------------------------------------------------------- without chat
+
+
+def best_without_chat(example: ModuleType, settings: Any) -> tuple[float, list[int]]:
+    """The largest share of meanings that can be completed without a message, and the actions that do it.
+
+    Exact. As long as an episode goes on, what a builder without messages sees follows from its own actions, so its
+    policy is a sequence of actions, or a lottery of several. All of them are played, in a game that none completes.
+    """
+    import torch
+
+    tasks = example.meanings(settings)
+    sequences = np.array(
+        list(itertools.product(range(example.PLACE + settings.colors), repeat=settings.limit))
+    )
+    games = example.Games(settings._replace(channel="mute", limit=settings.limit + 1), len(sequences), 0)
+    games.reset(0, [example.Task("", [(5, -1, 5, 1)], invariant=False)] * len(sequences))
+    wanted = np.stack([task.target_grid for task in tasks]).reshape(len(tasks), -1)
+    met = np.zeros((len(sequences), len(tasks)), bool)
+    silence = torch.zeros((len(sequences), settings.words), dtype=torch.long)
+    for actions in sequences.T:
+        games.step(silence, torch.as_tensor(actions))
+        grids = games.env.worlds.grid.reshape(len(sequences), -1)
+        # Wanted grids hold one block: equal to them are grids with one block, in that cell, of that colour.
+        for number, grid in enumerate(wanted):
+            cell = int(grid.argmax())
+            met[:, number] |= (grids[:, cell] == grid[cell]) & (games.env.worlds.blocks == 1)
+    best = int(met.sum(axis=1).argmax())
+    return float(met[best].mean()), sequences[best].tolist()
+
+
+# -------------------------------------------------------------------------------------------- the code
+
+
+def entropy(values: Sequence[Hashable]) -> float:
+    """Entropy in bits of what a sample was drawn from, with Miller and Madow's correction of the bias."""
+    counts = np.array(list(Counter(values).values()), dtype=np.float64)
+    shares = counts / counts.sum()
+    return float(-(shares * np.log2(shares)).sum() + (len(counts) - 1) / (2 * counts.sum() * np.log(2)))
+
+
+def mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """Mutual information in bits of paired samples, corrected like the entropies it is made of; may fall below 0."""
+    return entropy(first) + entropy(second) - entropy(list(zip(first, second, strict=True)))
+
+
+def topographic_similarity(meanings: np.ndarray, messages: np.ndarray) -> float:
+    """Spearman's correlation between the distances of meanings and of their messages, both [n, parts].
+
+    A distance is the number of parts that differ. 0 where all distances are equal.
+    """
+    pairs = np.triu_indices(len(meanings), 1)
+    ranks = [
+        pd.Series((part[pairs[0]] != part[pairs[1]]).sum(axis=1)).rank().to_numpy()
+        for part in (meanings, messages)
+    ]
+    return 0.0 if min(map(np.ptp, ranks)) == 0 else float(np.corrcoef(*ranks)[0, 1])
+
+
+def look_at_code(example: ModuleType, pair: Any) -> dict[str, Any]:
+    """What the architect of a pair says for which meaning, and what of it the symbols tell (bits)."""
+    import torch
+
+    settings = pair.settings
+    tasks = example.meanings(settings)
+    places, colors = (
+        np.arange(len(tasks)) // settings.colors,
+        np.arange(len(tasks)) % settings.colors,
+    )
+    games = example.Games(settings, len(tasks), 0)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        speech = pair.message(games.reset(0, tasks).architect)
+        likeliest = speech.logits.argmax(-1).numpy()
+        said = speech.sample((SAMPLES,)).numpy()  # [samples, meanings, words]
+    parts = {"colour": np.tile(colors, SAMPLES).tolist(), "place": np.tile(places, SAMPLES).tolist()}
+    flat = said.reshape(-1, settings.words)
+    heard = {f"symbol {k + 1}": flat[:, k].tolist() for k in range(settings.words)}
+    heard["message"] = [tuple(row) for row in flat.tolist()]
+    return {
+        "messages": {
+            task.task_id: "".join(SYMBOLS[s] for s in row) for task, row in zip(tasks, likeliest, strict=True)
+        },
+        "distinct": len({tuple(row) for row in likeliest.tolist()}),
+        "consistency": float((said == likeliest).all(-1).mean()),
+        "information": {
+            name: {part: mutual_information(symbols, values) for part, values in parts.items()}
+            for name, symbols in heard.items()
+        },
+        "information about both": mutual_information(
+            heard["message"], list(zip(parts["colour"], parts["place"], strict=True))
+        ),
+        "topographic similarity": topographic_similarity(np.stack([colors, places], 1), likeliest),
+    }
+
+
+# -------------------------------------------------------------------------------------------- measuring
+
+
+def rounded(value: Any) -> Any:
+    """The same with four decimals, for the file."""
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(part) for part in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def measure(example: ModuleType, settings: Any, pair: Any) -> dict[str, float]:
+    """Success in the channel of training, and with the messages taken away or exchanged among the games."""
+    channels = {"success": settings.channel, "muted": "mute", "scrambled": "scrambled"}
+    return {
+        name: example.success(pair, settings._replace(channel=channel), REPEATS, seed=1)
+        for name, channel in channels.items()
+    }
+
+
+def cross_play(example: ModuleType, settings: Any, pairs: list[Any]) -> list[list[float]]:
+    """Successes of architect i (rows) with builder j (columns)."""
+    return [
+        [example.success(builder, settings, REPEATS, speaker=architect, seed=1) for builder in pairs]
+        for architect in pairs
+    ]
+
+
+def run(seeds: int, workers: int, total_steps: int | None) -> dict[str, Any]:
+    """Train and measure all runs; see `docs/emergent_chat.md` for what is in it."""
+    example = load_example()
+    more = {} if total_steps is None else {"total_steps": total_steps}
+    jobs = [{**options, **more, "seed": seed} for options in RUNS.values() for seed in range(seeds)]
+    began = time.perf_counter()
+    trained = train_all(jobs, workers)
+    wall = time.perf_counter() - began
+    best, actions = best_without_chat(example, example.Settings(**more))
+    result: dict[str, Any] = {
+        "settings": example.Settings(**more)._asdict(),
+        "wall seconds of training": round(wall, 1),
+        "best without chat": best,
+        "actions of the best without chat": actions,
+        "runs": {},
+        "cross-play": {},
+    }
+    for number, (name, options) in enumerate(RUNS.items()):
+        mine = slice(number * seeds, (number + 1) * seeds)
+        settings = example.Settings(**options, **more)
+        pairs = [
+            pair_of(example, job, weights)
+            for job, (weights, *_) in zip(jobs[mine], trained[mine], strict=True)
+        ]
+        result["runs"][name] = [
+            {
+                "seed": seed,
+                **measure(example, settings, pair),
+                "cpu seconds": round(seconds, 1),
+                "curve": curve,
+                **({"code": look_at_code(example, pair)} if name in TALKING else {}),
+            }
+            for seed, (pair, (_, curve, seconds)) in enumerate(zip(pairs, trained[mine], strict=True))
+        ]
+        if name in TALKING:
+            result["cross-play"][name] = cross_play(example, settings, pairs)
+    return rounded(result)
+
+
+# -------------------------------------------------------------------------------------------- showing
+
+
+def success_table(result: dict[str, Any]) -> str:
+    """Markdown: mean over seeds, 95 % interval, and each seed; for those that talk also what it is without it."""
+    from benchmarks.curves import table
+
+    rows = {}
+    for name, seeds in result["runs"].items():
+        columns = ("success", "muted", "scrambled") if name in TALKING else ("success",)
+        rows[name] = {column: [one[column] for one in seeds] for column in columns}
+    return table(rows)
+
+
+def cross_play_table(matrix: list[list[float]]) -> str:
+    """Markdown: architects in rows, builders in columns."""
+    seeds = range(len(matrix))
+    lines = [
+        "| | " + " | ".join(f"builder {seed}" for seed in seeds) + " |",
+        "|---" * (len(matrix) + 1) + "|",
+    ]
+    lines += [
+        f"| architect {seed} | " + " | ".join(f"{value:.1%}" for value in matrix[seed]) + " |"
+        for seed in seeds
+    ]
+    return "\n".join(lines)
+
+
+def code_table(result: dict[str, Any]) -> str:
+    """Markdown: what the symbols tell, in bits, and how orderly the codes are."""
+    words = result["settings"]["words"]
+    asked = [(f"symbol {k + 1}", part) for k in range(words) for part in ("colour", "place")]
+    head = [f"I({symbol}; {part})" for symbol, part in asked]
+    head += ["I(message; both)", "different messages", "consistency", "topographic similarity"]
+    lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    for name in TALKING:
+        for one in result["runs"][name]:
+            code = one["code"]
+            row = [f"{code['information'][symbol][part]:.2f}" for symbol, part in asked]
+            row += [
+                f"{code['information about both']:.2f}",
+                str(code["distinct"]),
+                f"{code['consistency']:.1%}",
+            ]
+            row.append(f"{code['topographic similarity']:.2f}")
+            lines.append(f"| {name}, seed {one['seed']} | " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def message_table(result: dict[str, Any], name: str) -> str:
+    """Markdown: the messages of all seeds of a run; colours in rows, places within seeds in columns."""
+    codes = {one["seed"]: one["code"]["messages"] for one in result["runs"][name]}
+    meanings = list(dict.fromkeys(tuple(meaning.split()) for meaning in next(iter(codes.values()))))
+    colors, places = (list(dict.fromkeys(part)) for part in zip(*meanings, strict=True))
+    head = [f"{seed}: {place}" for seed in codes for place in places]
+    lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    for color in colors:
+        row = [f"`{code[f'{color} {place}']}`" for code in codes.values() for place in places]
+        lines.append(f"| {color} | " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def tables(result: dict[str, Any]) -> dict[str, str]:
+    """All tables of the page, in Markdown, by title."""
+    return {
+        "success": success_table(result),
+        **{f"cross-play, {name}": cross_play_table(matrix) for name, matrix in result["cross-play"].items()},
+        "code": code_table(result),
+        **{f"messages, {name}": message_table(result, name) for name in TALKING},
+    }
+
+
+def show(result: dict[str, Any], images: Path) -> None:
+    """Draw the curves and print the tables."""
+    from benchmarks.curves import plot_curves
+
+    plot_curves(
+        {
+            name: [tuple(zip(*one["curve"], strict=True)) for one in seeds]
+            for name, seeds in result["runs"].items()
+        },
+        images / "learning_two_agents.svg",
+        ylabel="exact completions",
+        lines={"best possible without chat": result["best without chat"]},
+    )
+    for title, table in tables(result).items():
+        print(f"\n{title}\n\n{table}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=1, help="pairs trained at a time")
+    parser.add_argument("--total-steps", type=int, help="environment steps of each run")
+    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "learning" / "two_agents.json")
+    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument(
+        "--show", action="store_true", help="train nothing: draw and print what the JSON file holds"
+    )
+    given = parser.parse_args()
+    if not given.show:
+        result = run(given.seeds, given.workers, given.total_steps)
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(result) + "\n", encoding="utf-8")
+    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What MkDocs needs to know about this repository.
+
+- Pages link to files outside docs/ (examples, the README of the bundled data, CONTRIBUTING.md), as forges like it. Each
+  of these files becomes a page of the site under project/, and the links lead there.
+- The API reference is read from the source, in which agents/ is not at its installed place: a tree of links shows the
+  package as it is installed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+OUTSIDE = "project"  # the site's folder for files from outside docs/
+ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")  # in the navigation, whoever links to them
+
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_LANGUAGES = {".py": "python", ".yml": "yaml", ".toml": "toml"}
+
+_sources: dict[str, Path] = {}  # page of the site -> the file outside docs/ that it shows
+_tree = ""
+
+
+@event_priority(100)  # before mkdocstrings looks at its options
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Show mkdocstrings the package as it is installed."""
+    global _tree
+    _tree = tempfile.mkdtemp(prefix="iglu_marl-docs-")
+    package = Path(_tree, "iglu_marl")
+    package.mkdir()
+    for part in (ROOT / "iglu_marl").iterdir():
+        (package / part.name).symlink_to(part)
+    (package / "agents").symlink_to(ROOT / "agents")
+    options: dict[str, Any] = config.plugins["mkdocstrings"].config["handlers"]["python"]
+    options["paths"] = [_tree]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each file outside docs/ that a page links to, and for those that these link to in turn."""
+    _sources.clear()
+    waiting = [ROOT / name for name in ALWAYS]
+    for file in files.documentation_pages():
+        waiting += _outside(file.content_string, DOCS / file.src_uri)
+    while waiting:
+        path = waiting.pop()
+        uri = _page_of(path)
+        if uri in _sources:
+            continue
+        _sources[uri] = path
+        text = path.read_text(encoding="utf-8")
+        inclusion = InclusionLevel.INCLUDED if path.name in ALWAYS else InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, uri, content=_as_page(path, text), inclusion=inclusion))
+        if path.suffix == ".md":
+            waiting += _outside(text, path)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Lead links to files outside docs/ to their pages."""
+    here = page.file.src_uri
+    origin = _sources.get(here, DOCS / here)
+
+    def turn(match: re.Match[str]) -> str:
+        target = _target(match[2], origin)
+        if target is None or (origin.is_relative_to(DOCS) and target.is_relative_to(DOCS)):
+            return match[0]
+        inside = target.is_relative_to(DOCS)
+        uri = target.relative_to(DOCS).as_posix() if inside else _page_of(target)
+        return f"{match[1]}{posixpath.relpath(uri, posixpath.dirname(here))}{match[3] or ''}{match[4]}"
+
+    # Code is left as it is: pieces between code are turned.
+    pieces, end = [], 0
+    for code in _CODE.finditer(markdown):
+        pieces += [_LINK.sub(turn, markdown[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*pieces, _LINK.sub(turn, markdown[end:])])
+
+
+def on_post_build(**_: Any) -> None:
+    """Remove the tree of links."""
+    shutil.rmtree(_tree, ignore_errors=True)
+
+
+def on_build_error(**_: Any) -> None:
+    """Remove the tree of links."""
+    shutil.rmtree(_tree, ignore_errors=True)
+
+
+def _target(link: str, origin: Path) -> Path | None:
+    """The file of this repository that a link of a file leads to."""
+    if re.match(r"[a-z]+:", link):
+        return None
+    target = (origin.parent / link).resolve()
+    return target if target.is_file() and target.is_relative_to(ROOT) else None
+
+
+def _outside(text: str, origin: Path) -> list[Path]:
+    """The files outside docs/ that a page links to."""
+    targets = [_target(match[2], origin) for match in _LINK.finditer(_CODE.sub("", text))]
+    return [target for target in targets if target is not None and not target.is_relative_to(DOCS)]
+
+
+def _page_of(path: Path) -> str:
+    name = path.relative_to(ROOT).as_posix()
+    return f"{OUTSIDE}/{name}" if path.suffix == ".md" else f"{OUTSIDE}/{name}.md"
+
+
+def _as_page(path: Path, text: str) -> str:
+    """Markdown as it is, anything else as code below its name."""
+    if path.suffix == ".md":
+        return text
+    return f"# {path.relative_to(ROOT).as_posix()}\n\n```{_LANGUAGES.get(path.suffix, 'text')}\n{text}```\n"

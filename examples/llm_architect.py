@@ -1,0 +1,91 @@
+"""A language model explains a structure to the scripted builder, which understands plain instructions.
+
+    python examples/llm_architect.py --dry-run
+    python examples/llm_architect.py --model some-model --endpoint https://host/v1
+    python examples/llm_architect.py --model path/to/a/local/chat-model
+
+The key of an endpoint is read from the environment variable IGLU_MARL_LLM_KEY. With --dry-run nobody is asked: replies
+come from a few lines below, which read the same prompts that a model would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+
+import iglu_marl
+from iglu_marl.agents import LLMArchitect, ScriptedBuilder
+from iglu_marl.agents.llm import LLMSettings, Reply, Request
+from iglu_marl.tasks import BundledTasks
+
+
+class DryRun:
+    """A backend of its own kind: asks for the first thing that the prompt lists as still to be done."""
+
+    sees_pictures = False
+
+    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+        """One reply for each request."""
+        return [Reply(self.say(request.messages[1].text), sent=1) for request in requests]
+
+    def say(self, prompt: str) -> str:
+        """A message for what is to be done, such as `place red: 2 east, 3 north, height 1`."""
+        found = re.search(r"^place (\w+): (.*), height (\d)$", prompt, re.MULTILINE)
+        if found is None:
+            return "WAIT"
+        color, place, height = found.groups()
+        where = "at the centre" if place == "centre" else f"{place.replace(',', ' and')} of the centre"
+        return f"Place a {color} block {where}, at height {height}."
+
+    def fits(self, request: Request) -> bool:
+        """Any chat is short enough."""
+        return True
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Nothing."""
+        return 0.0
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def main(
+    model: str = "", endpoint: str = "", task: str = "lighthouse", seed: int = 0, dry_run: bool = False
+) -> iglu_marl.Trajectory:
+    """Play one game and print what was said and what it took."""
+    structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
+    env = iglu_marl.env(
+        tasks=structures[task],
+        controls="flying",
+        builder_can_ask=True,
+        builder_sees=("inventory", "dialog", "pose", "grid"),
+        max_steps=2000,
+        max_turns=None,
+    )
+    options = {"backend": DryRun()} if dry_run else {"settings": LLMSettings(model=model, endpoint=endpoint)}
+    architect = LLMArchitect.for_env(env, **options)
+    game = iglu_marl.play(env, {"architect": architect, "builder": ScriptedBuilder.for_env(env)}, seed=seed)
+    print(game.dialogue)
+    print(f"{game.intersection} of {game.target_blocks} blocks, completed: {game.completed}")
+    counts = architect.stats
+    print(
+        f"{counts.requests} requests, {counts.prompt_tokens + counts.completion_tokens} tokens, {dict(counts.failures)}"
+    )
+    architect.close()
+    env.close()
+    return game
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default="", help="name or folder")
+    parser.add_argument(
+        "--endpoint", default="", help="base address of a server; without one, the model is local"
+    )
+    parser.add_argument("--task", default="lighthouse", help="a bundled structure")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dry-run", action="store_true", help="ask no model")
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,122 @@
+"""Plain Ray: rollouts and an evaluation shared out among workers, with the results of a single process.
+
+    python examples/ray_rollouts.py --workers 2 --worlds 64 --steps 500 --games 6 --output results
+
+World w has its own seed, whichever worker it is with, and a game's seeds follow from its task, so how the work is
+shared out changes nothing. Each shard of the evaluation writes its games to a folder of its own as they end: killed and
+started again, it goes on where it was. On a cluster, give `--address auto` and an output folder that all machines see.
+Needs the extra `rllib`, or `pip install ray` beside iglu_marl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import ray
+
+import iglu_marl  # registers the ids  # noqa: F401
+from iglu_marl import Task
+from iglu_marl.evaluation import Evaluation, evaluate, tasks_of
+from iglu_marl.tasks import RandomTasks
+
+CONFIG = {"max_steps": 3000}
+
+
+def rollouts(first: int, count: int, steps: int, seed: int) -> dict[str, Any]:
+    """Steps of worlds first .. first + count - 1 with random walkers: arrays [count, steps, …]."""
+    envs = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=count, tasks=RandomTasks(max_blocks=3), max_steps=100, copy=False
+    )
+    walkers = [np.random.default_rng([seed, world]) for world in range(first, first + count)]
+    actions = np.stack([walker.integers(18, size=steps) for walker in walkers])
+    poses, rewards = np.empty((count, steps, 5), np.float32), np.empty((count, steps), np.float32)
+    envs.reset(seed=seed + first)  # world i of these gets this seed + i
+    for step in range(steps):
+        observations, rewards[:, step], *_ = envs.step(actions[:, step])
+        poses[:, step] = observations["agentPos"]
+    envs.close()
+    return {"actions": actions, "poses": poses, "rewards": rewards}
+
+
+def games(tasks: list[Task], seed: int, folder: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The settings and rows of an evaluation on some of the tasks."""
+    done = evaluate(
+        "scripted", "scripted", tasks, seed=seed, config=CONFIG, output=folder, examples=0, progress=False
+    )
+    return done.settings, done.rows
+
+
+def shares(count: int, workers: int) -> list[tuple[int, int]]:
+    """Where the part of each worker begins and ends."""
+    ends = np.linspace(0, count, min(workers, count) + 1).astype(int).tolist()
+    return list(itertools.pairwise(ends))
+
+
+def spread_rollouts(workers: int, worlds: int, steps: int, seed: int) -> dict[str, Any]:
+    """`rollouts` of all worlds, each worker's part by a Ray task."""
+    task = ray.remote(rollouts)
+    parts = ray.get([task.remote(low, high - low, steps, seed) for low, high in shares(worlds, workers)])
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def spread_evaluation(workers: int, tasks: list[Task], seed: int, output: Path | None) -> Evaluation:
+    """`evaluate` on all tasks, each worker's part by a Ray task. Tasks that are equal belong into one shard."""
+    task = ray.remote(games)
+    waiting = []
+    for number, (low, high) in enumerate(shares(len(tasks), workers)):
+        folder = None if output is None else str(output.absolute() / f"shard-{number:03}")
+        waiting.append(task.remote(tasks[low:high], seed, folder))
+    parts = ray.get(waiting)
+    settings = {**parts[0][0], "tasks": [name for told, _ in parts for name in told["tasks"]]}
+    return Evaluation(settings, [row for _, rows in parts for row in rows], tasks=tasks)
+
+
+def main(
+    workers: int = 2,
+    worlds: int = 64,
+    steps: int = 500,
+    count: int = 6,
+    seed: int = 0,
+    output: str | None = None,
+    address: str | None = None,
+) -> tuple[dict[str, Any], Evaluation]:
+    """Roll out and evaluate; returns both results."""
+    own = {} if address else {"num_cpus": workers, "include_dashboard": False}
+    ray.init(address=address, log_to_driver=False, **own)
+    ray.get(
+        [ray.remote(rollouts).remote(0, 1, 1, 0) for _ in range(workers)]
+    )  # processes started, kernels loaded
+
+    began = time.perf_counter()
+    rolled = spread_rollouts(workers, worlds, steps, seed)
+    passed = time.perf_counter() - began
+    size = sum(part.nbytes for part in rolled.values())
+    print(f"{worlds * steps:,} steps by {workers} workers in {passed:.2f} s, {size / 2**20:.1f} MB came back")
+
+    tasks = tasks_of("bundled", count=count)
+    evaluation = spread_evaluation(workers, tasks, seed, None if output is None else Path(output))
+    print(evaluation.markdown())
+    if output is not None:
+        evaluation.write(output)
+    ray.shutdown()
+    return rolled, evaluation
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--worlds", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--games", type=int, default=6, dest="count")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", help="folder for the games and tables of the evaluation")
+    parser.add_argument("--address", help="of a running Ray cluster; without it a local one is started")
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,99 @@
+"""RLlib, new API stack: PPO for architect and builder with one policy each, over env runners in processes of their own.
+
+    python examples/rllib_two_agents.py --iterations 50 --env-runners 2
+
+The architect sees the target and says one of a few symbols a step; the builder flies, sees the build and the symbols,
+and never the target. RLlib's own parallel PettingZoo wrapper takes the environment once observations are vectors and
+actions are numbers. Needs the extra `rllib`, which pins Gymnasium 1.2.2, so give it an environment of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import ray
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+from ray.tune.registry import register_env
+
+import iglu_marl
+from iglu_marl.envs.wrappers import discretize, flatten
+from iglu_marl.tasks import RandomTasks
+
+ROLES = ("architect", "builder")
+
+
+def make_env(config: dict[str, Any]) -> ParallelPettingZooEnv:
+    """The game as RLlib takes it: Box observations, MultiDiscrete words, Discrete moves."""
+    env = iglu_marl.parallel_env(
+        tasks=RandomTasks(max_blocks=1, num_colors=2),
+        controls="flying",
+        chat="tokens",
+        vocabulary=8,
+        max_message_length=2,
+        dialog_length=3,  # the speaker's mark and the latest message
+        builder_sees=("inventory", "dialog", "pose", "grid"),
+        max_steps=config.get("max_steps", 100),
+        max_turns=None,
+    )
+    return ParallelPettingZooEnv(discretize(flatten(env, grids="scaled", words="one-hot"), camera_deg=5))
+
+
+def role_of(agent: str, episode: Any = None, **_: Any) -> str:
+    """The policy of an agent."""
+    return agent.removesuffix("_0")
+
+
+def algorithm(env_runners: int, batch: int, max_steps: int, seed: int) -> Any:
+    """PPO with a network for each role."""
+    register_env("architect_builder", make_env)
+    networks = {
+        role: RLModuleSpec(model_config=DefaultModelConfig(fcnet_hiddens=[128, 128])) for role in ROLES
+    }
+    config = (
+        PPOConfig()
+        .environment("architect_builder", env_config={"max_steps": max_steps})
+        .env_runners(num_env_runners=env_runners, rollout_fragment_length="auto")
+        .multi_agent(policies=set(ROLES), policy_mapping_fn=role_of)
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=networks))
+        .training(train_batch_size_per_learner=batch, minibatch_size=min(256, batch), num_epochs=4, lr=3e-4)
+        .debugging(seed=seed)
+    )
+    return config.build_algo()
+
+
+def main(
+    iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 100, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Train, and print a line each iteration; returns RLlib's results."""
+    ray.init(num_cpus=env_runners + 1, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
+    algo = algorithm(env_runners, batch, max_steps, seed)
+    results = []
+    for number in range(iterations):
+        result = algo.train()
+        results.append(result)
+        runners = result["env_runners"]
+        returns = ", ".join(f"{role} {runners['module_episode_returns_mean'][role]:+.2f}" for role in ROLES)
+        print(
+            f"{number + 1}: {runners['num_env_steps_sampled_lifetime']:.0f} steps, mean return: {returns}",
+            flush=True,
+        )
+    algo.stop()
+    ray.shutdown()
+    return results
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--env-runners", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=2000, help="steps for each update")
+    parser.add_argument("--max-steps", type=int, default=100, help="steps of an episode")
+    parser.add_argument("--seed", type=int, default=0)
+    main(**vars(parser.parse_args()))

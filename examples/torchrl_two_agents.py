@@ -1,0 +1,148 @@
+"""TorchRL: PPO with one network for architect and builder.
+
+    python examples/torchrl_two_agents.py --iterations 50
+
+`align` gives both agents the same Box (with a mark of who it is) and the same Discrete actions, and `mask` says which
+of them an agent has and which have an effect, so TorchRL can put the two into one group and share the parameters. The
+architect sees the target's colour and says one of a few symbols; the builder flies. Needs the extra `rl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+from tensordict.nn import TensorDictModule
+from torch import nn
+from torchrl.collectors import Collector
+from torchrl.envs import MarlGroupMapType, PettingZooWrapper, RewardSum, TransformedEnv
+from torchrl.modules import MaskedCategorical, ProbabilisticActor
+from torchrl.objectives import ClipPPOLoss, ValueEstimators
+
+import iglu_marl
+from iglu_marl.envs.wrappers import align, discretize, mask
+from iglu_marl.tasks import RandomTasks
+
+GROUP = "agents"
+
+
+def make_env(max_steps: int, seed: int) -> TransformedEnv:
+    """The game with both agents in one group; tensors have the shape [2, …]."""
+    env = iglu_marl.parallel_env(
+        tasks=RandomTasks(max_blocks=1, num_colors=2),
+        controls="flying",
+        chat="tokens",
+        vocabulary=8,
+        max_message_length=1,
+        dialog_length=2,  # the speaker's mark and the latest symbol
+        builder_sees=("inventory", "dialog", "pose", "grid"),
+        completion="cover",
+        wrong_scale=0.2,
+        max_steps=max_steps,
+        max_turns=None,
+    )
+    alike = mask(align(discretize(env), actions="discrete", words="one-hot"))
+    both = PettingZooWrapper(alike, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP, seed=seed)
+    total = RewardSum(in_keys=[(GROUP, "reward")], out_keys=[(GROUP, "episode_reward")])
+    return TransformedEnv(both, total)
+
+
+def network(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(inputs, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, outputs)
+    )
+
+
+def make_modules(env: TransformedEnv) -> tuple[ProbabilisticActor, TensorDictModule, ClipPPOLoss]:
+    """Actor, critic and loss."""
+    inputs = env.observation_spec[GROUP, "observation"].shape[-1]
+    outputs = env.full_action_spec_unbatched[GROUP, "action"].space.n
+    logits = TensorDictModule(network(inputs, outputs), [(GROUP, "observation")], [(GROUP, "logits")])
+    actor = ProbabilisticActor(
+        logits,
+        in_keys={"logits": (GROUP, "logits"), "mask": (GROUP, "action_mask")},
+        out_keys=[(GROUP, "action")],
+        spec=env.full_action_spec_unbatched,
+        distribution_class=MaskedCategorical,
+        return_log_prob=True,
+        log_prob_key=(GROUP, "log_prob"),
+    )
+    critic = TensorDictModule(network(inputs, 1), [(GROUP, "observation")], [(GROUP, "value")])
+    loss = ClipPPOLoss(
+        actor,
+        critic,
+        entropy_coeff=0.01,
+        normalize_advantage=True,
+        normalize_advantage_exclude_dims=(-2,),  # each agent by itself
+    )
+    loss.set_keys(
+        reward=(GROUP, "reward"),
+        action=(GROUP, "action"),
+        sample_log_prob=(GROUP, "log_prob"),
+        value=(GROUP, "value"),
+        done=(GROUP, "done"),
+        terminated=(GROUP, "terminated"),
+    )
+    loss.make_value_estimator(ValueEstimators.GAE, gamma=0.99, lmbda=0.95)
+    return actor, critic, loss
+
+
+def main(
+    iterations: int = 20, batch: int = 1000, epochs: int = 4, max_steps: int = 50, seed: int = 0
+) -> list[dict[str, float]]:
+    """Train, and print a line each iteration; returns what was printed."""
+    torch.manual_seed(seed)
+    env = make_env(max_steps, seed)
+    actor, _critic, loss = make_modules(env)
+    optimizer = torch.optim.Adam(loss.parameters(), lr=3e-4)
+    collector = Collector(
+        env,
+        actor,
+        frames_per_batch=batch,
+        total_frames=batch * iterations,
+        auto_register_policy_transforms=False,  # the policy has no memory to reset
+    )
+    told = []
+    for number, data in enumerate(collector):
+        with torch.no_grad():
+            loss.value_estimator(data)
+        flat = data.reshape(-1)
+        for _ in range(epochs):
+            for rows in torch.randperm(len(flat)).split(250):
+                losses = loss(flat[rows])
+                optimizer.zero_grad()
+                sum(losses[name] for name in ("loss_objective", "loss_critic", "loss_entropy")).backward()
+                nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
+                optimizer.step()
+        told.append(summary(data))
+        print(
+            f"{number + 1}: {', '.join(f'{name} {value:.2f}' for name, value in told[-1].items())}",
+            flush=True,
+        )
+    collector.shutdown()
+    return told
+
+
+def summary(data: Any) -> dict[str, float]:
+    """Of the episodes that ended in a batch: their mean return, and the share that was completed."""
+    ended = data["next", GROUP, "done"][:, 0, 0]
+    returns = data["next", GROUP, "episode_reward"][ended][:, 0, 0]
+    completed = data["next", GROUP, "terminated"][ended][:, 0, 0].float()
+    return {
+        "episodes": float(len(returns)),
+        "return": returns.mean().item(),
+        "completed": completed.mean().item(),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=1000, help="steps for each update")
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
+    parser.add_argument("--seed", type=int, default=0)
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,152 @@
+"""The environment of a recorded game, made again from the header of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import Episode
+from iglu_marl.game.observing import Observer, gridworld_observer, silent_builder_observer
+
+GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
+"""Of a header: what the environment follows from, whatever is played in it."""
+
+_PLAIN = {"id": "gridworld", "render": False, "vector_state": True, "target_in_obs": False}
+
+
+class Heard:
+    """An architect whose words are told before each step: those that a lone builder heard in the recorded game."""
+
+    def __init__(self) -> None:
+        self.words = ""
+        self.episode: Callable[[], Episode] | None = None
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Nothing begins anew: the words are told move by move."""
+
+    def act(self, observation: Any) -> Any:
+        """What was heard at this moment, in the form of the chat."""
+        assert self.episode is not None
+        chat: Any = self.episode().chat
+        if isinstance(chat.silence, str):
+            return self.words
+        tokens = chat.codec.encode(self.words)
+        return np.array([*tokens, *[0] * (chat.message_length - len(tokens))], dtype=np.int64)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class LoneBuilder(SingleAgentEnv):
+    """A lone builder's recorded game. `heard` is its architect, None where the dialogue is the task's own."""
+
+    heard: Heard | None
+
+    def __init__(
+        self, config: GameConfig, controls: Controls, observes: Mapping[str, Any], live: bool
+    ) -> None:
+        silent = observes["id"] == "silent"
+
+        def observer(episode: Episode) -> Observer:
+            chosen = {name: value for name, value in observes.items() if name != "id"}
+            if silent:
+                return silent_builder_observer(episode, **chosen)
+            return gridworld_observer(episode, **chosen, iglu2022=controls.iglu2022)
+
+        self.heard = Heard() if live else None
+        super().__init__(
+            config,
+            controls,
+            observer,
+            architect=self.heard,
+            iglu2022=controls.iglu2022,
+            info_offset=-1 if silent else 0,
+        )
+        if self.heard is not None:
+            self.heard.episode = lambda: self.episode
+
+
+def observes(env: Any) -> dict[str, Any] | None:
+    """What a lone builder's environment shows, as JSON: the kind of its id, and that kind's options.
+
+    None for environments of two agents, and for those of other kinds.
+    """
+    game = env.unwrapped
+    if not isinstance(game, (GridworldEnv, SilentBuilderEnv)):
+        return None
+    seen = game.observation_space.spaces
+    if isinstance(game, GridworldEnv):
+        shown = {
+            "render": "pov" in seen,
+            "vector_state": "grid" in seen,
+            "target_in_obs": "target_grid" in seen,
+        }
+        return {"id": "gridworld", **shown}
+    return {"id": "silent", "visual": "grid" not in seen}
+
+
+def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
+    """The same kind of environment with other sights. Raises `ConfigError` for one that it does not have."""
+    silent = observes["id"] == "silent"
+    known = ("pov", "pose", "grid") if silent else ("pov", "pose", "grid", "target_grid")
+    if unknown := [name for name in sees if name not in known]:
+        raise ConfigError(
+            f"sees has {unknown[0]!r}, which this builder cannot see; expected {', '.join(known)}"
+        )
+    state = "pose" in sees or "grid" in sees
+    if silent:
+        return {"id": "silent", "visual": not state}
+    return {
+        "id": "gridworld",
+        "render": "pov" in sees,
+        "vector_state": state,
+        "target_in_obs": "target_grid" in sees,
+    }
+
+
+def make_game(
+    header: Mapping[str, Any],
+    *,
+    vocabulary: Any = None,
+    render_mode: str | None = None,
+    sees: Sequence[str] = (),
+    role: Role = Role.BUILDER,
+) -> Any:
+    """A bare environment as a header tells it (see `GAME_KEYS`), not yet reset: AEC, parallel or a `LoneBuilder`.
+
+    vocabulary: the codec, where the recorded one was an object; without it, `ConfigError` is raised.
+    sees: what `role` is to observe, where that is something else than was recorded: `builder_sees` or `architect_sees`
+        of `GameConfig`; of a lone builder, those of pov, pose and grid, target_grid that it sees besides the rest.
+    """
+    told = dict(header["config"])
+    if isinstance(told.get("vocabulary"), dict):
+        wanted = told["vocabulary"]
+        if vocabulary is None:
+            raise ConfigError(
+                f"the game was recorded with the codec {wanted.get('name')!r}, version {wanted.get('version')!r}; "
+                "pass it as vocabulary"
+            )
+        told["vocabulary"] = vocabulary
+    if sees and header["view"] != "single":
+        told[f"{role.value}_sees"] = tuple(sees)
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+    config = GameConfig.of(None, {**fields, "render_mode": render_mode})
+    if header["view"] != "single":
+        return (raw_env if header["view"] == "aec" else parallel_env)(config)
+    shown = header.get("observes") or _PLAIN  # older recordings do not tell
+    controls = dict(header["controls"])
+    return LoneBuilder(
+        config,
+        Controls(controls.pop("name"), **controls),
+        _seen_instead(shown, sees) if sees else shown,
+        live=not header["recorded"],
+    )

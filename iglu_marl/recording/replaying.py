@@ -1,0 +1,156 @@
+"""Replaying: a recorded game is simulated again and compared bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from iglu_marl import __version__
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.recording.reading import Move, Recording, read_recording
+from iglu_marl.recording.values import LAYOUT, checksum
+from iglu_marl.rollout import Trajectory, Turn
+
+
+class _Player:
+    """Makes the moves of a recording again."""
+
+    def __init__(self, recording: Recording, env: Any, verify: bool) -> None:
+        self.recording, self.env, self.verify = recording, env, verify
+        self.trajectory = Trajectory(recording.task, recording.seed)
+
+    def _differs(self, line: int, what: str) -> ReplayError:
+        written = self.recording.header.get("versions", {})
+        return ReplayError(
+            f"{self.recording.path}, line {line}: {what}; recorded with iglu_marl {written.get('iglu_marl')} on "
+            f"{written.get('platform')}, replayed with {__version__}"
+        )
+
+    def _compare(self, line: int, recorded: str, when: str) -> None:
+        if self.verify and (now := checksum(self.env.episode)) != recorded:
+            raise self._differs(line, f"{when} the checksum of the state is {now}, recorded is {recorded}")
+
+    def begin(self) -> None:
+        header = self.recording.header
+        if self.verify and header["layout"] != LAYOUT:
+            raise self._differs(
+                self.recording.line,
+                "its checksums are of another layout of the world's record and cannot be compared "
+                "(verify=False simulates without)",
+            )
+        if self.recording.view == "single" and self.env.heard is not None:
+            self.env.heard.words = "\n".join(header.get("heard") or [])
+        try:
+            self.env.reset(
+                seed=self.recording.seed, options={"task": self.recording.task, "pose": header["pose"]}
+            )
+        except IgluMarlError as error:
+            raise self._differs(self.recording.line, f"the episode cannot begin: {error}") from error
+        self.trajectory.task = self.env.episode.task
+        self._compare(self.recording.line, header["state"], "at the start")
+
+    def move(self, number: int, move: Move) -> None:
+        try:
+            rewards = self._act(move)
+        except IgluMarlError as error:
+            raise self._differs(move.line, f"move {number} cannot be made: {error}") from error
+        for role, value in rewards.items():
+            self.trajectory.returns[role] = self.trajectory.returns.get(role, 0.0) + value
+        paid = {role: value for role, value in rewards.items() if value}
+        if self.verify and paid != move.rewards:
+            got, kept = ({role.value: value for role, value in each.items()} for each in (paid, move.rewards))
+            raise self._differs(move.line, f"move {number} was paid {kept}, now {got}")
+        for role, action in move.actions.items():
+            self.trajectory.turns.append(Turn(role, action, rewards.get(role, 0.0)))
+        self._compare(move.line, move.state, f"after move {number}")
+
+    def _switch(self, controls: dict[str, Any]) -> None:
+        """Go on in the same game with another encoding."""
+        old = self.env
+        if self.recording.view == "single":
+            raise StateError("a lone builder's game has one encoding")
+        make = raw_env if self.recording.view == "aec" else parallel_env
+        self.env = make(
+            dataclasses.replace(
+                old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
+            )
+        )
+        self.env.reset(options={"task": self.recording.task})
+        self.env.set_state(old.get_state())
+        old.close()
+
+    def _act(self, move: Move) -> dict[Role, float]:
+        if move.controls is not None:
+            self._switch(move.controls)
+        env, actions = self.env, move.actions
+        if self.recording.view == "single":
+            if env.heard is not None:
+                env.heard.words = move.heard or ""
+            return {Role.BUILDER: float(env.step(actions[Role.BUILDER])[1])}
+        if self.recording.view == "parallel":
+            paid = env.step({f"{role.value}_0": action for role, action in actions.items()})[1]
+        else:
+            ((role, action),) = actions.items()
+            if env.agent_selection != f"{role.value}_0":
+                raise StateError(f"it is the turn of {env.agent_selection}, not of the {role.value}")
+            env.step(action)
+            paid = env.rewards
+        return {Role(name.removesuffix("_0")): float(value) for name, value in paid.items()}
+
+    def end(self) -> Trajectory:
+        self.trajectory._finish(self.env.episode)
+        ended = self.recording.end
+        if self.verify and ended is not None:
+            for name in ("terminated", "truncated", "intersection", "target_blocks"):
+                now = getattr(self.trajectory, name)
+                if ended.get(name) != now:
+                    raise self._differs(
+                        self.recording.line, f"{name} is {now} at the end, recorded is {ended.get(name)}"
+                    )
+        return self.trajectory
+
+
+def replay(
+    path: str | os.PathLike[str] | Recording,
+    *,
+    episode: int = 0,
+    verify: bool = True,
+    on_step: Callable[[Any], None] | Sequence[Callable[[Any], None]] = (),
+    vocabulary: Any = None,
+    render_mode: str | None = None,
+) -> Trajectory:
+    """Simulate a recorded episode again, and return what happened.
+
+    path: the file, or an episode that `read_recording` gave. episode: which one of the file, from 0; -1 is the last.
+    verify: compare the state after every move, bit for bit, and the rewards. on_step: called with the environment at
+    the start and after every move, as by `play`. vocabulary: the codec, where the recorded one was an object.
+
+    A game that was broken off is replayed as far as it goes. Raises `ReplayError`, naming line and move, at the first
+    difference, `DataError` for a file that is no recording, and `ConfigError` for an episode that it does not have.
+    """
+    if isinstance(path, Recording):
+        recording = path
+    else:
+        recordings = read_recording(path)
+        if not -len(recordings) <= episode < len(recordings):
+            raise ConfigError(f"episode is {episode}, but {os.fspath(path)} has {len(recordings)}")
+        recording = recordings[episode]
+    watchers = [on_step] if callable(on_step) else list(on_step)
+    env = recording.make_env(vocabulary=vocabulary, render_mode=render_mode)
+    player = _Player(recording, env, verify)
+    try:
+        player.begin()
+        for watcher in watchers:
+            watcher(player.env)
+        for number, move in enumerate(recording.moves):
+            player.move(number, move)
+            for watcher in watchers:
+                watcher(player.env)
+        return player.end()
+    finally:
+        player.env.close()

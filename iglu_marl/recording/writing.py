@@ -1,0 +1,281 @@
+"""Writing recordings: `Recorder`, as a follower of `play` or as a wrapper of any environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import gymnasium
+from pettingzoo import AECEnv
+from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import DataError, StateError
+from iglu_marl.game.episode import Episode
+from iglu_marl.recording.games import observes
+from iglu_marl.recording.values import (
+    FORMAT,
+    LAYOUT,
+    VERSION,
+    checksum,
+    config_to_json,
+    controls_to_json,
+    task_to_json,
+    to_json,
+    versions,
+)
+from iglu_marl.rollout import Trajectory
+
+
+def view_of(env: Any) -> str:
+    """Which view an environment is: "aec", "parallel" or "single". Raises `StateError` for another object."""
+    game = getattr(env, "unwrapped", env)
+    if not isinstance(getattr(game, "episode", None), Episode):
+        raise StateError(f"env is {env!r:.80}, expected an environment of iglu_marl")
+    if isinstance(game, gymnasium.Env):
+        return "single"
+    return "aec" if isinstance(game, AECEnv) else "parallel"
+
+
+class Recorder:
+    """Writes every move of the games it is shown to a file, a line each, at once.
+
+    Two ways to use it: `play(env, agents, on_step=recorder)`, or `env = recorder.wrap(env)` and then any loop. Each
+    reset begins a new episode in the file. An existing recording is gone on with. agents: names for the header, by
+    role.
+
+    Lines are handed to the operating system as they come; `close` closes the file, and so does a `with` block. Raises
+    `DataError` when the file cannot be written or holds something else.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, agents: Mapping[str, str] | None = None, note: str = ""
+    ) -> None:
+        self.path = Path(path)
+        self.agents, self.remark = dict(agents or {}), note
+        self.episodes = 0
+        self._trajectory: Trajectory | None = None
+        self._taken = -1  # turns of the trajectory that are in the file; -1: not yet begun
+        self._open_episode = False
+        self._moves = self._turns = 0
+        self._said = 0
+        self._live = False
+        self._returns: dict[str, float] = {}
+        self._file: IO[str] | None = self._opened()
+
+    def _opened(self) -> IO[str]:
+        try:
+            known = self.path.exists() and self.path.stat().st_size > 0
+            if known:
+                with self.path.open("rb") as file:
+                    first = file.readline()
+                    file.seek(-1, os.SEEK_END)
+                    whole = file.read(1) == b"\n"
+                if FORMAT.encode() not in first and whole:
+                    raise DataError(f"{self.path} is not empty and no recording; nothing was written to it")
+            file_ = self.path.open("a", encoding="utf-8")
+            if known and not whole:
+                file_.write("\n")  # after a line that was cut off
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be written: {error.strerror or error}") from None
+        return file_
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._file is None:
+            raise StateError(f"the recorder of {self.path} is closed")
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    # -- as on_step
+
+    def follow(self, trajectory: Trajectory) -> None:
+        """Called by `play` when an episode begins: the moves are read off the trajectory."""
+        self._trajectory, self._taken = trajectory, -1
+
+    def __call__(self, env: Any) -> None:
+        """Write what is new in the followed game. Called after the reset and after each step."""
+        game = self._trajectory
+        if game is None:
+            raise StateError(
+                "this recorder follows no game: give it to play(env, agents, on_step=recorder), or use "
+                "recorder.wrap(env)"
+            )
+        if self._taken < 0:
+            self.begin(env, game.seed)
+            self._taken = len(game.turns)
+            return
+        new = game.turns[self._taken :]
+        self._taken = len(game.turns)
+        rewards = {turn.role: turn.reward for turn in new}
+        if view_of(env) == "aec":
+            rewards = {Role(name.removesuffix("_0")): value for name, value in env.unwrapped.rewards.items()}
+        self.note(env, {turn.role: turn.action for turn in new}, rewards)
+
+    # -- the lines
+
+    def begin(self, env: Any, seed: int | None) -> None:
+        """Write the header of the episode that `env.reset(seed)` has begun."""
+        view, episode = view_of(env), env.unwrapped.episode
+        worlds = episode.worlds
+        self._live = view == "single" and not episode.recorded
+        self._moves, self._turns, self._said = 0, int(worlds.turns[0]), len(episode.dialogue)
+        self._returns, self._open_episode = {}, True
+        self.episodes += 1
+        heard = [part.text for part in episode.dialogue] if self._live else None
+        self._write(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "view": view,
+                "config": config_to_json(episode.config),
+                "controls": controls_to_json(episode.controls),
+                "seed": None if seed is None else int(seed),
+                "task": task_to_json(episode.task),
+                "pose": worlds.pose[0].tolist(),
+                "recorded": episode.recorded,
+                "observes": observes(env),
+                "heard": heard,
+                "agents": self.agents,
+                "note": self.remark,
+                "versions": versions(),
+                "layout": LAYOUT,
+                "state": checksum(episode),
+            }
+        )
+
+    def note(
+        self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float] | None = None
+    ) -> None:
+        """Write the move that was just made; rewards: by default those of the AEC environment.
+
+        Raises `StateError` before `begin`, and `DataError` for actions that cannot be recorded.
+        """
+        if rewards is None:
+            rewards = {Role(name.removesuffix("_0")): paid for name, paid in env.unwrapped.rewards.items()}
+        self.write_move(env, {role: to_json(action) for role, action in actions.items()}, rewards)
+
+    def write_move(self, env: Any, told: Mapping[Role, Any], rewards: Mapping[Role, float]) -> None:
+        """`note` for actions that `to_json` has been applied to."""
+        if not self._open_episode:
+            raise StateError("the recorder has not seen the reset that began this episode")
+        episode = env.unwrapped.episode
+        worlds = episode.worlds
+        line: dict[str, Any] = {"n": self._moves, "act": {role.value: act for role, act in told.items()}}
+        paid = {role.value: float(value) for role, value in rewards.items() if value}
+        for name, value in paid.items():
+            self._returns[name] = self._returns.get(name, 0.0) + value
+        if paid:
+            line["rewards"] = paid
+        if self._live and int(worlds.turns[0]) != self._turns:
+            self._turns = int(worlds.turns[0])
+            line["heard"] = "\n".join(part.text for part in episode.dialogue[self._said :])
+        self._said = len(episode.dialogue)
+        line["state"] = checksum(episode)
+        self._write(line)
+        self._moves += 1
+        if worlds.terminated[0] or worlds.truncated[0]:
+            self.end(env)
+
+    def switch(self, env: Any) -> None:
+        """The game goes on, as it stands, in an environment whose builder acts in another encoding."""
+        self._write({"controls": controls_to_json(env.unwrapped.episode.controls)})
+
+    def end(self, env: Any) -> None:
+        """Write the last line of an episode: by itself when it is over, or when it is left."""
+        if not self._open_episode:
+            return
+        worlds = env.unwrapped.episode.worlds
+        facts = {
+            "moves": self._moves,
+            "terminated": bool(worlds.terminated[0]),
+            "truncated": bool(worlds.truncated[0]),
+            "returns": self._returns,
+            "intersection": int(worlds.best[0]),
+            "target_blocks": int(worlds.target_blocks[0]),
+        }
+        self._write({"end": facts})
+        self._open_episode = False
+
+    # -- as a wrapper
+
+    def wrap(self, env: Any) -> Any:
+        """The environment, recording: an AEC, parallel or Gymnasium wrapper that changes nothing else."""
+        view = view_of(env)
+        wrapper = {"aec": _AECRecording, "parallel": _ParallelRecording, "single": _SingleRecording}[view]
+        return wrapper(env, self)
+
+    def close(self) -> None:
+        """Close the file. May be called more than once."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _AECRecording(BaseWrapper):  # type: ignore[misc]
+    """An AEC environment whose moves are recorded."""
+
+    def __init__(self, env: Any, recorder: Recorder) -> None:
+        super().__init__(env)
+        self.recorder = recorder
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        super().reset(seed=seed, options=options)
+        self.recorder.begin(self, seed)
+
+    def step(self, action: Any) -> None:
+        role = Role(self.env.agent_selection.removesuffix("_0"))
+        told = to_json(action)  # before the step: the array may be used again
+        super().step(action)
+        if action is not None:
+            paid = self.env.unwrapped.rewards
+            self.recorder.write_move(self, {role: told}, {each: paid[f"{each.value}_0"] for each in Role})
+
+
+class _ParallelRecording(BaseParallelWrapper):  # type: ignore[misc]
+    """A parallel environment whose moves are recorded."""
+
+    def __init__(self, env: Any, recorder: Recorder) -> None:
+        super().__init__(env)
+        self.recorder = recorder
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        begun = super().reset(seed=seed, options=options)
+        self.recorder.begin(self, seed)
+        return begun
+
+    def step(self, actions: Any) -> Any:
+        told = {Role(str(name).removesuffix("_0")): to_json(action) for name, action in dict(actions).items()}
+        done = super().step(actions)
+        self.recorder.write_move(self, told, {role: done[1][f"{role.value}_0"] for role in told})
+        return done
+
+
+class _SingleRecording(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A lone builder's environment whose moves are recorded."""
+
+    def __init__(self, env: Any, recorder: Recorder) -> None:
+        super().__init__(env)
+        self.recorder = recorder
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        begun = super().reset(seed=seed, options=options)
+        self.recorder.begin(self, seed)
+        return begun
+
+    def step(self, action: Any) -> Any:
+        told = to_json(action)
+        done = super().step(action)
+        self.recorder.write_move(self, {Role.BUILDER: told}, {Role.BUILDER: float(done[1])})
+        return done

@@ -1,0 +1,100 @@
+"""`iglu-marl play --partner llm`: a person at the window, and a server on this machine as the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pygame")
+
+import test_play
+from llm_server import LLMServer, Misbehaviour, llm_server
+from people import PlayedWindow, press, write
+from test_play import Person, check_recording
+
+from iglu_marl.commands.play import PlayOptions
+
+file, play = test_play.file, test_play.play  # fixtures
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LLMServer]:
+    """A model that takes its time, named by the environment; windows without a screen."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    with llm_server() as running:
+        running.always = Misbehaviour(stall_s=0.1)
+        for name, value in {"MODEL": "m", "ENDPOINT": running.url, "CACHE": "off"}.items():
+            monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+        yield running
+
+
+def test_a_person_builds_what_a_model_asks_for(
+    server: LLMServer,
+    file: Path,
+    tmp_path: Path,
+    play: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    waited = 0
+
+    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
+        nonlocal waited
+        while not me.said:
+            waited += 1
+            yield
+        assert me.said == ["Place a yellow block on the ground, 2 blocks north of the centre."]
+        yield from me.put(2, 0.0, -1.5, -2.0)
+        yield
+        press("return", "\r")
+        yield
+
+    record = tmp_path / "game.jsonl"
+    structures = json.loads(file.read_text())
+    structures["colours"]["2"] = "yellow"
+    file.write_text(json.dumps(structures))
+    options = PlayOptions(partner="llm", tasks=file, task="one", record=record, seed=3, json=True)
+    person, done = play(options, story)
+    assert done
+    assert waited > 3, "the window was looked at while the model thought"
+    recording = check_recording(record, person, True)
+    assert recording.header["agents"] == {"architect": "LLMArchitect", "builder": "HumanBuilder"}
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["model"]["requests"] >= 1
+    assert facts["model"]["failures"] == {}
+
+
+def test_a_model_builds_what_a_person_asks_for(
+    server: LLMServer,
+    file: Path,
+    tmp_path: Path,
+    play: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
+        yield
+        write("What do you think of it?")
+        press("return", "\r")
+        while len(me.said) < 2:
+            yield
+        assert me.said[1] == "Where exactly?"
+        write("Place a red block on the ground, 2 blocks north of the centre.")
+        press("return", "\r")
+        for _ in range(5000):
+            yield
+            if me.over:
+                break
+        yield
+        press("return", "\r")
+        yield
+
+    record = tmp_path / "game.jsonl"
+    options = PlayOptions(role="architect", partner="llm", tasks=file, task="one", record=record)
+    person, done = play(options, story)
+    assert done
+    recording = check_recording(record, person, True)
+    assert recording.header["agents"] == {"architect": "HumanArchitect", "builder": "LLMBuilder"}
+    assert "The model had 2 requests; failures: none." in capsys.readouterr().out

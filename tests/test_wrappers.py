@@ -1,0 +1,590 @@
+"""Wrappers for learning libraries: what they show is what was there, what they do is what was meant, in every view."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from probing import frozen
+
+import iglu_marl
+from iglu_marl import ActionError, ConfigError, Task
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs import VectorGame
+from iglu_marl.envs.wrappers import action_table, align, discretize, flatten, mask, tokenize
+from iglu_marl.language import make_codec
+from iglu_marl.tasks import RandomTasks
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
+    from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+
+ARCHITECT, BUILDER = "architect_0", "builder_0"
+TASKS = RandomTasks(max_blocks=4, num_colors=3)
+GAME: dict[str, Any] = {
+    "tasks": TASKS,
+    "chat": "tokens",
+    "vocabulary": 5,
+    "max_message_length": 2,
+    "dialog_length": 9,
+    "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+    "max_steps": 25,
+}
+SYMBOL = {**GAME, "max_message_length": 1}
+
+
+def lone(name: str = "IGLUGridworldVector-v0", **options: Any) -> Any:
+    return gym.make(name, **{"tasks": TASKS, "max_steps": 30, **options})
+
+
+def played(env: Any, count: int, seed: int = 0) -> list[Any]:
+    """Observations and infos of random play in a Gymnasium environment, all of which lie in their space."""
+    env.action_space.seed(seed)
+    shown = [env.reset(seed=seed)]
+    for _ in range(count):
+        observation, _, terminated, truncated, info = env.step(env.action_space.sample())
+        shown.append((observation, info))
+        if terminated or truncated:
+            shown.append(env.reset())
+    for observation, _ in shown:
+        assert env.observation_space.contains(observation)
+    return shown
+
+
+def entries(env: Any, vector: Any, agent: str = BUILDER) -> dict[str, Any]:
+    """The parts of a vector by the last key of their paths."""
+    while "layout" not in vars(change := getattr(env.changes[agent], "seen", env.changes[agent])):
+        env = env.env
+    return {path[-1]: vector[..., first:last] for path, first, last in change.layout}
+
+
+# ------------------------------------------------------------------------------------------------------ observations
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"],
+)
+@pytest.mark.parametrize("style", [{}, {"grids": "scaled", "words": "scaled"}, {"words": "one-hot"}])
+def test_every_vector_lies_in_its_box(name: str, style: dict[str, Any]) -> None:
+    options = {"target_in_obs": True} if "Gridworld" in name else {}
+    env = flatten(lone(name, chat="tokens", dialog_length=6, pov_size=(8, 8), **options), **style)
+    assert env.observation_space.dtype == np.float32
+    shown = played(env, 60)
+    assert np.std([observation for observation, _ in shown], axis=0).any()
+    assert all(isinstance(info["event"], int) for _, info in shown)
+
+
+@pytest.mark.parametrize("name", ["IGLUGridworldVector-v0", "IGLUSilentBuilder-v0"])
+def test_a_vector_holds_what_was_observed(name: str) -> None:
+    """Every entry can be read back, air and colours of either numbering included."""
+    plain = lone(name, chat="tokens", vocabulary=6, dialog_length=4, tasks=Task("s3 s6 s3", [(0, -1, -2, 4)]))
+    wrapped = flatten(copy.deepcopy(plain), words="one-hot")
+    start = [(x, -1, -3, color) for x, color in zip(range(-3, 3), range(1, 7), strict=True)]
+    options = {"task": Task("s3 s6 s3", [(0, -1, -2, 4)], starting_grid=start), "pose": (1, 2, 3, 270, -15)}
+    observation, vector = plain.reset(options=options)[0], wrapped.reset(options=options)[0]
+    found, inner = entries(wrapped, vector), plain.observation_space
+
+    air = -1 if "Silent" in name else 0
+    planes = found["grid"].reshape(9, 11, 11, 6)
+    assert planes.sum() == 6
+    colors = np.where(planes.any(axis=-1), planes.argmax(axis=-1) + 1 + air, air)
+    np.testing.assert_array_equal(colors, observation["grid"])
+
+    low, high = inner["agentPos"].low, inner["agentPos"].high
+    np.testing.assert_allclose(found["agentPos"] * (high - low) + low, observation["agentPos"], atol=1e-4)
+    np.testing.assert_allclose(found["inventory"] * 20, observation["inventory"])
+    words = observation["chat" if "Silent" in name else "dialog"]
+    rows = found["chat" if "Silent" in name else "dialog"].reshape(4, 8)
+    np.testing.assert_array_equal(np.where(rows.any(axis=1), rows.argmax(axis=1) + 1, 0), words)
+    if "Silent" in name:  # a Dict in the Dict
+        np.testing.assert_allclose(found["angle"], (observation["compass"]["angle"] + 180) / 360)
+
+
+def test_counted_words() -> None:
+    env = flatten(lone(chat="tokens", vocabulary=4, dialog_length=8))
+    vector = env.reset(options={"task": Task("<Architect> s2 s2 s4\n<Builder> s1", [(0, -1, 0, 1)])})[0]
+    # s1, s2, s3, s4, the architect's mark, the builder's
+    assert entries(env, vector)["dialog"].tolist() == [1, 2, 0, 1, 1, 1]
+
+
+def test_flattening_refuses_what_has_no_place() -> None:
+    with pytest.raises(ConfigError, match=r"'dialog' is text.*tokenize"):
+        flatten(lone())
+    with pytest.raises(ConfigError, match="leaves nothing"):
+        flatten(lone(), drop=("dialog", "grid", "agentPos", "compass", "inventory"))
+    with pytest.raises(ConfigError, match="drop is 'dialog'"):
+        flatten(lone(), drop="dialog")
+    with pytest.raises(ConfigError, match="grids is 'cubes'"):
+        flatten(lone(), drop=("dialog",), grids="cubes")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="expected a Dict"):
+        flatten(flatten(lone(), drop=("dialog",)))
+    with pytest.raises(ConfigError, match="env is 3"):
+        flatten(3)
+
+
+def test_texts_become_the_tokens_of_token_chat() -> None:
+    """The wrapper around text chat shows what token chat shows, and takes the same actions."""
+    options = {**GAME, "builder_can_ask": True, "vocabulary": "templates", "turn_steps": 2}
+    chat = {"vocabulary": "templates", "dialog_length": 9, "max_message_length": 2}
+    texts = {
+        **options,
+        "chat": "text",
+        "vocabulary": "templates",
+        "max_message_length": 200,
+        "dialog_length": 500,
+    }
+    for make in (iglu_marl.raw_env, iglu_marl.env):
+        native, wrapped = make(**options), tokenize(make(**texts), **chat)
+        for agent in native.possible_agents:
+            assert native.observation_space(agent) == wrapped.observation_space(agent)
+            assert native.action_space(agent) == wrapped.action_space(agent)
+            native.action_space(agent).seed(1)
+        native.reset(seed=1)
+        wrapped.reset(seed=1)
+        said = 0
+        for agent in native.agent_iter(60):
+            one, two = native.last(), wrapped.last()
+            assert frozen(one) == frozen(two)
+            said += one[0]["dialog"].any()
+            action = None if one[2] or one[3] else native.action_space(agent).sample()
+            native.step(action)
+            wrapped.step(copy.deepcopy(action))
+        assert said > 10
+
+
+def test_recorded_texts_become_tokens() -> None:
+    task = Task("<Architect> place a red block\n<Builder> where?", [(0, -1, 0, 6)])
+    env = tokenize(lone(tasks=task), dialog_length=12)
+    codec = make_codec("templates")
+    expected = [codec.size, *codec.encode("place a red block"), codec.size + 1, *codec.encode("where?")]
+    for _ in range(2):
+        tokens = env.reset(seed=0)[0]["dialog"]
+        assert tokens.tolist() == (expected + [0] * 12)[:12]
+        tokens[:] = 0  # it is the caller's own
+
+
+def test_tokens_are_not_made_twice() -> None:
+    env = lone(chat="tokens")
+    assert tokenize(env) is env
+    with pytest.raises(ConfigError, match="chat='tokens'"):
+        tokenize(gym.make_vec("IGLUGridworldVector-v0", num_envs=2))
+    with pytest.raises(ConfigError, match="goal_program"):
+        tokenize(iglu_marl.parallel_env(architect_sees=("goal_program",)))
+
+
+# ------------------------------------------------------------------------------------------------------------ actions
+
+
+@pytest.mark.parametrize("kind", ["discrete", "multidiscrete"])
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_numbers_stand_for_actions_of_the_space(controls: str, kind: Any) -> None:
+    inner = lone(action_space=controls)
+    env = discretize(inner, kind, camera_deg=4.0)
+    change, space = env.changes[BUILDER], inner.action_space
+    if controls == "walking":
+        assert env.action_space == space
+        return
+    env.action_space.seed(0)
+    if kind == "discrete":
+        actions = [change.act(number) for number in range(env.action_space.n)]
+        assert len({repr(frozen(action)) for action in actions}) == len(actions)
+        moved = [sum(np.any(part != 0) for part in action.values()) for action in actions]
+        assert moved == [0] + [1] * (len(actions) - 1), "one thing at a time, and nothing first"
+    else:
+        actions = [change.act(env.action_space.sample()) for _ in range(100)]
+        nothing = change.act(np.zeros_like(env.action_space.nvec))
+        assert not any(np.any(part) for part in nothing.values())
+    assert all(space.contains(action) for action in actions)
+    for key, part in space.items():  # every entry reaches both its ends
+        seen = np.array([np.asarray(action[key]) for action in actions])
+        reach = 4 if key == "camera" else part.n - 1 if isinstance(part, spaces.Discrete) else part.high.max()
+        assert seen.max() == reach
+        assert seen.min() == (0 if isinstance(part, spaces.Discrete) else -reach)
+
+
+def test_an_action_by_number_does_what_the_action_does() -> None:
+    for options in (
+        {"table": [{}, {"placement": 1, "inventory": 3}, {"movement": (1, 0, -1), "camera": (3, -2)}]},
+        {},
+    ):
+        plain = lone(action_space="flying")
+        env = discretize(copy.deepcopy(plain), **options)
+        table = env.changes[BUILDER].table
+        plain.reset(seed=3)
+        env.reset(seed=3)
+        for number in np.random.default_rng(0).integers(len(table), size=30).tolist():
+            action = {"movement": np.zeros(3), "camera": np.zeros(2), "inventory": 0, "placement": 0}
+            whole = {**action, **{key: np.asarray(value) for key, value in table[number].items()}}
+            one, two = plain.step(whole), env.step(number)
+            assert frozen(one) == frozen(two)
+            if one[2] or one[3]:
+                break
+    assert table == [row if number else {} for number, row in enumerate(table)]
+
+
+def test_a_builder_that_asks_acts_in_digits() -> None:
+    for controls, acts in (("walking", [19]), ("flying", [20])):
+        env = discretize(iglu_marl.parallel_env(**GAME, controls=controls, builder_can_ask=True))
+        assert env.action_space(BUILDER) == spaces.MultiDiscrete([*acts, 6, 6])
+        env.reset(seed=0)
+        observations = env.step({ARCHITECT: np.array([3, 0]), BUILDER: np.array([1, 0, 4])})[0]
+        assert observations[ARCHITECT]["dialog"].tolist() == [6, 3, 7, 4, 0, 0, 0, 0, 0]
+    with pytest.raises(ConfigError, match="asks in text"):
+        discretize(iglu_marl.parallel_env(controls="flying", builder_can_ask=True))
+
+
+@pytest.mark.parametrize("bad", [-1, 20, 1.0, "1", None, [[1]], True])
+def test_a_wrong_number_changes_nothing(bad: Any) -> None:
+    env = discretize(lone(action_space="flying"))
+    env.reset(seed=0)
+    before = env.unwrapped.episode.worlds.get_state().tobytes()
+    with pytest.raises(ActionError, match="action"):
+        env.step(bad)
+    assert env.unwrapped.episode.worlds.get_state().tobytes() == before
+
+
+def test_wrong_tables() -> None:
+    env = lone(action_space="flying")
+    for table, message in (
+        ([], "empty"),
+        ([{"jump": 1}], r"table\[0\]"),
+        ([{}, {"placement": 3}], r"table\[1\].*outside"),
+        ([5], r"table\[0\] is 5"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            discretize(env, table=table)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="camera_deg is 6"):
+        discretize(env, camera_deg=6)
+    with pytest.raises(ConfigError, match="kind is 'one'"):
+        discretize(env, "one")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="table is given"):
+        discretize(env, "multidiscrete", table=[{}])
+    assert action_table(env.action_space)[0] == {}
+
+
+# --------------------------------------------------------------------------------------------------------- both alike
+
+
+def aligned_story(env: Any, seed: int, count: int) -> list[Any]:
+    """Random parallel play of an aligned game; checks that the two have the same spaces."""
+    boxes, moves = (
+        [space(agent) for agent in env.possible_agents] for space in (env.observation_space, env.action_space)
+    )
+    assert boxes[0] == boxes[1]
+    assert moves[0] == moves[1]
+    rng, shown = np.random.default_rng(seed), [env.reset(seed=seed)]
+    for _ in range(count):
+        if not env.agents:
+            shown.append(env.reset())
+        space = moves[0]
+        high = space.nvec if isinstance(space, spaces.MultiDiscrete) else space.n
+        actions = {agent: rng.integers(high) for agent in env.possible_agents}
+        shown.append(env.step(actions))
+        for agent, box in zip(env.possible_agents, boxes, strict=True):
+            assert box.contains(shown[-1][0][agent])
+    return shown
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+@pytest.mark.parametrize("asks", [False, True])
+def test_both_agents_alike(controls: str, asks: bool) -> None:
+    env = iglu_marl.parallel_env(**GAME, controls=controls, builder_can_ask=asks)
+    shown = aligned_story(align(discretize(env) if controls != "walking" else env), 1, 40)
+    env = align(discretize(iglu_marl.parallel_env(**SYMBOL, controls=controls)), actions="discrete")
+    aligned_story(env, 2, 40)
+    assert set(shown[0][1][ARCHITECT]) == set(shown[0][1][BUILDER]) == {"event"}
+
+
+def test_what_both_see_lies_at_the_same_place() -> None:
+    env = align(iglu_marl.parallel_env(**GAME), words="scaled")
+    for observations, *_ in aligned_story(env, 4, 20):
+        one, two = (entries(env, observations[agent], agent) for agent in (ARCHITECT, BUILDER))
+        assert one.keys() == two.keys()
+        for key in ("agentPos", "dialog", "grid"):
+            np.testing.assert_array_equal(one[key], two[key])
+        assert one["target_grid"].any()
+        assert not two["target_grid"].any()
+        assert not one["inventory"].any()
+        assert two["inventory"].any()
+        assert (one["role"].tolist(), two["role"].tolist()) == ([1, 0], [0, 1])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_target_does_not_reach_the_builder(masked: bool) -> None:
+    """Another target with the same words and acts: all that the builder is given stays the same."""
+    stories = []
+    for block in ((3, 1, 3, 1), (-3, -1, 2, 5)):
+        options = {**SYMBOL, "tasks": Task("", [block, (5, 7, 5, 2)]), "rewards": "builder"}
+        env = align(iglu_marl.parallel_env(**options), actions="discrete")
+        env = mask(env, in_observation=False) if masked else env
+        shown = aligned_story(env, 5, 60)
+        stories.append([(part[0][BUILDER], part[-1][BUILDER]) for part in shown])
+        assert any(np.ptp(observation) > 0 for observation, _ in stories[-1])
+    assert frozen(stories[0]) == frozen(stories[1])
+
+
+def test_each_uses_its_own_digits() -> None:
+    env = align(iglu_marl.parallel_env(**GAME, builder_can_ask=True), words="scaled")
+    assert env.action_space(ARCHITECT) == spaces.MultiDiscrete([6, 6, 19])
+    env.reset(seed=0)
+    env.step({ARCHITECT: np.array([2, 5, 18]), BUILDER: np.array([0, 0, 13])})
+    assert env.unwrapped.episode.dialogue.text == "<Architect> s2 s5"
+    assert env.unwrapped.episode.worlds.pose[0, 3] == 5  # turned right
+    env.step({ARCHITECT: np.array([0, 0, 3]), BUILDER: np.array([1, 0, 13])})
+    assert env.unwrapped.episode.dialogue.text == "<Architect> s2 s5\n<Builder> s1"
+    for wrong in ([6, 0, 0], [0, 0, 19], [0, 0], 3):
+        with pytest.raises(ActionError, match="action of architect_0"):
+            env.step({ARCHITECT: np.array(wrong), BUILDER: np.zeros(3, int)})
+
+
+def test_one_number_each() -> None:
+    env = align(iglu_marl.raw_env(**{**SYMBOL, "vocabulary": 30}), actions="discrete")
+    assert env.action_space(BUILDER) == spaces.Discrete(31)
+    env.reset(seed=0)
+    env.step(30)
+    assert env.unwrapped.episode.dialogue.text == "<Architect> s30"
+    twin = copy.deepcopy(env)
+    env.step(30)  # no such move
+    twin.step(0)
+    assert frozen(env.unwrapped.get_state()) == frozen(twin.unwrapped.get_state())
+    with pytest.raises(ConfigError, match="max_message_length=1"):
+        align(iglu_marl.parallel_env(**GAME), actions="discrete")
+    with pytest.raises(ConfigError, match="actions is 'both'"):
+        align(env, actions="both")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="one agent"):
+        align(lone(chat="tokens"))
+    with pytest.raises(ConfigError, match="discretize"):
+        align(iglu_marl.parallel_env(**GAME, controls="flying"))
+
+
+# -------------------------------------------------------------------------------------------------------------- masks
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
+    """Against the environment itself: from a saved state, play each action and let time pass."""
+    env = mask(
+        discretize(lone(action_space=controls, max_steps=None, tasks=Task("", [(5, 7, 5, 1), (5, 6, 5, 2)])))
+    )
+    numbers = np.arange(env.action_space.n)
+    rng, masked = np.random.default_rng(2), set()
+    _, info = env.reset(seed=0, options={"pose": (0, -0.25, 0, 0, -40)})
+
+    def after(number: int) -> Any:
+        env.unwrapped.set_state(state)
+        shown = [env.step(number)[0], *(env.step(0)[0] for _ in range(3))]
+        world = env.unwrapped.episode.worlds
+        return frozen(
+            [shown, world.active.copy(), world.pose.copy(), world.speed.copy(), world.slices.copy()]
+        )
+
+    for _ in range(40):
+        state = env.unwrapped.get_state()
+        stories = [after(number) for number in numbers]
+        changes = np.array([story != stories[0] for story in stories])
+        np.testing.assert_array_equal(info["action_mask"][1:], changes[1:])
+        assert info["action_mask"][0] == 1
+        masked |= set(numbers[info["action_mask"] == 0].tolist())
+        env.unwrapped.set_state(state)
+        info = env.step(int(rng.choice(numbers)))[4]
+    assert masked
+
+
+def test_masks_of_hands() -> None:
+    """Walking: 6..11 choose a colour, 16 breaks, 17 places."""
+    many = [(x, -1, z, 1) for x in range(-5, 0) for z in range(4)]  # all 20 blue blocks
+    task = Task("", [(5, 7, 5, 1)], starting_grid=many)
+    env = mask(lone(tasks=task))
+    assert env.reset(seed=0)[1]["action_mask"][[6, 16, 17]].tolist() == [0, 0, 0]  # nothing in reach
+    down = env.reset(seed=0, options={"pose": (3, -0.25, 0, 0, -50)})[1]["action_mask"]
+    assert down[[6, 7, 16, 17]].tolist() == [0, 1, 0, 0]  # blue in hand, none left; the ground does not break
+    down = env.step(7)[4]["action_mask"]
+    assert down[[6, 7, 17]].tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(env.action_masks(), down.astype(bool))
+    assert not hasattr(flatten(lone(), drop=("dialog",)), "action_masks")
+
+
+def test_yielding_has_an_effect_where_there_are_turns() -> None:
+    env = mask(iglu_marl.raw_env(**GAME, turn_steps=3))
+    env.reset(seed=0)
+    env.step(np.zeros(2, int))
+    assert env.agent_selection == BUILDER
+    assert env.last()[4]["action_mask"][18] == 1
+    env.step(0)
+    env.step(0)
+    assert env.last()[4]["action_mask"][18] == 0  # the turn ends with this step in any case
+    assert "action_mask" not in env.infos[ARCHITECT]  # it speaks in rows
+    both = mask(iglu_marl.parallel_env(**GAME))
+    assert both.reset(seed=0)[1][BUILDER]["action_mask"][18] == 0
+
+
+def test_the_classic_form_of_masks() -> None:
+    env = mask(align(iglu_marl.parallel_env(**SYMBOL), actions="discrete"), in_observation=True)
+    observations, infos = env.reset(seed=0)
+    for agent in env.agents:
+        assert set(observations[agent]) == {"observation", "action_mask"}
+        assert env.observation_space(agent).contains(observations[agent])
+        assert "action_mask" not in infos[agent]
+    assert observations[ARCHITECT]["action_mask"].tolist() == [1] * 6 + [0] * 13
+    with pytest.raises(ConfigError, match="in_observation"):
+        mask(gym.make_vec("IGLUGridworldVector-v0", num_envs=2), in_observation=True)
+    with pytest.raises(ConfigError, match="discretize"):
+        mask(lone(action_space="flying"))
+
+
+def test_a_table_without_a_pause_always_leaves_a_choice() -> None:
+    env = mask(discretize(lone(action_space="flying"), table=[{"placement": 1}, {"placement": 2}]))
+    assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 1]
+
+
+# --------------------------------------------------------------------------------------------------------- many worlds
+
+
+@pytest.mark.parametrize("controls", ["walking", "flying"])
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_worlds_of_a_wrapped_vector_are_wrapped_environments(controls: str, mode: str) -> None:
+    options = {
+        "action_space": controls,
+        "chat": "tokens",
+        "dialog_length": 5,
+        "target_in_obs": True,
+        "max_steps": 12,
+    }
+    options["tasks"] = TASKS
+
+    def wrapped(env: Any) -> Any:
+        return mask(discretize(flatten(env)))
+
+    many = wrapped(gym.make_vec("IGLUGridworldVector-v0", num_envs=3, autoreset_mode=mode, **options))
+    alone = [wrapped(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(3)]
+    assert many.single_observation_space == alone[0].observation_space
+    assert many.single_action_space == alone[0].action_space
+    observations, infos = many.reset(seed=7)
+    for world, env in enumerate(alone):
+        observation, info = env.reset(seed=7 + world)
+        np.testing.assert_array_equal(observations[world], observation)
+        np.testing.assert_array_equal(infos["action_mask"][world], info["action_mask"])
+    over, ends = np.zeros(3, bool), 0
+    for step in range(40):
+        actions = np.random.default_rng(step).integers(many.single_action_space.n, size=3)
+        observations, rewards, terminations, truncations, infos = many.step(actions)
+        assert many.observation_space.contains(observations)
+        for world, env in enumerate(alone):
+            if over[world]:
+                observation, info = env.reset()
+                over[world] = False
+            else:
+                observation, reward, terminated, truncated, info = env.step(actions[world])
+                assert (rewards[world], terminations[world], truncations[world]) == (
+                    reward,
+                    terminated,
+                    truncated,
+                )
+                if over_now := terminated or truncated:
+                    ends += 1
+                    over[world] = over_now and mode == "NextStep"
+                    if mode == "SameStep":
+                        np.testing.assert_array_equal(infos["final_obs"][world], observation)
+                        observation, info = env.reset()
+            np.testing.assert_array_equal(observations[world], observation)
+            if not over[world]:
+                np.testing.assert_array_equal(infos["action_mask"][world], info["action_mask"])
+    assert ends > 5
+
+
+@pytest.mark.parametrize("kind", ["discrete", "multidiscrete"])
+def test_wrapped_games_are_wrapped_parallel_environments(kind: Any) -> None:
+    options = {**SYMBOL, "controls": "flying"}
+
+    def wrapped(env: Any) -> Any:
+        env = align(discretize(env, kind), actions=kind)
+        return mask(env) if kind == "discrete" else env
+
+    games = wrapped(VectorGame(4, **options, autoreset_mode="SameStep"))
+    alone = [wrapped(iglu_marl.parallel_env(**options)) for _ in range(4)]
+    space = alone[0].action_space(BUILDER)
+    assert games.action_space(BUILDER) == space
+    high = space.nvec if kind == "multidiscrete" else space.n
+    assert games.observation_space(ARCHITECT) == alone[0].observation_space(ARCHITECT)
+    games.reset(seed=3)
+    for number, env in enumerate(alone):
+        env.reset(seed=3 + number)
+    ends = 0
+    for step in range(60):
+        rng = np.random.default_rng(step)
+        actions = {agent: rng.integers(high, size=(4, *space.shape)) for agent in games.agents}
+        seen, rewards, _, _, infos = games.step(actions)
+        for agent in games.agents:
+            assert games.batched_observation_space(agent).contains(seen[agent])
+            assert games.batched_action_space(agent).contains(actions[agent])
+        for number, env in enumerate(alone):
+            one = env.step({agent: actions[agent][number] for agent in games.agents})
+            fresh = one
+            if not env.agents:
+                ends += 1
+                fresh = env.reset()
+            for agent in games.agents:
+                assert one[1][agent] == rewards[agent][number]
+                np.testing.assert_array_equal(fresh[0][agent], seen[agent][number])
+                if fresh is not one:
+                    np.testing.assert_array_equal(infos[agent]["final_obs"][number], one[0][agent])
+                if kind == "discrete":
+                    np.testing.assert_array_equal(
+                        fresh[-1][agent]["action_mask"], infos[agent]["action_mask"][number]
+                    )
+    assert ends > 5
+    assert games.num_games == 4
+    with pytest.raises(AttributeError):
+        _ = games._secret
+
+
+# -------------------------------------------------------------------------------------------------- contracts, copies
+
+
+def two(make: Any, **options: Any) -> Any:
+    return mask(align(discretize(make(**SYMBOL, controls="flying", **options)), actions="discrete"))
+
+
+@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
+def test_pettingzoo(capsys: pytest.CaptureFixture[str]) -> None:
+    for make in (iglu_marl.env, iglu_marl.raw_env):
+        api_test(two(make, turn_steps=3), num_cycles=60)
+        seed_test(lambda make=make: two(make, turn_steps=3), num_cycles=30)
+    parallel_api_test(two(iglu_marl.parallel_env), num_cycles=60)
+    parallel_seed_test(lambda: two(iglu_marl.parallel_env), num_cycles=30)
+    assert "Passed" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
+@pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
+@pytest.mark.filterwarnings("ignore:Observations are different shapes")
+@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
+def test_pettingzoo_of_flattened_games() -> None:
+    api_test(flatten(iglu_marl.env(**GAME)), num_cycles=30)
+    parallel_api_test(flatten(iglu_marl.parallel_env(**GAME)), num_cycles=30)
+
+
+def test_copies_go_on_alike() -> None:
+    for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
+        env = mask(discretize(flatten(tokenize(lone(action_space="flying"), dialog_length=5))))
+        played(env, 10)
+        twin = make(env)
+        for number in (0, 3, 7, 1):
+            assert frozen(env.step(number)) == frozen(twin.step(number))
+        game = two(iglu_marl.parallel_env)
+        aligned_story(game, 1, 5)
+        other = make(game)
+        actions = {ARCHITECT: 2, BUILDER: 3}
+        assert frozen(game.step(actions)) == frozen(other.step(actions))
+
+
+def test_they_say_what_they_are() -> None:
+    assert str(flatten(tokenize(lone()))).startswith("flatten<tokenize<")
+    assert str(two(iglu_marl.env)) == "mask<align<discretize<architect_builder_v0>>>"
