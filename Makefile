@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-CODE := iglu_marl tests $(wildcard agents benchmarks examples)
+CODE := iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types format bench docs docs-serve rllib clean

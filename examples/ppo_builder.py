@@ -74,8 +74,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "pixels": {
         "max_steps": 40,
-        "right_scale": 0.25,  # breaking the wrong block costs less than the right one brings
-        "caution": 1.0,
+        "caution": 0.1,
+        "cautious": (0.25, 0.6),
         "total_steps": 200_000,
         "num_envs": 64,
         "minibatch": 256,
@@ -127,6 +127,7 @@ class TargetTask:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.price = config.wrong_scale  # of a wrong block
         self.num_actions = 18
         self.splits = {"new": RandomTasks(max_blocks=3)}
         self.training: TaskSource = self.splits["new"]
@@ -163,18 +164,14 @@ class TargetTask:
         begun = right.any(axis=(1, 2))
         shift_x = np.where(begun, build_x, aim[:, 0]) - target_x
         shift_z = np.where(begun, build_z, aim[:, 2]) - target_z
-        # Three layers of cells around the aim, turned so that ahead is up: wanted blocks, blocks, blocks in the way.
+        # The cells around the aim, turned so that ahead is up.
         x, z = around(aim, quarter)
         wanted = at(target[:, 0], x - shift_x[:, None], z - shift_z[:, None]) > 0
         layers = [at(grid[:, level], x, z) for level in (0, 1)]
         wrong = (layers[0] > 0) & ((layers[0] != colour[:, None]) | ~wanted)
         missing = wanted & (layers[0] != colour[:, None])
         number, blocks = (target > 0).sum(axis=(1, 2, 3)), (grid > 0).sum(axis=(1, 2, 3))
-        # Where the build is, for when it is out of these cells.
-        x_middle = ((grid > 0).sum(axis=(1, 3)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 0]
-        z_middle = ((grid > 0).sum(axis=(1, 2)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 2]
-        ahead = x_middle * np.array([0, 1, 0, -1])[quarter] - z_middle * np.array([1, 0, -1, 0])[quarter]
-        aside = x_middle * np.array([1, 0, -1, 0])[quarter] + z_middle * np.array([0, 1, 0, -1])[quarter]
+        ahead, aside = offset_of(grid > 0, aim, quarter)  # of the build, for when it is out of these cells
         rest = [
             reachable,
             reachable & (hit[:, 1] > -2),  # a block is looked at
@@ -187,8 +184,8 @@ class TargetTask:
             blocks > 0,
             blocks / 3,
             (number - blocks) / 3,
-            np.clip(ahead, -6, 6) * (blocks > 0) / 3,
-            np.clip(aside, -6, 6) * (blocks > 0) / 3,
+            np.clip(ahead, -6, 6) / 3,
+            np.clip(aside, -6, 6) / 3,
         ]
         parts = [
             missing,
@@ -216,6 +213,15 @@ def around(aim: np.ndarray, quarter: np.ndarray) -> tuple[np.ndarray, np.ndarray
     )
     sine, cosine = np.array([0, 1, 0, -1])[quarter, None], np.array([1, 0, -1, 0])[quarter, None]
     return aim[:, [0]] + ahead * sine + right * cosine, aim[:, [2]] - ahead * cosine + right * sine
+
+
+def offset_of(built: np.ndarray, aim: np.ndarray, quarter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far ahead and to the right of a cell the middle of the build is, float [n]; 0 where nothing stands."""
+    blocks = built.sum(axis=(1, 2, 3))
+    x = (built.sum(axis=(1, 3)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 0]
+    z = (built.sum(axis=(1, 2)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 2]
+    sine, cosine = np.array([0, 1, 0, -1])[quarter], np.array([1, 0, -1, 0])[quarter]
+    return (x * sine - z * cosine) * (blocks > 0), (x * cosine + z * sine) * (blocks > 0)
 
 
 def at(layer: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -269,6 +275,7 @@ class LanguageTask:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.price = config.wrong_scale  # of a wrong block
         cells = range(-self.radius, self.radius + 1)
         pairs = [(colour, x, z) for colour in range(1, 7) for x in cells for z in cells]
         held_out = {(c, x, z) for c, x, z in pairs if (c + x + 2 * z) % 6 == 0}
@@ -362,6 +369,9 @@ class PixelsTask:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.price = (
+            config.right_scale
+        )  # of breaking a block that belongs there; the red one brings `wrong_scale`
         self.splits = {"new": Odd()}
         self.training: TaskSource = self.splits["new"]
         turns = [{"camera": camera} for camera in ((-10, 0), (10, 0), (-45, 0), (45, 0), (0, 15), (0, -15))]
@@ -506,7 +516,7 @@ def collect(
 ) -> Any:
     """Fill a rollout. state: what is seen now, and in which worlds an episode has just ended.
 
-    caution: the share of what wrong blocks cost (and of what removing them brings) that counts.
+    caution: the share of what mistakes cost (and of what undoing them brings) that counts.
 
     An ended episode's next step only begins a new one, whatever the action ("NextStep"): it teaches nothing.
     """
@@ -524,8 +534,7 @@ def collect(
         rollout.valid[t] = ~ended
         seen, rewards, terminated, truncated, _ = envs.step(task.actions(rollout.chosen[t]))
         ended = terminated | truncated
-        wrong = abs(rewards) == task.config.wrong_scale
-        rollout.rewards[t] = np.where(wrong, caution * rewards, rewards)
+        rollout.rewards[t] = np.where(abs(rewards) == task.price, caution * rewards, rewards)
         rollout.terminated[t], rollout.over[t] = terminated, ended
         if isinstance(task.training, Curriculum):
             task.training.record(terminated[ended])
@@ -580,7 +589,7 @@ def train(config: Config) -> Iterator[dict[str, Any]]:
     state = seen, np.zeros(config.num_envs, bool)
     updates = max(1, config.total_steps // rollout.chosen.size)
     marks = set(np.linspace(0, updates, config.evaluations + 1).astype(int)[:-1].tolist())
-    began, loss = time.process_time(), float("nan")
+    began, loss = time.process_time(), None
     for number in range(updates + 1):
         final = number == updates
         if final or number in marks:

@@ -27,12 +27,8 @@ from iglu_marl.envs import VectorGame
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 CELLS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}  # x, z
 COLORS = ("blue", "yellow", "green", "orange", "purple", "red")  # ids 1..6
-WAIT, BREAK, LOOK, PLACE = (
-    0,
-    1,
-    2,
-    6,
-)  # of the builder; LOOK + i looks at the i-th cell, PLACE + i places COLORS[i]
+# What a builder can do in a step: LOOK + i looks at the i-th of CELLS, PLACE + i places COLORS[i] there.
+WAIT, BREAK, LOOK, PLACE = 0, 1, 2, 6
 NEAR = (slice(None), 0, slice(4, 7), slice(4, 7))  # the 3 x 3 cells on the ground around the builder
 PITCH = -45.0  # degrees: a look at the next cell
 
@@ -242,19 +238,19 @@ class Rollout(NamedTuple):
 
 
 @torch.no_grad()
-def play(pair: Pair, games: Games, views: Views, steps: int) -> tuple[Rollout, Views, float]:
-    """Some steps in all games; also the views after them, and the share of successes among the episodes that ended."""
-    rows, ended, succeeded = [], 0, 0
+def play(pair: Pair, games: Games, views: Views, steps: int) -> tuple[Rollout, Views]:
+    """Some steps in all games, and the views after them."""
+    rows = []
     for _ in range(steps):
         speech, choice, speaking = pair.message(views.architect), pair.action(views.builder), games.speaking
         messages, actions = speech.sample(), choice.sample()
-        after, rewards, success, over = games.step(messages, actions)
+        after, rewards, _, over = games.step(messages, actions)
         logs = speech.log_prob(messages).sum(1), choice.log_prob(actions)
         rows.append((views, speaking, messages, actions, *logs, pair.worth(views), rewards, over))
-        views, ended, succeeded = after, ended + int(over.sum()), succeeded + int(success.sum())
+        views = after
     columns = [list(column) for column in zip(*rows, strict=True)]
     seen = Views(*(torch.stack(part) for part in zip(*columns[0], strict=True)))
-    return Rollout(seen, *map(torch.stack, columns[1:])), views, succeeded / max(ended, 1)
+    return Rollout(seen, *map(torch.stack, columns[1:])), views
 
 
 def advantages(data: Rollout, last: Tensor, discount: float, trace: float) -> Tensor:
@@ -334,7 +330,7 @@ def train(settings: Settings, report: bool = True) -> tuple[Pair, list[tuple[int
     for number in range(updates):
         left = 1 - number / updates
         optimizer.param_groups[0]["lr"] = settings.learning_rate * left
-        data, views, _ = play(pair, games, views, settings.rollout)
+        data, views = play(pair, games, views, settings.rollout)
         with torch.no_grad():
             last = pair.worth(views)
         gain = advantages(data, last, settings.discount, settings.trace)

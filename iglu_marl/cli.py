@@ -628,7 +628,7 @@ def train_edits(
     iglu: Annotated[
         Path | None, typer.Option("--iglu", help="Learn from IGLU's single turns, too: their zip or folder.")
     ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", help="How often everything is seen.")] = 40,
+    epochs: Annotated[int, typer.Option("--epochs", help="How often everything is seen.")] = 24,
     batch_size: Annotated[int, typer.Option("--batch-size", help="Samples of a step.")] = 32,
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="At its highest.")] = 2e-3,
     channels: Annotated[int, typer.Option("--channels", help="Width of the convolutions.")] = 32,

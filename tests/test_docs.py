@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import itertools
 import pkgutil
 import re
 import shlex
@@ -145,7 +146,8 @@ def commands(text: str) -> list[str]:
 
 def check_command(command: str) -> None:
     """Raises, or fails, unless the program knows this command with these options. Runs nothing."""
-    program, *rest = shlex.split(command, comments=True)
+    words = shlex.split(command, comments=True)
+    program, *rest = itertools.dropwhile(lambda word: re.match("[A-Z_]+=", word), words)
     if program == "make":
         targets = re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE)
         for word in rest:

@@ -150,6 +150,20 @@ def test_gymnasium_stacks_wrapped_environments(mode: str) -> None:
     many.close()
 
 
+def test_a_spec_makes_the_wrapped_environment_again() -> None:
+    env = mask(
+        discretize(
+            flatten(tokenize(lone(action_space="flying"), dialog_length=5), words="one-hot"), camera_deg=2
+        )
+    )
+    again = gym.make(env.spec)
+    assert str(again) == str(env)
+    assert again.observation_space == env.observation_space
+    assert frozen(again.reset(seed=2)) == frozen(env.reset(seed=2))
+    for action in (1, 5, 17):
+        assert frozen(again.step(action)) == frozen(env.step(action))
+
+
 def test_rewards_are_normalised() -> None:
     env = NormalizeReward(flatten(lone(), drop=("dialog",)))
     env.reset(seed=0)

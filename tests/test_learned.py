@@ -379,6 +379,9 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
     situations = [one.situation for one in lessons(5, 1)]
     assert again.predict(situations) == model.predict(situations)
     assert TrainedModel.load(tmp_path, decoding="steps").decoding == "steps"
+    assert again.fingerprint == model.fingerprint
+    again.thresholds["steps"] = 0.5
+    assert again.fingerprint != model.fingerprint
 
 
 def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
@@ -387,6 +390,8 @@ def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
 
     with pytest.raises(DataError, match="no model"):
         TrainedModel.load(tmp_path)
+    with pytest.raises(ConfigError, match="beam"):
+        TrainedModel.load(tmp_path, decoding="beam")  # type: ignore[arg-type]
     vocabulary = Vocabulary([])
     TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4}).save(
         tmp_path

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Recorder, ReplayError, Role, Task
-from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, ScriptedArchitect, agents_for
+from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.data.minari_export import write_episodes
 from iglu_marl.language import SymbolCodec
@@ -140,9 +140,12 @@ def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, m
     [
         (
             "IGLUGridworldVector-v0",
-            {"architect": ScriptedArchitect(), "turn_steps": 5, "action_space": "flying"},
+            {"architect": RandomArchitect(0.2), "turn_steps": 5, "action_space": "flying"},
         ),
-        ("IGLUGridworldVector-v0", {"architect": ScriptedArchitect(), "turn_steps": 3, "chat": "tokens"}),
+        (
+            "IGLUGridworldVector-v0",
+            {"architect": RandomArchitect(0.2, tokens=True), "turn_steps": 3, "chat": "tokens"},
+        ),
         ("IGLUGridworld-v0", {"compat": "iglu2022", "target_in_obs": True}),
         ("IGLUGridworldVector-v0", {"discretize": False}),
         ("IGLUSilentBuilder-v0", {"action_space": "continuous"}),

@@ -170,6 +170,18 @@ def test_recorded_texts_become_tokens() -> None:
         tokens[:] = 0  # it is the caller's own
 
 
+def test_goals_become_tokens() -> None:
+    """Nobody says a goal, so there is no speaker's mark before it."""
+    env = gym.make("iglu_marl/LanguageGoal-v0")
+    wrapped = tokenize(gym.make("iglu_marl/LanguageGoal-v0"), dialog_length=30)
+    goal = env.reset(seed=1)[0]["goal"]
+    tokens = wrapped.reset(seed=1)[0]["goal"]
+    expected = make_codec("templates").encode(goal)
+    assert len(expected) > 3
+    assert tokens[tokens > 0].tolist() == expected
+    assert flatten(wrapped).reset(seed=1)[0].any()
+
+
 def test_tokens_are_not_made_twice() -> None:
     env = lone(chat="tokens")
     assert tokenize(env) is env
@@ -437,6 +449,12 @@ def test_the_classic_form_of_masks() -> None:
         mask(gym.make_vec("IGLUGridworldVector-v0", num_envs=2), in_observation=True)
     with pytest.raises(ConfigError, match="discretize"):
         mask(lone(action_space="flying"))
+
+
+def test_an_action_in_disguise_is_masked() -> None:
+    table = [{}, {"inventory": 2}, {"inventory": 2}, {}]
+    env = mask(discretize(lone(action_space="flying"), table=table))
+    assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 1, 0, 0]
 
 
 def test_a_table_without_a_pause_always_leaves_a_choice() -> None:

@@ -5,18 +5,19 @@ The weights are read as plain tensors (`weights_only`): a model of somebody else
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from iglu_marl import DataError
+from iglu_marl import ConfigError, DataError
 from iglu_marl.action_prediction import Situation
 from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look, marginals, step_by_step
 from iglu_marl.agents.learned.examples import Example, example_of
@@ -61,6 +62,14 @@ class TrainedModel:
             rows = in_one_look(marginals(self.model, examples, device=self.device), examples, threshold)
         return [as_actions(part) for part in rows]
 
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hexadecimal digits that tell this model and its thresholds from others."""
+        made = hashlib.blake2b(json.dumps([self.thresholds, self.vocabulary.words]).encode(), digest_size=6)
+        for name, part in sorted(self.model.state_dict().items()):
+            made.update(name.encode() + part.cpu().numpy().tobytes())
+        return made.hexdigest()
+
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the two files; what was there stays whole until the new ones are."""
         path = Path(folder)
@@ -78,10 +87,23 @@ class TrainedModel:
 
     @classmethod
     def load(
-        cls, folder: str | os.PathLike[str], *, decoding: Decoding = "threshold", device: str = "cpu"
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        decoding: Decoding = "threshold",
+        device: str = "cpu",
+        threads: int = 0,
     ) -> TrainedModel:
-        """Read what `save` wrote. Raises `DataError` for a folder without a model that fits."""
+        """Read what `save` wrote. Raises `DataError` where no model fits, `ConfigError` for other decodings.
+
+        threads: of PyTorch, in the whole process; 0 leaves them as they are. A single situation is too small to be
+        shared among several.
+        """
         path = Path(folder)
+        if decoding not in get_args(Decoding):
+            raise ConfigError(f"decoding is {decoding!r}, expected one of {', '.join(get_args(Decoding))}")
+        if threads:
+            torch.set_num_threads(threads)
         try:
             described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
             if described["format"] != FORMAT or described["version"] != VERSION:

@@ -43,7 +43,7 @@ COLUMNS = (
     "threshold",
 )
 THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
-STEP_THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+STEP_THRESHOLDS = (0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 WARM_UP = 200  # optimizer steps
 _LONGEST = 60  # actions: longer sequences are no training examples
 
@@ -58,7 +58,7 @@ class TrainingConfig:
     the machine has instructions for it. average: of the weights, per step. threads: 0 leaves PyTorch's choice.
     """
 
-    epochs: int = 40
+    epochs: int = 24
     batch_size: int = 32
     learning_rate: float = 2e-3
     weight_decay: float = 0.05

@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 OUTSIDE = "project"  # the site's folder for files from outside docs/
 ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")  # in the navigation, whoever links to them
 
-_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _LANGUAGES = {".py": "python", ".yml": "yaml", ".toml": "toml"}
 
@@ -74,6 +74,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     origin = _sources.get(here, DOCS / here)
 
     def turn(match: re.Match[str]) -> str:
+        if (origin.parent / match[2]).is_dir():  # a forge lists a folder, a site does not
+            return match[1].strip("![](")
         target = _target(match[2], origin)
         if target is None or (origin.is_relative_to(DOCS) and target.is_relative_to(DOCS)):
             return match[0]

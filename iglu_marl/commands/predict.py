@@ -89,7 +89,8 @@ def _predictors(options: PredictOptions) -> Iterator[dict[str, Predictor]]:
             need_torch("a trained model")
             from iglu_marl.agents.learned.trained import TrainedModel
 
-            found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=options.decoding)  # type: ignore[arg-type]
+            decoding: Any = options.decoding
+            found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=decoding, threads=1)
         yield found
 
 
@@ -102,7 +103,8 @@ def run(options: PredictOptions) -> dict[str, Predictions]:
         for name, predict in predictors.items():
             settings = {
                 "corpus": options.corpus, "split": options.split, "count": len(samples),
-                **({"decoding": options.decoding} if name.startswith("model-") else {}),
+                **({"decoding": options.decoding, "model": predict.fingerprint}
+                   if hasattr(predict, "fingerprint") else {}),
                 **({"controls": options.controls, "max_steps": options.max_steps}
                    if isinstance(predict, AgentPredictor) else {}),
             }  # fmt: skip

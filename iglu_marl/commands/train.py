@@ -29,7 +29,7 @@ class TrainOptions:
     data: Path | None
     out: Path
     iglu: Path | None = None
-    epochs: int = 40
+    epochs: int = 24
     batch_size: int = 32
     learning_rate: float = 2e-3
     channels: int = 32

@@ -81,13 +81,14 @@ class Beam:
         start = root.grid
         beam, last, best = [root], root, None
         width = max(self.width, min(WIDEST, self.width * EDITS // max(1, acts_left(start, self.desired))))
-        for _ in range(4 * limit):
+        known: dict[bytes, int] = {}  # grid -> after how many acts it was first reached
+        for acts in range(4 * limit):
             grown: dict[bytes, tuple[float, Node]] = {}
             for node in beam:
                 for new in self.moves.expand(node, open_jobs(node.grid, self.desired, start, node.inventory)):
                     left = acts_left(new.grid, self.desired)
-                    if new.steps + left >= limit:
-                        continue
+                    if new.steps + left >= limit or known.setdefault(new.grid.tobytes(), acts) < acts:
+                        continue  # too long, or in a circle
                     if not left:
                         best, limit = new, new.steps
                         continue

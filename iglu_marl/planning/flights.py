@@ -16,7 +16,7 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node
-from iglu_marl.planning.outlook import helpers, missing_groups, side_steps, way_ahead
+from iglu_marl.planning.outlook import Taste, helpers, missing_groups, side_steps, way_ahead
 from iglu_marl.planning.sight import REACH, Floats, Sight, bearing, blocked_by_body, gaze, turn_deg
 from iglu_marl.planning.site import Job
 from iglu_marl.planning.support import scaffold_color
@@ -26,13 +26,11 @@ MAX_JOBS = 16
 MAX_STEPS = 40  # from one act to the next
 ENOUGH = 6  # cells that can be acted on: no need to look for what takes longer
 KEPT = 2  # ways for each cell
+FINE_DEG = 20.0  # between directions to go, when it is only a step or two
 RAYS = 3000
 CONE = 1.5  # > √2: yaw and pitch together
-HIDDEN_COST = 0.5  # steps
-SIDE_SHARE = 1.0
 HELPER_COST = 1.0
 TURN_RATE, RANGE_COST, BEST_RANGE = 12.0, 0.25, 3.0
-LEAST_SHARE, MEAN_SHARE = 1.0, 0.2
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +39,7 @@ def routes(steps: int) -> Floats:
 
     Columns: a unit direction in the map (x, z), for how many steps; a throttle, for how many steps.
     """
-    around = np.radians(np.arange(0.0, 360.0, 30.0))
+    around = np.radians(np.arange(0.0, 360.0, FINE_DEG if steps < 3 else 30.0))
     some = sorted({steps, max(1, steps // 2), max(1, steps - 1)}) if steps else []
     level = [(0.0, 0.0, 0)] + [(math.cos(a), math.sin(a), n) for n in some for a in around]
     lengths = sorted({steps, max(1, steps // 2)}) if steps else []
@@ -72,9 +70,8 @@ _IS_FACE = np.abs(_NEIGHBOURS).sum(axis=1) == 1
 class Flights:
     """`Moves` of a flier."""
 
-    def __init__(self, world: Worlds, desired: npt.NDArray[np.int8]) -> None:
-        del world  # `root` is given it
-        self._desired = desired
+    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = Taste()) -> None:
+        self._desired, self._taste = desired, taste
         self._controls = Controls("flying")
         self._sight, self._view = Sight(), Sight(64)
         self._worlds = Worlds(512)
@@ -198,7 +195,7 @@ class Flights:
         price[np.arange(len(poses)), done] = np.inf
         least = price.min(axis=1) if len(jobs) > 1 else np.zeros(len(poses))
         penalty = np.array([job.penalty for job in jobs])[done]
-        return LEAST_SHARE * least + MEAN_SHARE * mean + penalty
+        return self._taste.least * least + self._taste.mean * mean + penalty
 
     # -- motion
 
@@ -248,9 +245,9 @@ class Flights:
         change = after["change"][0]
         if tuple(change[:3]) != job.cell or change[4] != job.color or change[3] == change[4]:
             return None
-        outlook += HIDDEN_COST * self._hidden(after)
+        outlook += self._taste.hidden * self._hidden(after)
         steps_to = side_steps(after["pose"][0], CAMERA_DEG, True)
-        outlook += SIDE_SHARE * way_ahead(missing_groups(after["grid"][0], self._desired), steps_to)
+        outlook += self._taste.side * way_ahead(missing_groups(after["grid"][0], self._desired), steps_to)
         return _node(state, after, node, tuple(body), (act,), outlook)
 
     def _hidden(self, after: npt.NDArray[Any]) -> int:

@@ -26,6 +26,15 @@ SIDE_STEPS = 4.0  # a turn that is worth a scaffold
 CLIMB_STEPS = 9.0  # per cell
 
 
+class Taste(NamedTuple):
+    """What makes a beginning promising, in steps: which one is right depends on the structure, so several are tried."""
+
+    hidden: float = 0.5  # for a missing cell that cannot be seen from here
+    side: float = 1.0  # for a step of turning until the last group of missing cells is seen from the right side
+    least: float = 1.0  # for the way to the nearest cell
+    mean: float = 0.2  # for the way to all cells, on average
+
+
 class Group(NamedTuple):
     """Missing cells that hang together, int [k, 3], and which of the cells around each are solid, bool [k, 26]."""
 

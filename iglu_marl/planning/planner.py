@@ -26,6 +26,7 @@ from iglu_marl.planning.edits import (
 from iglu_marl.planning.flights import Flights
 from iglu_marl.planning.flying import Flier
 from iglu_marl.planning.order import SHUT_COST, shuts_in
+from iglu_marl.planning.outlook import Taste
 from iglu_marl.planning.proofs import prove_impossible
 from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.strolls import Strolls
@@ -49,8 +50,10 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 
 
 MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
-MOVES: dict[str, Callable[[Worlds, npt.NDArray[np.int8]], Moves]] = {"walking": Strolls, "flying": Flights}
+MOVES: dict[str, Callable[[npt.NDArray[np.int8], Taste], Moves]] = {"walking": Strolls, "flying": Flights}
 WIDTH = 3  # of the search for shorter plans
+TASTES = (Taste(), Taste(least=0.5, mean=0.5), Taste(hidden=1.5), Taste(side=2.0))
+FEW = 3  # edits for which one taste is enough
 
 
 def plan(
@@ -79,20 +82,35 @@ def plan(
     reason = Builder(site, MOVERS[controls](site), max_actions).build()
     actions = site.actions
     if width:
-        limit = max_actions if reason else len(actions)
-        shorter, reached = Beam(MOVES[controls](start, desired), desired, width).run(start, limit)
-        if not reached:  # the rest by the surer way
-            site = Site(start, controls, desired)
-            for action in shorter:
-                site.step(action)
-            reached = not Builder(site, MOVERS[controls](site), limit).build()
-            shorter = site.actions
-        if reached and (reason or len(shorter) < len(actions)):
-            reason, actions = "", shorter
+        reason, actions = shortened(start, desired, controls, width, actions, reason, max_actions)
     filled = built_on_the_way(start, actions, controls, desired)
     if not reason and filled is None:
         reason = "the plan did not survive its check by simulation"
     return Plan(actions, "unresolved" if reason else "built", reason, filled or [], controls)
+
+
+def shortened(
+    start: Worlds,
+    desired: npt.NDArray[np.int8],
+    controls: ControlsName,
+    width: int,
+    actions: list[Any],
+    reason: str,
+    max_actions: int,
+) -> tuple[str, list[Any]]:
+    """A shorter plan than `actions` where one is found (or one at all, where there is a `reason` for none)."""
+    for taste in TASTES if np.count_nonzero(start.grid[0] != desired) > FEW else TASTES[:1]:
+        limit = max_actions if reason else len(actions)
+        found, reached = Beam(MOVES[controls](desired, taste), desired, width).run(start, limit)
+        if not reached:  # the rest by the surer way
+            site = Site(start, controls, desired)
+            for action in found:
+                site.step(action)
+            reached = not Builder(site, MOVERS[controls](site), limit).build()
+            found = site.actions
+        if reached and (reason or len(found) < len(actions)):
+            reason, actions = "", found
+    return reason, actions
 
 
 def built_on_the_way(

@@ -13,7 +13,7 @@ from iglu_marl.core.controls import CAMERA_STEP_DEG, Controls
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node
-from iglu_marl.planning.outlook import climb_steps, helpers, missing_groups, side_steps, way_ahead
+from iglu_marl.planning.outlook import Taste, climb_steps, helpers, missing_groups, side_steps, way_ahead
 from iglu_marl.planning.sight import Floats, Sight, bearing, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 from iglu_marl.planning.support import scaffold_color
@@ -25,9 +25,8 @@ NEAR_TURNS, FAR_TURNS = 10, 40  # camera steps: after a walk, and where one stan
 AIR_STEPS = 10
 KEPT = 2  # ways for each cell
 FAR_COST = 14.0  # when nothing is nearer, a longer way is looked for too
-HIDDEN_COST, SIDE_SHARE, CLIMB_SHARE = 0.5, 0.7, 1.0
+CLIMB_SHARE = 1.0
 TURN_RATE, RANGE_COST, BEST_RANGE = 8.0, 0.5, 3.5
-LEAST_SHARE, MEAN_SHARE = 1.0, 0.5
 HELPER_COST, PILLAR_COST = 2.0, 2.0
 
 
@@ -81,9 +80,9 @@ _GAZES = _gazes()
 class Strolls:
     """`Moves` of a walker."""
 
-    def __init__(self, world: Worlds, desired: npt.NDArray[np.int8]) -> None:
-        self._desired = desired
-        self._site = Site(world, "walking", desired)
+    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = Taste()) -> None:
+        self._desired, self._taste = desired, taste
+        self._site = Site(Worlds(1), "walking", desired)
         self._walker = Walker(self._site)
         self._sight, self._view = Sight(), Sight(64)
         self._table = Controls("walking").encode(NOOP)[0]
@@ -177,7 +176,7 @@ class Strolls:
         colors = np.array([job.color for job in jobs])[done]
         select = 1.0 * ((colors != 0) & (colors != self._active))
         penalty = np.array([job.penalty for job in jobs])[done]
-        total: Floats = LEAST_SHARE * least + MEAN_SHARE * mean + penalty + select
+        total: Floats = self._taste.least * least + self._taste.mean * mean + penalty + select
         return total
 
     _active = 0
@@ -204,8 +203,8 @@ class Strolls:
         if groups:
             cells = np.concatenate([group.cells for group in groups])
             self._view.look_at(grid)
-            outlook += HIDDEN_COST * self._view.hidden(pose[:3].copy(), cells)
-            outlook += SIDE_SHARE * way_ahead(groups, side_steps(pose, CAMERA_STEP_DEG, False))
+            outlook += self._taste.hidden * self._view.hidden(pose[:3].copy(), cells)
+            outlook += self._taste.side * way_ahead(groups, side_steps(pose, CAMERA_STEP_DEG, False))
             outlook += CLIMB_SHARE * climb_steps(groups, grid, float(pose[1]))
         return _node(state, node, body, outlook)
 

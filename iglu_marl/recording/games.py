@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from gymnasium import spaces
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Role
@@ -83,7 +84,7 @@ def observes(env: Any) -> dict[str, Any] | None:
     game = env.unwrapped
     if not isinstance(game, (GridworldEnv, SilentBuilderEnv)):
         return None
-    seen = game.observation_space.spaces
+    seen = cast(spaces.Dict, game.observation_space).spaces
     if isinstance(game, GridworldEnv):
         shown = {
             "render": "pov" in seen,

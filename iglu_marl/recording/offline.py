@@ -62,7 +62,7 @@ def write_minari(
     if verify:
         for recording in episodes:
             replay(recording, vocabulary=vocabulary)
-    options = {"agent": agent, "sees": list(sees)}
+    options: dict[str, Any] = {"agent": agent, "sees": list(sees)}
     env = RecordedEnv(game, **options, vocabulary=vocabulary)
     told: list[dict[str, Any]] = []
     try:

@@ -164,7 +164,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         if self.view == "single":
             if self.game.heard is not None:
                 self.game.heard.words = script.heard
-            return self.game.reset(seed=seed, options=options)  # type: ignore[no-any-return]
+            return self.game.reset(seed=seed, options=options)
         begun = self.game.reset(seed=seed, options=options)
         if self.partner is not None:
             begin(self.partner, ROLES[self.other], int(self.np_random.integers(2**31)), self.game.task)
@@ -183,7 +183,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         if self.view == "parallel":
             done = self.game.step({self.agent: action, self.other: self._others_action()})
             self._seen = done[0]
-            return tuple(part[self.agent] for part in done)  # type: ignore[return-value]
+            return tuple(part[self.agent] for part in done)
         if self.game.agent_selection != self.agent or self._over:
             raise StateError("the episode is over or has not begun: call reset() before step()")
         self.game.step(action)

@@ -127,7 +127,7 @@ class SingleHost(Named, gymnasium.Wrapper):
         return self._change.observe(observation, self.unwrapped)
 
     @property
-    def spec(self) -> EnvSpec | None:
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]  # as Gymnasium's wrappers have it
         """From which `gymnasium.make` makes this environment again, the wrapper included."""
         inner = self.env.spec
         if inner is None:
@@ -205,7 +205,7 @@ class ParallelHost(Named, BaseParallelWrapper):  # type: ignore[misc]
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
         """One step of both agents."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
-        return _observed(observations, self), *ends, _informed(infos, self)  # type: ignore[return-value]
+        return _observed(observations, self), *ends, _informed(infos, self)
 
 
 class VectorHost(Named, VectorWrapper):
@@ -232,7 +232,7 @@ class VectorHost(Named, VectorWrapper):
         """One step in all worlds."""
         observations, *ends, infos = self.env.step(self._change.act(actions))
         observations = self._change.observe(observations, self.unwrapped)
-        return observations, *ends, self._informed(infos)  # type: ignore[return-value]
+        return observations, *ends, self._informed(infos)
 
     def _informed(self, infos: dict[str, Any]) -> dict[str, Any]:
         changed = self._change.inform(infos, self.unwrapped)
@@ -261,7 +261,7 @@ class GameHost(Named):
     @property
     def unwrapped(self) -> VectorGame:
         """The games themselves."""
-        return self.env.unwrapped  # type: ignore[no-any-return]
+        return self.env.unwrapped
 
     def observation_space(self, agent: str) -> Space:
         """The space of an agent's observations in one game."""
@@ -287,7 +287,7 @@ class GameHost(Named):
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
         """One step of both agents in every game."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
-        return _observed(observations, self), *ends, self._informed(infos)  # type: ignore[return-value]
+        return _observed(observations, self), *ends, self._informed(infos)
 
     def _informed(self, infos: Any) -> dict[str, Any]:
         return {
@@ -341,13 +341,14 @@ def wrap(env: Any, make: Make, recipe: Recipe) -> Any:
 
     Raises `ConfigError` for what is no environment.
     """
-    for kind, host in (
+    hosts: tuple[tuple[Any, Any], ...] = (
         (VectorEnv, VectorHost),
         (gymnasium.Env, SingleHost),
         (AECEnv, AECHost),
         (ParallelEnv, ParallelHost),
         ((VectorGame, GameHost), GameHost),
-    ):
+    )
+    for kind, host in hosts:
         if isinstance(env, kind):
             return host(env, make, recipe)
     raise _strange(env)

@@ -191,12 +191,14 @@ class Digits(Change):
 def _parts(seat: Seat) -> tuple[list[int], list[int]]:
     """The sizes of an agent's words and of its other digits. Raises `ConfigError` where it has neither."""
     space = seat.action_space
+    words: list[int] | None = []
+    acts: list[int] | None = []
     if seat.agent == ARCHITECT:
-        words, acts = _digits(space), []
+        words = _digits(space)
     elif isinstance(space, spaces.Dict) and set(space.spaces) == {"act", "say"}:
-        words, acts = _digits(space["say"]), _digits(space["act"])  # type: ignore[assignment]
+        words, acts = _digits(space["say"]), _digits(space["act"])
     else:
-        words, acts = [], _digits(space)  # type: ignore[assignment]
+        acts = _digits(space)
     if words is None or acts is None:
         raise ConfigError(
             f"actions of {seat.agent} are {space}, expected numbers; wrap with tokenize() and discretize() first"

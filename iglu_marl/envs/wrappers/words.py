@@ -42,12 +42,11 @@ class Tokens(Change):
         return {**observation, **{key: self._tokens(key, observation[key]) for key in self._keys}}
 
     def _tokens(self, key: str, text: str) -> Any:
-        known, tokens = self._last.get(key, (None, None))
-        if known != text:
+        if key not in self._last or self._last[key][0] != text:
             goal = key == "goal"  # which nobody said
             tokens = self._chat.show_text(text) if goal else self._chat.show(Dialogue.parse(text))
             self._last[key] = text, tokens
-        return tokens.copy()
+        return self._last[key][1].copy()
 
     def act(self, action: Any) -> Any:
         """The action with a text in place of tokens."""
