@@ -74,8 +74,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "pixels": {
         "max_steps": 40,
-        "caution": 0.1,
+        "caution": 0.02,
         "cautious": (0.25, 0.6),
+        "entropy": 0.02,
         "total_steps": 200_000,
         "num_envs": 64,
         "minibatch": 256,

@@ -2,8 +2,8 @@
 
     python examples/rllib_two_agents.py --iterations 50 --env-runners 2
 
-The architect sees the target and says one of a few symbols a step; the builder flies, sees the build and the symbols,
-and never the target. RLlib's own parallel PettingZoo wrapper takes the environment once observations are vectors and
+The architect sees a blue or a red block and says two of four symbols in each step; the builder hears them, looks around
+and places blocks of either colour. RLlib's own parallel PettingZoo wrapper takes the environment once observations are vectors and
 actions are numbers. Needs the extra `rllib`, which pins Gymnasium 1.2.2, so give it an environment of its own.
 """
 
@@ -21,26 +21,36 @@ from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.tune.registry import register_env
 
 import iglu_marl
+from iglu_marl import Task
 from iglu_marl.envs.wrappers import discretize, flatten
-from iglu_marl.tasks import RandomTasks
 
 ROLES = ("architect", "builder")
+
+# What the builder can do, one number each: look around, and place a blue or a red block.
+ACTIONS = (
+    {},
+    *({"camera": (yaw, pitch)} for yaw, pitch in ((-5, 0), (5, 0), (0, -5), (0, 5))),
+    *({"inventory": color, "placement": 1} for color in (1, 6)),
+)
 
 
 def make_env(config: dict[str, Any]) -> ParallelPettingZooEnv:
     """The game as RLlib takes it: Box observations, MultiDiscrete words, Discrete moves."""
     env = iglu_marl.parallel_env(
-        tasks=RandomTasks(max_blocks=1, num_colors=2),
+        tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
         controls="flying",
         chat="tokens",
-        vocabulary=8,
+        vocabulary=4,
         max_message_length=2,
         dialog_length=3,  # the speaker's mark and the latest message
-        builder_sees=("inventory", "dialog", "pose", "grid"),
-        max_steps=config.get("max_steps", 100),
+        architect_sees=("target_grid", "dialog"),
+        builder_sees=("pose", "dialog"),
+        completion="cover",  # a block in the other colour may stay,
+        wrong_scale=0,  # and costs nothing
+        max_steps=config.get("max_steps", 50),
         max_turns=None,
     )
-    return ParallelPettingZooEnv(discretize(flatten(env, grids="scaled", words="one-hot"), camera_deg=5))
+    return ParallelPettingZooEnv(discretize(flatten(env, words="one-hot"), table=ACTIONS))
 
 
 def role_of(agent: str, episode: Any = None, **_: Any) -> str:
@@ -67,7 +77,7 @@ def algorithm(env_runners: int, batch: int, max_steps: int, seed: int) -> Any:
 
 
 def main(
-    iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 100, seed: int = 0
+    iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, Any]]:
     """Train, and print a line each iteration; returns RLlib's results."""
     ray.init(num_cpus=env_runners + 1, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
@@ -94,6 +104,6 @@ if __name__ == "__main__":
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--env-runners", type=int, default=2)
     parser.add_argument("--batch", type=int, default=2000, help="steps for each update")
-    parser.add_argument("--max-steps", type=int, default=100, help="steps of an episode")
+    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

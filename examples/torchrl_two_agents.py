@@ -4,7 +4,8 @@
 
 `align` gives both agents the same Box (with a mark of who it is) and the same Discrete actions, and `mask` says which
 of them an agent has and which have an effect, so TorchRL can put the two into one group and share the parameters. The
-architect sees the target's colour and says one of a few symbols; the builder flies. Needs the extra `rl`.
+architect sees a blue or a red block and says one of four symbols; the builder hears it, looks around and places blocks
+of either colour. Needs the extra `rl`.
 """
 
 from __future__ import annotations
@@ -21,28 +22,37 @@ from torchrl.modules import MaskedCategorical, ProbabilisticActor
 from torchrl.objectives import ClipPPOLoss, ValueEstimators
 
 import iglu_marl
+from iglu_marl import Task
 from iglu_marl.envs.wrappers import align, discretize, mask
-from iglu_marl.tasks import RandomTasks
 
 GROUP = "agents"
+
+
+# What the builder can do, one number each: look around, and place a blue or a red block.
+ACTIONS = (
+    {},
+    *({"camera": (yaw, pitch)} for yaw, pitch in ((-5, 0), (5, 0), (0, -5), (0, 5))),
+    *({"inventory": color, "placement": 1} for color in (1, 6)),
+)
 
 
 def make_env(max_steps: int, seed: int) -> TransformedEnv:
     """The game with both agents in one group; tensors have the shape [2, …]."""
     env = iglu_marl.parallel_env(
-        tasks=RandomTasks(max_blocks=1, num_colors=2),
+        tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
         controls="flying",
         chat="tokens",
-        vocabulary=8,
+        vocabulary=4,
         max_message_length=1,
         dialog_length=2,  # the speaker's mark and the latest symbol
-        builder_sees=("inventory", "dialog", "pose", "grid"),
-        completion="cover",
-        wrong_scale=0.2,
+        architect_sees=("target_grid", "dialog"),
+        builder_sees=("pose", "dialog"),
+        completion="cover",  # a block in the other colour may stay,
+        wrong_scale=0,  # and costs nothing
         max_steps=max_steps,
         max_turns=None,
     )
-    alike = mask(align(discretize(env), actions="discrete", words="one-hot"))
+    alike = mask(align(discretize(env, table=ACTIONS), actions="discrete", words="one-hot"))
     both = PettingZooWrapper(alike, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP, seed=seed)
     total = RewardSum(in_keys=[(GROUP, "reward")], out_keys=[(GROUP, "episode_reward")])
     return TransformedEnv(both, total)

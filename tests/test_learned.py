@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -387,6 +388,7 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
 def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
     from iglu_marl.agents.learned.text import Vocabulary
     from iglu_marl.agents.learned.trained import TrainedModel
+    from iglu_marl.agents.learned.training import train
 
     with pytest.raises(DataError, match="no model"):
         TrainedModel.load(tmp_path)
@@ -398,13 +400,25 @@ def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
     )
     whole = (tmp_path / "weights.pt").read_bytes()
     evil = tmp_path / "evil.pt"
-    torch.save(
-        {"weights": Path("anything")}, evil
-    )  # an object that is no tensor: unpickling it would run code
+    torch.save({"weights": Trap(str(tmp_path / "trodden"))}, evil)
     for content in (whole[: len(whole) // 2], b"", evil.read_bytes()):
-        (tmp_path / "weights.pt").write_bytes(content)
+        for name in ("weights.pt", "checkpoint.pt"):
+            (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match="no model"):
             TrainedModel.load(tmp_path)
+        with pytest.raises(DataError, match="no checkpoint"):
+            train(lessons(8, 1), lessons(8, 2), tmp_path, small(torch), resume=True)
+    assert not (tmp_path / "trodden").exists(), "a file that was read has run code"
+
+
+class Trap:
+    """What makes a folder when it is unpickled."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.folder,)
 
 
 def test_nothing_to_learn_from(torch: Any, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_ray_workers_give_what_one_process_gives() -> None:
 def test_rllib_trains_a_policy_for_each_role() -> None:
     """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
     answer = told("training")
-    assert answer["spaces"] == {"architect_0": "MultiDiscrete([9 9])", "builder_0": "Discrete(20)"}
+    assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
     assert answer["steps"] >= 200
     assert answer["runners"] == 2
     assert all(steps >= 200 for steps in answer["learned"].values())

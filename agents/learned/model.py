@@ -128,8 +128,8 @@ class EditModel(nn.Module):
         self.color_score = nn.Sequential(
             nn.Linear(config.mention + config.text, 32), nn.ReLU(), nn.Linear(32, 1)
         )
-        nn.init.constant_(self.out.bias[:1], -5.0)  # type: ignore[arg-type,index]
-        nn.init.constant_(self.out.bias[1:2], -3.0)  # type: ignore[arg-type,index]
+        nn.init.constant_(self.out.bias[:1], -5.0)
+        nn.init.constant_(self.out.bias[1:2], -3.0)
         y, x, z = np.indices(SHAPE).reshape(3, CELLS)
         places = np.stack([x - 5, y - 1, z - 5], 1).astype(np.float32)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)

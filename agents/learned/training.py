@@ -128,7 +128,7 @@ class Training:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.model = EditModel(replace(config.model, words=len(self.vocabulary)))
-        self.model.to(self.config.device).to(memory_format=torch.channels_last_3d)  # type: ignore[call-overload]
+        self.model.to(self.config.device).to(memory_format=torch.channels_last_3d)
         self.average = copy.deepcopy(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
