@@ -43,14 +43,15 @@ VARIED: tuple[dict[str, Any], ...] = (
     {"max_blocks": 6, "height_levels": 9, "num_colors": 6, "max_dist": 10, "allow_float": True},
 )
 ZONE = (9, 11, 11)
+SOURCES = "random, varied, hard, bundled, or a file of structures or turns"
 
 
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     """The tasks of a source.
 
     "random": up to 8 blocks, 3 levels, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
-    "bundled", or a file of structures, or the zip or folder of the IGLU multi-turn data: every turn is a task then, from
-    the world before it, and `count` of them are drawn.
+    "bundled", or a file of structures, or the zip or folder of the IGLU multi-turn data: then every turn is a task,
+    from the world before it, and `count` of them are drawn.
     """
     rng = np.random.default_rng(seed)
     if source in ("random", "varied"):
@@ -70,7 +71,7 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
 
 
 def hard_task(number: int, rng: np.random.Generator) -> Task:
-    """Structures that are awkward to build: towers, roofs, rings in the air, full planes, hollow boxes, from clutter."""
+    """A structure that is awkward to build: towers, a roof, a ring in the air, a plane, a box, dots, or clutter."""
     grid, start = np.zeros(ZONE, np.int8), np.zeros(ZONE, np.int8)
     x, z = (int(v) for v in rng.integers(0, 8, 2))
     top = int(rng.integers(3, 10))
@@ -210,7 +211,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--controls", choices=("flying", "walking", "human-level"), default="flying")
-    parser.add_argument("--tasks", default="random", help="random, varied, hard, bundled, or a file of structures or turns")
+    parser.add_argument("--tasks", default="random", help=SOURCES)
     parser.add_argument(
         "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"
     )

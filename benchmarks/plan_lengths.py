@@ -1,7 +1,7 @@
 """How long plans are, against a lower bound: `python -m benchmarks.plan_lengths --controls flying --tasks varied`.
 
-Every task is planned for as a whole, from its starting grid and the usual starting pose. A plan counts as built when the
-kernel says so, and as impossible when its certificate passes the independent check; both are done here once more.
+Every task is planned for as a whole, from its starting grid and the usual starting pose. A plan counts as built when
+the kernel says so, and as impossible when its certificate passes the independent check; both are done here once more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.pairs import VERDICTS, tasks_of
+from benchmarks.pairs import SOURCES, VERDICTS, tasks_of
 from iglu_marl import Pose
 from iglu_marl.planning import check_certificate, lower_bound, plan, replays
 from iglu_marl.tasks import Task
@@ -81,9 +81,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plan_lengths", description=__doc__)
     parser.add_argument("--controls", choices=("flying", "walking"), default="flying")
-    parser.add_argument(
-        "--tasks", default="varied", help="random, varied, hard, bundled, or a file of structures or turns"
-    )
+    parser.add_argument("--tasks", default="varied", help=SOURCES)
     parser.add_argument("--count", type=int, help="plan only so many (default: 200 random ones, or all)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--width", type=int, default=3, help="of the search for shorter plans")

@@ -3,8 +3,8 @@
     python examples/rllib_two_agents.py --iterations 50 --env-runners 2
 
 The architect sees a blue or a red block and says two of four symbols in each step; the builder hears them, looks around
-and places blocks of either colour. RLlib's own parallel PettingZoo wrapper takes the environment once observations are vectors and
-actions are numbers. Needs the extra `rllib`, which pins Gymnasium 1.2.2, so give it an environment of its own.
+and places blocks of either colour. RLlib's own parallel PettingZoo wrapper takes the environment once observations are
+vectors and actions are numbers. Needs the extra `rllib`, which pins Gymnasium 1.2.2: give it an environment of its own.
 """
 
 from __future__ import annotations

@@ -118,13 +118,12 @@ def act(controls: str, encoding: Controls, rng: np.random.Generator, number: int
     if controls == "walking":
         weights = np.array([1, 3, 3, 3, 3, 2, 1, 1, 1, 1, 1, 1, 3, 3, 2, 3, 4, 9.0])
         return int(rng.choice(18, p=weights / weights.sum()))
-    action = {
+    return {
         "movement": rng.choice([-1, 0, 0, 1], 3).astype(np.float32),
         "camera": rng.uniform(-5, 5, 2).astype(np.float32),
         "inventory": int(rng.choice([0, 0, 0, 1, 2, 3, 4, 5, 6])),
         "placement": int(rng.choice([0, 1, 1, 2])),
     }
-    return action
 
 
 @BOTH
@@ -185,7 +184,9 @@ def impossible_cases() -> Iterator[tuple[str, Worlds, Any, str]]:
 CASES = list(impossible_cases())
 
 
-@pytest.mark.parametrize("kind, worlds, edits, controls", CASES, ids=[f"{c[0]}-{c[3]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("kind", "worlds", "edits", "controls"), CASES, ids=[f"{c[0]}-{c[3]}" for c in CASES]
+)
 def test_every_proof_is_a_certificate(kind: str, worlds: Worlds, edits: Any, controls: Any) -> None:
     made = plan(worlds, edits, controls)
     assert (made.verdict, made.proof.get("kind")) == ("impossible", kind)

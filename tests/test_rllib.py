@@ -32,6 +32,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         **os.environ,
         "OMP_NUM_THREADS": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # workers that step back (Ray's default) time out on a busy machine
         "PYTHONWARNINGS": "ignore",
     }
     return subprocess.run(

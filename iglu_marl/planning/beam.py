@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.planning.edits import touched_cells
+from iglu_marl.planning.bounds import bridges
+from iglu_marl.planning.edits import supported_cells, touched_cells
 from iglu_marl.planning.order import shuts_in
 from iglu_marl.planning.site import Job
-from iglu_marl.planning.support import EDGES, FACES, carries, chain_to, scaffold_color, supported_cells
+from iglu_marl.planning.support import EDGES, FACES, carries, chain_to, scaffold_color
 
 PACE = 1.4  # steps that an act still to be done counts, when unequal progress is compared
 SHUT_COST = 8.0
@@ -80,14 +81,15 @@ class Beam:
         root = self.moves.root(world)
         start = root.grid
         beam, last, best = [root], root, None
-        width = max(self.width, min(WIDEST, self.width * EDITS // max(1, acts_left(start, self.desired))))
+        acts = acts_left(start, self.desired) + 2 * bridges(start, self.desired)
+        width = max(self.width, min(WIDEST, self.width * EDITS // max(1, acts)))
         known: dict[bytes, int] = {}  # grid -> after how many acts it was first reached
-        for acts in range(4 * limit):
+        for number in range(4 * limit):
             grown: dict[bytes, tuple[float, Node]] = {}
             for node in beam:
                 for new in self.moves.expand(node, open_jobs(node.grid, self.desired, start, node.inventory)):
                     left = acts_left(new.grid, self.desired)
-                    if new.steps + left >= limit or known.setdefault(new.grid.tobytes(), acts) < acts:
+                    if new.steps + left >= limit or known.setdefault(new.grid.tobytes(), number) < number:
                         continue  # too long, or in a circle
                     if not left:
                         best, limit = new, new.steps

@@ -103,9 +103,7 @@ def bridges(grid: Grid, desired: Grid) -> int:
     ground = np.zeros_like(solid)
     ground[0] = True  # every cell down here touches the ground
     gaps = [_gap(group, solid) for group in groups]
-    roots = [
-        int(min(gap[ground].min(), gap[rooted].min() if rooted.any() else math.inf)) for gap in gaps
-    ]
+    roots = [int(min(gap[ground].min(), gap[rooted].min() if rooted.any() else math.inf)) for gap in gaps]
     best = max(roots)
     radii: list[int] = []
     for number, gap in enumerate(gaps):
@@ -134,7 +132,9 @@ def _groups(solid: Mask) -> list[Mask]:
         group[tuple(np.argwhere(left)[0])] = True
         while True:
             near = np.pad(group, 1)
-            grown = np.any([near[1 + a : 10 + a, 1 + b : 12 + b, 1 + c : 12 + c] for a, b, c in AROUND], axis=0)
+            grown = np.any(
+                [near[1 + a : 10 + a, 1 + b : 12 + b, 1 + c : 12 + c] for a, b, c in AROUND], axis=0
+            )
             grown = (grown | group) & left
             if np.array_equal(grown, group):
                 break

@@ -59,9 +59,7 @@ def _held(start: Any) -> list[int]:
     return [int(count) for count in start.inventory[0]]
 
 
-def _too_few_blocks(
-    start: Any, before: Blocks, after: Blocks, controls: str, proof: dict[str, Any]
-) -> bool:
+def _too_few_blocks(start: Any, before: Blocks, after: Blocks, controls: str, proof: dict[str, Any]) -> bool:
     color = proof["color"]
     if color not in range(1, 7):
         return False
@@ -94,7 +92,10 @@ def _out_of_reach(start: Any, before: Blocks, after: Blocks, controls: str, proo
     speed = float(start.speed[0])
     # A slice is at most half a step; one that would end outside the limits does not take place.
     edge = 5 + rules.LIMIT
-    level, upright = rules.FLY_SPEED * rules.STEP_S / 2, (rules.FLY_SPEED + rules.JUMP_SPEED) * rules.STEP_S / 2
+    level, upright = (
+        rules.FLY_SPEED * rules.STEP_S / 2,
+        (rules.FLY_SPEED + rules.JUMP_SPEED) * rules.STEP_S / 2,
+    )
     if controls == "flying":
         fixed = max(abs(x), abs(z)) > edge + level or y > 8 + rules.LIMIT + upright
         box = [x, y, z], [x, y, z]

@@ -37,7 +37,8 @@ class Plan:
 
     actions: the builder's actions, one per step, in the format of the single-agent action space of `controls`.
     verdict: "built" (simulated: afterwards the edits and nothing else are done), "impossible" (proved; `reason`
-        says why and `proof` is the certificate that `check_certificate` checks), or "unresolved" (no plan found within the budget).
+        says why and `proof` is the certificate that `check_certificate` checks), or "unresolved" (no plan found within
+        the budget).
         The actions of an unresolved plan lead as far as the planner got and may leave scaffolds behind.
     scaffolds: cells that are filled on the way and empty again at the end, in order of their first use.
     """

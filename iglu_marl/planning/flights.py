@@ -16,7 +16,7 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node
-from iglu_marl.planning.outlook import Taste, helpers, missing_groups, side_steps, way_ahead
+from iglu_marl.planning.outlook import PLAIN, Taste, helpers, missing_groups, side_steps, way_ahead
 from iglu_marl.planning.sight import REACH, Floats, Sight, bearing, blocked_by_body, gaze, turn_deg
 from iglu_marl.planning.site import Job
 from iglu_marl.planning.support import scaffold_color
@@ -70,7 +70,7 @@ _IS_FACE = np.abs(_NEIGHBOURS).sum(axis=1) == 1
 class Flights:
     """`Moves` of a flier."""
 
-    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = Taste()) -> None:
+    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = PLAIN) -> None:
         self._desired, self._taste = desired, taste
         self._controls = Controls("flying")
         self._sight, self._view = Sight(), Sight(64)
@@ -100,7 +100,6 @@ class Flights:
                     late = min(late, steps)
                 yield new
                 found.add(cell)
-            
 
     def _helpers(self, node: Node) -> list[Job]:
         color = scaffold_color(node.grid, self._desired, node.inventory, node.active)
@@ -115,8 +114,8 @@ class Flights:
 
         def price(job: Job) -> float:
             offset = np.array(job.cell) - eye
-            yaw, pitch = bearing(offset)
-            turn = max(abs(float(turn_deg(looks[0], yaw))), abs(pitch - looks[1]))
+            yaw, pitch = bearing(offset).tolist()
+            turn = max(abs(float(turn_deg(looks[0], yaw))), abs(pitch - float(looks[1])))
             return job.penalty + turn / 9.0 + 0.3 * abs(float(np.linalg.norm(offset)) - 3.0)
 
         return sorted(jobs, key=price)[:MAX_JOBS]
@@ -195,7 +194,8 @@ class Flights:
         price[np.arange(len(poses)), done] = np.inf
         least = price.min(axis=1) if len(jobs) > 1 else np.zeros(len(poses))
         penalty = np.array([job.penalty for job in jobs])[done]
-        return self._taste.least * least + self._taste.mean * mean + penalty
+        total: Floats = self._taste.least * least + self._taste.mean * mean + penalty
+        return total
 
     # -- motion
 
@@ -222,8 +222,7 @@ class Flights:
         step = 0
         if node.tail:
             # The last act's step has not moved yet: now it is known where to.
-            camera = np.asarray(node.tail[0]["camera"], float)
-            yaw = float(state["pose"][0, 3]) + camera[0]
+            yaw = float(state["pose"][0, 3]) + float(node.tail[0]["camera"][0])
             action = {**node.tail[0], "movement": np.array(_push(yaw, way[None], 0)[0], np.float32)}
             self._step(state, action)
             body.append(action)

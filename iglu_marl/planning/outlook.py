@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -23,16 +22,22 @@ _LEVEL = np.abs(AROUND[:, [0, 2]]).sum(axis=1)  # how many of x and z a neighbou
 _TOLERANCE = np.array([180.0, 84.0, 40.0])[_LEVEL]  # the yaw may differ by so much from a neighbour's bearing
 _TILT_DEG = 4.0  # to see the top or the bottom of a block
 SIDE_STEPS = 4.0  # a turn that is worth a scaffold
-CLIMB_STEPS = 9.0  # per cell
+CLIMB_STEPS = 14.0  # per cell
 
 
 class Taste(NamedTuple):
     """What makes a beginning promising, in steps: which one is right depends on the structure, so several are tried."""
 
     hidden: float = 0.5  # for a missing cell that cannot be seen from here
-    side: float = 1.0  # for a step of turning until the last group of missing cells is seen from the right side
+    side: float = (
+        1.0  # for a step of turning until the last group of missing cells is seen from the right side
+    )
     least: float = 1.0  # for the way to the nearest cell
     mean: float = 0.2  # for the way to all cells, on average
+    climb: float = 1.0  # for a step of climbing until the highest cell can be placed
+
+
+PLAIN = Taste()
 
 
 class Group(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,13 +15,7 @@ from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Beam, Moves
-from iglu_marl.planning.edits import (
-    SIDES,
-    Plan,
-    desired_grid,
-    rests_on,
-    supported_cells,
-)
+from iglu_marl.planning.edits import SIDES, Plan, desired_grid, supported_cells
 from iglu_marl.planning.flights import Flights
 from iglu_marl.planning.flying import Flier
 from iglu_marl.planning.order import SHUT_COST, shuts_in
@@ -30,6 +23,8 @@ from iglu_marl.planning.outlook import Taste
 from iglu_marl.planning.proofs import prove_impossible
 from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.strolls import Strolls
+from iglu_marl.planning.support import carries, chain_to
+from iglu_marl.planning.trimming import Trimmer
 from iglu_marl.planning.walking import Walker
 
 
@@ -52,12 +47,20 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
 MOVES: dict[str, Callable[[npt.NDArray[np.int8], Taste], Moves]] = {"walking": Strolls, "flying": Flights}
 WIDTH = 3  # of the search for shorter plans
-TASTES = (Taste(), Taste(least=0.5, mean=0.5), Taste(hidden=1.5), Taste(side=2.0))
+TASTES = {
+    "walking": (Taste(side=0.7), Taste(side=0.7, least=0.5, mean=0.5), Taste(hidden=1.5, climb=1.5)),
+    "flying": (Taste(), Taste(least=0.5, mean=0.5), Taste(hidden=1.5), Taste(side=2.0)),
+}
 FEW = 3  # edits for which one taste is enough
 
 
 def plan(
-    world: Any, edits: Any, controls: ControlsName = "walking", *, max_actions: int = 20_000, width: int = WIDTH
+    world: Any,
+    edits: Any,
+    controls: ControlsName = "walking",
+    *,
+    max_actions: int = 20_000,
+    width: int = WIDTH,
 ) -> Plan:
     """Actions that make the edits, and nothing else, in a world.
 
@@ -99,7 +102,8 @@ def shortened(
     max_actions: int,
 ) -> tuple[str, list[Any]]:
     """A shorter plan than `actions` where one is found (or one at all, where there is a `reason` for none)."""
-    for taste in TASTES if np.count_nonzero(start.grid[0] != desired) > FEW else TASTES[:1]:
+    few = np.count_nonzero(start.grid[0] != desired) <= FEW
+    for taste in TASTES[controls][: 1 if few else None]:
         limit = max_actions if reason else len(actions)
         found, reached = Beam(MOVES[controls](desired, taste), desired, width).run(start, limit)
         if not reached:  # the rest by the surer way
@@ -110,6 +114,8 @@ def shortened(
             found = site.actions
         if reached and (reason or len(found) < len(actions)):
             reason, actions = "", found
+    if controls == "walking" and not reason:
+        actions = Trimmer(start, actions).trim()
     return reason, actions
 
 
@@ -259,7 +265,7 @@ class Builder:
                     shut = SHUT_COST if shuts_in(filled, (x, y, z), open_cells) else 0.0
                     jobs.append(Job((x, y, z), color, 4.0 * (y - lowest) + shut))
             elif color or self._original[iy, ix, iz]:
-                jobs.append(Job((x, y, z), 0, 30.0 if self._carries(filled, x, y, z) else 0.0))
+                jobs.append(Job((x, y, z), 0, 30.0 if carries(filled, site.desired, (x, y, z)) else 0.0))
         return jobs
 
     def _close_holes(self) -> None:
@@ -267,17 +273,6 @@ class Builder:
         for hole, purpose in list(self._holes.items()):
             if all(self.site.color_at(cell) == self.site.wanted_at(cell) for cell in purpose):
                 del self._holes[hole]
-
-    def _carries(self, filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:
-        """Whether a missing block beside (x, y, z) has nothing else to hold on to."""
-        without = filled.copy()
-        without[y + 1, x + 5, z + 5] = False
-        for dx, dy, dz in SIDES:
-            cell = (x + dx, y + dy, z + dz)
-            if in_zone(*cell) and self.site.wanted_at(cell) and not self.site.color_at(cell):
-                if not rests_on(without, *cell):
-                    return True
-        return False
 
     def _leftovers(self) -> list[Job]:
         """Scaffolds to remove."""
@@ -287,28 +282,4 @@ class Builder:
 
     def _chain(self) -> list[Cell]:
         """Empty cells, from one that is supported, that lead to a missing block without support; fewest first."""
-        site = self.site
-        filled = site.grid != 0
-        near = supported_cells(filled)
-        missing = (site.desired != 0) & ~filled
-        cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(missing & ~near)]
-        goals = {c for c in cells if c not in self._holes and site.held(site.wanted_at(c)) > 0}
-        queue: list[tuple[float, Cell, tuple[Cell, ...]]] = []
-        for iy, ix, iz in np.argwhere(near & ~filled & ~missing):
-            cell = (int(ix) - 5, int(iy) - 1, int(iz) - 5)
-            queue.append((1.0, cell, (cell,)))
-        heapq.heapify(queue)
-        seen: set[Cell] = set()
-        while queue:
-            cost, cell, path = heapq.heappop(queue)
-            if cell in goals:
-                return list(path[:-1])
-            if cell in seen:
-                continue
-            seen.add(cell)
-            for number, (dx, dy, dz) in enumerate(reversed(SIDES)):
-                new = (cell[0] + dx, cell[1] + dy, cell[2] + dz)
-                if in_zone(*new) and new not in seen and not site.color_at(new):
-                    # Straight up first: such a chain is a pillar, which can always be built.
-                    heapq.heappush(queue, (cost + 1.0 + 0.01 * number, new, (*path, new)))
-        return []
+        return chain_to(self.site.grid, self.site.desired, self.site.inventory, self._holes)

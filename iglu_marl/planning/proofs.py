@@ -65,9 +65,7 @@ def impossibility(
     return "", {}
 
 
-def out_of_reach(
-    world: Worlds, desired: npt.NDArray[np.int8], controls: ControlsName
-) -> tuple[str, Proof]:
+def out_of_reach(world: Worlds, desired: npt.NDArray[np.int8], controls: ControlsName) -> tuple[str, Proof]:
     """A cell that has to change, too far from a builder whom no step brings back towards the zone."""
     x, y, z = (float(value) for value in world.pose[0, :3])
     speed = max(float(world.speed[0]), 0.0)

@@ -12,6 +12,7 @@ from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, Cell, as_grid
 from iglu_marl.core.worlds import Worlds, as_pose
 from iglu_marl.planning.sight import Sight
+from iglu_marl.planning.support import scaffold_color
 
 
 class Job(NamedTuple):
@@ -120,17 +121,8 @@ class Site:
         return self.grid != self.desired
 
     def scaffold_color(self) -> int:
-        """The colour that is best used where any will do; 0 when nothing is in hand.
-
-        The one in hand when it is plentiful (no action to select it), else the one with most to spare.
-        """
-        missing = np.bincount(self.desired[self.difference()].ravel(), minlength=7)[1:]
-        spare = self.inventory.astype(int) - missing
-        if spare[self.active - 1] >= 3:
-            return self.active
-        held = np.where(self.inventory > 0, spare, -1000)
-        best = int(np.argmax(held))
-        return best + 1 if self.inventory[best] > 0 else 0
+        """The colour that is best used where any will do; 0 when nothing is in hand."""
+        return scaffold_color(self.grid, self.desired, self.inventory, self.active)
 
     def changed(self, job: Job) -> bool:
         """Whether the last step did exactly this job."""

@@ -10,24 +10,43 @@ import numpy.typing as npt
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import CAMERA_STEP_DEG, Controls
-from iglu_marl.core.grid import Cell
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node
-from iglu_marl.planning.outlook import Taste, climb_steps, helpers, missing_groups, side_steps, way_ahead
+from iglu_marl.planning.outlook import (
+    PLAIN,
+    Taste,
+    climb_steps,
+    helpers,
+    missing_groups,
+    side_steps,
+    way_ahead,
+)
 from iglu_marl.planning.sight import Floats, Sight, bearing, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 from iglu_marl.planning.support import scaffold_color
 from iglu_marl.planning.walking import (
-    BACK, BREAK, FORWARD, HOTBAR, JUMP, LEFT, LOOK_DOWN, LOOK_UP, NOOP, PLACE, RIGHT, TURN_LEFT, TURN_RIGHT, Walker,
+    BACK,
+    BREAK,
+    FORWARD,
+    HOTBAR,
+    JUMP,
+    LEFT,
+    LOOK_DOWN,
+    LOOK_UP,
+    NOOP,
+    PLACE,
+    RIGHT,
+    TURN_LEFT,
+    TURN_RIGHT,
+    Walker,
 )  # fmt: skip
 
 NEAR_TURNS, FAR_TURNS = 10, 40  # camera steps: after a walk, and where one stands
 AIR_STEPS = 10
 KEPT = 2  # ways for each cell
 FAR_COST = 14.0  # when nothing is nearer, a longer way is looked for too
-CLIMB_SHARE = 1.0
 TURN_RATE, RANGE_COST, BEST_RANGE = 8.0, 0.5, 3.5
-HELPER_COST, PILLAR_COST = 2.0, 2.0
+HELPER_COST, PILLAR_COST = 8.0, 2.0
 
 
 def _paths() -> list[tuple[int, ...]]:
@@ -47,7 +66,9 @@ def _paths() -> list[tuple[int, ...]]:
 
 
 _PATHS = _paths()
-_KEYS = np.array([[*path, *[NOOP] * (max(map(len, _PATHS)) - len(path))] for path in _PATHS]).T  # [steps, paths]
+_KEYS = np.array(
+    [[*path, *[NOOP] * (max(map(len, _PATHS)) - len(path))] for path in _PATHS]
+).T  # [steps, paths]
 
 
 def _turns(limit: int) -> tuple[npt.NDArray[np.int_], npt.NDArray[np.int_]]:
@@ -80,7 +101,7 @@ _GAZES = _gazes()
 class Strolls:
     """`Moves` of a walker."""
 
-    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = Taste()) -> None:
+    def __init__(self, desired: npt.NDArray[np.int8], taste: Taste = PLAIN) -> None:
         self._desired, self._taste = desired, taste
         self._site = Site(Worlds(1), "walking", desired)
         self._walker = Walker(self._site)
@@ -124,7 +145,12 @@ class Strolls:
                 yield from self._choose(node, jobs, rays, index, owner[index])
 
     def _choose(
-        self, node: Node, jobs: list[Job], rays: _Rays, index: npt.NDArray[np.int_], owner: npt.NDArray[np.int_]
+        self,
+        node: Node,
+        jobs: list[Job],
+        rays: _Rays,
+        index: npt.NDArray[np.int_],
+        owner: npt.NDArray[np.int_],
     ) -> Iterator[tuple[float, Node]]:
         poses = rays.poses[index]
         price = rays.cost[index] + self._outlook(poses, owner, jobs)
@@ -135,7 +161,9 @@ class Strolls:
             if kept.get(number, 0) >= KEPT or tried.get(number, 0) >= 3 * KEPT:
                 continue
             tried[number] = tried.get(number, 0) + 1
-            new = self._emit(node, jobs[number], rays, int(index[at]), float(price[at] - rays.cost[index[at]]))
+            new = self._emit(
+                node, jobs[number], rays, int(index[at]), float(price[at] - rays.cost[index[at]])
+            )
             if new is not None:
                 kept[number] = kept.get(number, 0) + 1
                 yield float(rays.cost[index[at]]), new
@@ -205,7 +233,7 @@ class Strolls:
             self._view.look_at(grid)
             outlook += self._taste.hidden * self._view.hidden(pose[:3].copy(), cells)
             outlook += self._taste.side * way_ahead(groups, side_steps(pose, CAMERA_STEP_DEG, False))
-            outlook += CLIMB_SHARE * climb_steps(groups, grid, float(pose[1]))
+            outlook += self._taste.climb * climb_steps(groups, grid, float(pose[1]))
         return _node(state, node, body, outlook)
 
     def _helpers(self, node: Node) -> list[Job]:

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.planning.edits import SIDES, rests_on, supported_cells, touched_cells
 
-__all__ = ["carries", "chain_to", "rests_on", "scaffold_color", "supported_cells"]
-
 Grid = npt.NDArray[np.int8]
 
 
@@ -46,7 +44,9 @@ def scaffold_color(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16], 
 
 # Straight up first: a pillar can always be built. Then the other faces, then edges.
 FACES = tuple(reversed(SIDES))
-EDGES = tuple(d for d in product((0, -1, 1), repeat=3) if sum(map(abs, d)) == 2)
+EDGES: tuple[Cell, ...] = tuple(
+    (x, y, z) for x, y, z in product((0, -1, 1), repeat=3) if abs(x) + abs(y) + abs(z) == 2
+)
 
 
 def chain_to(
