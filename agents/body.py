@@ -74,8 +74,8 @@ class Body:
 
     # -- acting
 
-    def plan(self, target: npt.NDArray[np.int8]) -> Plan:
-        """How to get from here to a grid, in the actions of "walking" or "flying"."""
+    def plan(self, target: npt.NDArray[np.int8], *, width: int = 0) -> Plan:
+        """How to get from here to a grid, in the actions of "walking" or "flying"; `width` as of `planning.plan`."""
         self._pending = 0
         world = self.world
         key = b"".join(
@@ -83,7 +83,7 @@ class Body:
         )
         if key in self._hopeless:
             return self._hopeless[key]
-        found = plan(world, target, PLANNED_AS[self.controls.name])
+        found = plan(world, target, PLANNED_AS[self.controls.name], width=width)
         if found.verdict != "built":
             self._hopeless[key] = found
         return found

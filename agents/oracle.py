@@ -23,7 +23,8 @@ class OracleBuilder:
     unresolved plan is done. In a progressive task it goes on with the next turns.
 
     controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. pose: where
-    episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`.
+    episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`. width: of
+    the search for short plans, as of `planning.plan`; 0 takes the first plan found.
     """
 
     privileged = True
@@ -39,10 +40,12 @@ class OracleBuilder:
         tokens: bool = False,
         codec: Codec | None = None,
         message_length: int = 16,
+        width: int = 3,
     ) -> None:
         self._body = Body(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.can_ask, self.pose = can_ask, pose
         self._ears = Ears(codec, message_length)
+        self._width = width
         self._ears.tokens = tokens
         self._task: Task | None = None
         self._steps: list[Any] = []
@@ -105,5 +108,5 @@ class OracleBuilder:
 
     def _plan(self) -> None:
         assert self._task is not None
-        self.plan = self._body.plan(self._task.target_grid)
+        self.plan = self._body.plan(self._task.target_grid, width=self._width)
         self._steps = self.plan.actions[::-1]

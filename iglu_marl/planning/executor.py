@@ -20,11 +20,14 @@ class Executor:
 
     It plans at the first `next_action`, checks at every one that the world is where the plan expects it, and plans
     again from where it is otherwise, at most `replans` times. What shall result is fixed at the first call: the grid
-    as it is then with the edits made; a block that somebody else adds later is removed again.
+    as it is then with the edits made; a block that somebody else adds later is removed again. width: as of `plan`.
     """
 
-    def __init__(self, edits: Any, controls: ControlsName = "walking", *, replans: int = 4) -> None:
+    def __init__(
+        self, edits: Any, controls: ControlsName = "walking", *, replans: int = 4, width: int = 0
+    ) -> None:
         self.controls = controls
+        self._width = width
         self.plan: Plan | None = None
         self._edits = edits
         self._replans = replans
@@ -51,7 +54,7 @@ class Executor:
         return action
 
     def _make_plan(self, world: Worlds) -> None:
-        self.plan = plan(world, self._desired, self.controls)
+        self.plan = plan(world, self._desired, self.controls, width=self._width)
         self._expected = private_world(world)
         self._at = 0
 
