@@ -63,7 +63,7 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     if source == "bundled" or source.endswith(".json"):
         found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
         return found[:count]
-    sessions = [own for group in MultiturnDataset(path=source).tasks.values() for own in group]
+    sessions = [own for group in MultiturnDataset(path=source, dialogs=False).tasks.values() for own in group]
     turns = [own[turn] for own in sessions for turn in range(len(own))]
     turns = [task for task in turns if not task.is_complete_at_start]
     chosen = rng.permutation(len(turns))[:count]
