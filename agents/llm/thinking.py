@@ -7,6 +7,7 @@ background while the world goes on, or together with the agents of other games i
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
@@ -205,7 +206,7 @@ class _Call(threading.Thread):
             self.error = error
 
 
-class Decider:
+class Decider(ABC):
     """`act` for agents whose decisions are generators: `deciding(observation)`, and `waiting()` in the meantime.
 
     background: do not wait for a reply, but go on with `waiting()` until it is there; for games with people.
@@ -216,13 +217,13 @@ class Decider:
     _course: Deciding | None = None
     _call: _Call | None = None
 
+    @abstractmethod
     def deciding(self, observation: Any) -> Deciding:
         """Decide on an action; yields requests, is sent replies, returns the action."""
-        raise NotImplementedError
 
+    @abstractmethod
     def waiting(self) -> Any:
         """The action while a reply is not there yet."""
-        raise NotImplementedError
 
     @classmethod
     def describe(cls) -> dict[str, Any]:

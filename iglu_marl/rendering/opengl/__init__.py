@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.rendering.opengl.auto import LARGE as LARGE
@@ -28,14 +29,4 @@ _MODULE_OF = {
     "list_devices": "egl",
 }
 
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = members(__name__, _MODULE_OF)
