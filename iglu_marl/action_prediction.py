@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl import __version__
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError
+from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError
 from iglu_marl.core.grid import BlockGrid, as_grid, in_zone
 from iglu_marl.core.task import Task
 from iglu_marl.data.bap import Action, action_sequences
@@ -35,6 +34,7 @@ from iglu_marl.envs.aec import raw_env
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig
 from iglu_marl.metrics import Counts, Interval, bootstrap, change_counts, micro, net_actions, skills
+from iglu_marl.row_log import RowLog
 
 __all__ = [
     "BASELINES",
@@ -413,50 +413,6 @@ class Predictions:
         }
 
 
-class _Log:
-    """The file to which each prediction is appended; one that was begun with the same settings is gone on with."""
-
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        header = {"format": FORMAT, "version": VERSION, "iglu_marl": __version__, "settings": settings}
-        header = json.loads(json.dumps(header))
-        content = path.read_bytes() if path.exists() else b""
-        whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off is predicted again
-        self.rows: dict[str, Prediction] = {}
-        if whole:
-            try:
-                first, *rest = [json.loads(line) for line in whole.splitlines()]
-                rows = [Prediction.from_json(row) for row in rest]
-            except (ValueError, TypeError, KeyError) as error:
-                raise DataError(
-                    f"{path} is no log of predictions ({error!r:.80}); choose another folder"
-                ) from None
-            if first != header:
-                raise ConfigError(
-                    f"{path} was begun with other settings, {first!s:.300}; choose another folder"
-                )
-            self.rows = {row.name: row for row in rows}
-        elif content and not json.dumps(header).encode().startswith(content):
-            raise DataError(f"{path} is no log of predictions; choose another folder")
-        self._file = path.open("r+b" if path.exists() else "wb")
-        self._file.truncate(len(whole))
-        self._file.seek(len(whole))
-        if not whole:
-            self._write(header)
-
-    def _write(self, line: Any) -> None:
-        self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-
-    def add(self, row: Prediction) -> None:
-        """Append a prediction."""
-        self.rows[row.name] = row
-        self._write(row.to_json())
-
-    def close(self) -> None:
-        self._file.close()
-
-
 def predict_actions(
     predict: Predictor,
     samples: Iterable[Sample],
@@ -477,10 +433,21 @@ def predict_actions(
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
     result = Predictions({"predictor": name, **(settings or {})})
-    log = None if output is None else _Log(Path(output) / LOG, result.settings)
+    log: RowLog[Prediction] | None = None
+    if output is not None:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        log = RowLog(
+            Path(output) / LOG,
+            result.settings,
+            form=(FORMAT, VERSION),
+            what="predictions",
+            from_json=Prediction.from_json,
+            to_json=Prediction.to_json,
+        )
+    known = {row.name: row for row in (log.rows if log else [])}
     try:
         for sample in samples:
-            row = None if log is None else log.rows.get(sample.name)
+            row = known.get(sample.name)
             if row is None:
                 row = _predicted(predict, sample, on_error)
                 if log is not None:

@@ -315,6 +315,9 @@ def test_a_log_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> No
         with pytest.raises(DataError, match="no log"):
             predict_actions(nothing, [sample([])], name="one", output=tmp_path)
         assert (tmp_path / "predictions.jsonl").read_bytes() == content
+    (tmp_path / "predictions.jsonl").write_bytes(before[:30])  # killed within the first line
+    predict_actions(nothing, [sample([])], name="one", output=tmp_path)
+    assert (tmp_path / "predictions.jsonl").read_bytes() == before
 
 
 # ------------------------------------------------------------------------------------------------- real sessions

@@ -30,6 +30,7 @@ FLOORS = {
     "recording": 4,
     "evaluation": 4,
     "reports": 4,
+    "row_log": 4,
     "tables": 4,
     "cli": 5,
     "commands": 5,

@@ -33,11 +33,11 @@ from iglu_marl.evaluation.choosing import digest as digest
 from iglu_marl.evaluation.choosing import factory as factory
 from iglu_marl.evaluation.choosing import named as named
 from iglu_marl.evaluation.choosing import tasks_of as tasks_of
-from iglu_marl.evaluation.log import Log
 from iglu_marl.evaluation.running import Job, Plan, games
 from iglu_marl.game.config import GameConfig
+from iglu_marl.row_log import RowLog
+from iglu_marl.tables import FORMAT, VERSION, Row, Tables
 from iglu_marl.tables import MEASURES as MEASURES
-from iglu_marl.tables import Row, Tables
 
 GAMES = "games.jsonl"
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -185,11 +185,18 @@ def evaluate(
 def _played(plan: Plan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
     """The rows of all games of a plan, in its order: those that are in the log, and those that are played now."""
     jobs = list(plan.jobs())
-    log: Log | None = None
+    log: RowLog[Row] | None = None
     if output is not None:
         try:
             output.mkdir(parents=True, exist_ok=True)
-            log = Log(output / GAMES, plan.settings())
+            log = RowLog(
+                output / GAMES,
+                plan.settings(),
+                form=(FORMAT, VERSION),
+                what="an evaluation",
+                from_json=dict,
+                to_json=dict,
+            )
         except OSError as error:
             raise DataError(f"{output} cannot be used as a folder: {error.strerror or error}") from None
     known = {_id(row): row for row in (log.rows if log else [])}
