@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Bound, check_certificate, lower_bound, plan
 from iglu_marl.planning.bounds import bridges
+from iglu_marl.planning.chances import Spots, Wings, first_chances, latest_end
 from iglu_marl.planning.proofs import prove_impossible
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
@@ -138,6 +140,94 @@ def test_neither_bound_nor_proof_denies_what_was_done(controls: str) -> None:
         tight += bound.steps == steps
     assert checked > 60
     assert tight > 5
+
+
+# --- where a flier can be, and what it can meet ----------------------------------------------------------
+
+
+def flights(count: int, steps: int) -> Iterator[tuple[Worlds, list[np.ndarray]]]:
+    """(start, states before every step and after the last): fliers that mostly keep going the same way."""
+    encoding = Controls("flying")
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        cells = {tuple(int(v) for v in rng.integers((-3, -1, -3), (4, 3, 4))) for _ in range(seed % 3 * 12)}
+        low = -0.25 if seed % 2 else -1.4
+        start = world_with(
+            [(*c, 1) for c in cells], Pose(*rng.uniform((-3, low, -3, 0, -60), (3, 3, 3, 360, 60)))
+        )
+        start.speed[0] = rng.choice([0.0, 0.0, 3.0, -14.0])
+        state, states = start.get_state(), []
+        move, turn = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-5.0, 0.0, 5.0], 2)
+        for _ in range(steps):
+            states.append(state[0].copy())
+            if rng.random() < 0.2:
+                move, turn = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-5.0, 0.0, 5.0], 2)
+            action = {"movement": move.astype(np.float32), "camera": turn.astype(np.float32)}
+            records, index = encoding.encode({**action, "inventory": 0, "placement": int(rng.random() < 0.3)})
+            rules.step_at(state, 0, records, index)
+        yield start, [*states, state[0].copy()]
+
+
+def test_a_flier_is_where_it_can_be() -> None:
+    """Pushed by blocks and by the ground, thrown by a jump before, along the line of sight and by the throttle."""
+    for start, states in flights(150, 14):
+        placed = start.grid.any()
+        for moves, state in enumerate(states):
+            eye = state["pose"][:3]
+            placed = placed or state["grid"].any()
+            lows, highs = Wings(start.pose[0], float(start.speed[0]), bool(placed)).parts(moves)
+            if eye[1] >= -1.5:  # deeper, there is nothing but ground to see
+                assert ((lows <= eye + 1e-9) & (eye <= highs + 1e-9)).all(axis=1).any(), (moves, eye)
+
+
+def test_a_ray_meets_no_cell_before_its_first_chance() -> None:
+    cells = np.array([(x, y, z) for x in range(-5, 6) for y in range(-1, 8) for z in range(-5, 6)], float)
+    met = 0
+    for start, states in flights(40, 14):
+        first = first_chances(
+            Spots(cells - 0.5, cells + 0.5), Wings(start.pose[0], float(start.speed[0]), True), limit=14
+        )
+        for steps, (before, after) in enumerate(pairwise(states)):
+            yaw, pitch = np.radians(after["pose"][3] - 90.0), np.radians(after["pose"][4])
+            way = np.array([np.cos(yaw) * np.cos(pitch), np.sin(pitch), np.sin(yaw) * np.cos(pitch)])
+            points = before["pose"][:3] + way * np.arange(40)[:, None] / 5.0
+            if before["pose"][1] < -1.5:
+                continue
+            for cell in {tuple(point) for point in np.rint(points).astype(int).tolist()}:
+                at = np.flatnonzero((cells == cell).all(axis=1))
+                if len(at):
+                    met += 1
+                    assert first[at[0]] <= steps, (cell, steps)
+    assert met > 1000
+
+
+FLYING: dict[str, tuple[list[Block], Pose, list[Block]]] = {
+    **{name: case[:3] for name, case in TINY.items()},
+    "behind": ([], Pose(0, -0.25, 0, 180, -20), [(0, -1, -3, 1)]),
+    "one near, two far": ([], Pose(0, 0, 0, 0, -20), [(0, -1, -2, 1), (4, -1, 2, 1), (4, -1, 3, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", FLYING)
+def test_flights_are_near_the_bound(name: str) -> None:
+    blocks, pose, wanted = FLYING[name]
+    worlds, target = world_with(blocks, pose), blocks_to_grid(wanted)
+    bound = lower_bound(worlds, target, "flying")
+    made = plan(worlds, target, "flying")
+    assert made.built
+    assert bound.steps <= len(made) <= bound.steps + 4
+
+
+def test_acts_at_far_cells_are_late() -> None:
+    world, near = world_with([], Pose(0, 0, 0, 0, -20)), [(0, -1, -2, 1)]
+    behind = [(x, -1, 5, 1) for x in (-1, 0, 1)]
+    assert lower_bound(world, near, "flying") == Bound(1, 1)
+    bound = lower_bound(world, near + behind, "flying")
+    eye = Wings(world.pose[0], 0.0, True)
+    assert (bound.acts, bound.lead) == (4, 1)
+    assert bound.late > 0
+    target = blocks_to_grid(near + behind)
+    assert bound.steps == latest_end(np.array(world.grid[0]), target, eye)
 
 
 # --- parts of the bound -------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The one way to compile a kernel: Numba with a disk cache where there is a place to write one.
 
-Kernels live in three files only (`core/rules.py`, `rendering/painter.py`, `language/kernels.py`), none of which calls
-another's: Numba's cache does not notice an edited callee in another module.
+Kernels live in a few files only (`core/rules.py`, `rendering/painter.py`, `language/kernels.py`, and those of
+`planning/` that are named so), none of which calls another's: Numba's cache does not notice an edited callee in another
+module.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.grid import cell_index
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.bounds import bridges
 from iglu_marl.planning.edits import supported_cells, touched_cells
@@ -67,29 +68,42 @@ class Moves(Protocol):
 class Beam:
     """Keeps the `width` most promising beginnings, one act longer each time.
 
-    A task of fewer than `EDITS` edits is searched more widely, in the same time.
+    A task of fewer than `EDITS` edits is searched more widely, in the same time. tidy_last: scaffolds stay until
+    everything else is done. pace: steps that an act still to be done takes, when a beginning is given up.
     """
 
-    def __init__(self, moves: Moves, desired: Grid, width: int) -> None:
-        self.moves, self.desired, self.width = moves, desired, width
+    def __init__(
+        self, moves: Moves, desired: Grid, width: int, tidy_last: bool = False, pace: float = 1.0
+    ) -> None:
+        self.moves, self.desired, self.width, self.tidy_last, self.pace = (
+            moves,
+            desired,
+            width,
+            tidy_last,
+            pace,
+        )
 
-    def run(self, world: Worlds, limit: int) -> tuple[list[Any], bool]:
+    def run(self, world: Worlds, limit: int, first: Grid | None = None) -> tuple[list[Any], bool]:
         """The shortest actions found, fewer than `limit`, that make the desired grid, and True.
 
-        Where there are none, the most promising beginning before the search came to its end, and False.
+        Where there are none, the most promising beginning before the search came to its end, and False. first: the grid
+        of the task's beginning, where that is not the world's: what was built since, and shall not be, is scaffold.
         """
         root = self.moves.root(world)
-        start = root.grid
+        start = root.grid if first is None else first
         beam, last, best = [root], root, None
-        acts = acts_left(start, self.desired) + 2 * bridges(start, self.desired)
+        acts = acts_left(root.grid, self.desired) + 2 * bridges(root.grid, self.desired)
         width = max(self.width, min(WIDEST, self.width * EDITS // max(1, acts)))
         known: dict[bytes, int] = {}  # grid -> after how many acts it was first reached
         for number in range(4 * limit):
             grown: dict[bytes, tuple[float, Node]] = {}
             for node in beam:
-                for new in self.moves.expand(node, open_jobs(node.grid, self.desired, start, node.inventory)):
+                for new in self.moves.expand(node, self._jobs(node, start)):
                     left = acts_left(new.grid, self.desired)
-                    if new.steps + left >= limit or known.setdefault(new.grid.tobytes(), number) < number:
+                    if (
+                        new.steps + self.pace * left >= limit
+                        or known.setdefault(new.grid.tobytes(), number) < number
+                    ):
                         continue  # too long, or in a circle
                     if not left:
                         best, limit = new, new.steps
@@ -108,6 +122,13 @@ class Beam:
                 break
             last = beam[0]
         return (last.actions(), False) if best is None else (best.actions(), True)
+
+    def _jobs(self, node: Node, start: Grid) -> list[Job]:
+        jobs = open_jobs(node.grid, self.desired, start, node.inventory)
+        if self.tidy_last and ((self.desired != 0) & (node.grid == 0)).any():
+            scaffolds = (node.grid != 0) & (self.desired == 0) & (start == 0)
+            jobs = [job for job in jobs if job.color or not scaffolds[cell_index(*job.cell)]]
+        return jobs
 
 
 def acts_left(grid: Grid, desired: Grid) -> int:

@@ -8,29 +8,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG, ControlsName
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.planning.chances import EYE_ON_GROUND, PUSH, Spots, Wings, first_chances, latest_end, turns_to
 from iglu_marl.planning.edits import desired_grid
-from iglu_marl.planning.sight import REACH, Floats, turn_deg
+from iglu_marl.planning.sight import Floats
 from iglu_marl.planning.site import private_world
+from iglu_marl.planning.sweep import least_sweep
 
 Grid = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 
 AROUND = tuple(d for d in product((-1, 0, 1), repeat=3) if any(d))
-EYE_ON_GROUND = rules.GROUND_Y + 0.5 + 1.25
-PUSH = 0.25  # how far `collide` can move a body that was already where it pushes
 JUMP_RISE = rules.JUMP_SPEED**2 / (2 * rules.GRAVITY)  # 1.2; in slices it is a little less
-STRIDE = {
-    "walking": (rules.WALK_SPEED * rules.STEP_S, 0.0),
-    # along the line of sight, straight up or down even, and the throttle on top
-    "flying": (rules.FLY_SPEED * rules.STEP_S, (rules.FLY_SPEED + rules.JUMP_SPEED) * rules.STEP_S),
-}
+STRIDE = rules.WALK_SPEED * rules.STEP_S
 LINE_SLACK = 0.125  # half of what `collide` may push a body aside between two acts
 
 
@@ -38,20 +34,24 @@ LINE_SLACK = 0.125  # half of what `collide` may push a body aside between two a
 class Bound:
     """How many steps any plan takes at least, and what they are spent on.
 
-    acts: placements and removals. lead: steps before the first act. Walking only: selects: choices of a colour; turns:
-    steps that turn or go from one line of columns to the next; jumps: jumps without which nobody gets high enough.
+    acts: placements and removals. lead: steps before the first act. Flying only: late: steps more, because some acts
+    cannot begin before a later time. Walking only: selects: choices of a colour; turns: steps that turn or go from one
+    line of columns to the next; jumps: jumps without which nobody gets high enough; sweep: in place of the lead, the
+    turns and the jumps, where it is more: going, turning and jumping until all cells have been looked at.
     """
 
     acts: int
     lead: int = 0
+    late: int = 0
     selects: int = 0
     turns: int = 0
     jumps: int = 0
+    sweep: int = 0
 
     @property
     def steps(self) -> int:
         """The bound: the sum of all."""
-        return self.acts + self.lead + self.selects + self.turns + self.jumps
+        return self.acts + self.lead + self.late + self.selects + self.turns + self.jumps + self.sweep
 
 
 def lower_bound(world: Any, edits: Any, controls: ControlsName = "walking") -> Bound:
@@ -64,17 +64,19 @@ def lower_bound(world: Any, edits: Any, controls: ControlsName = "walking") -> B
     extra = bridges(grid, desired)
     acts = _edits(grid, desired) + 2 * extra
     pose, speed = start.pose[0], float(start.speed[0])
-    leads = [
-        _lead(grid, desired, _eye(grid, pose, speed, controls, jumping), controls == "flying", extra > 0)
-        for jumping in (False, True)
-    ]
     if controls == "flying":
-        return Bound(acts, leads[0])
+        blocks = bool(grid.any())
+        lead = _lead(grid, desired, Wings(pose, speed, blocks), extra > 0)
+        return Bound(acts, lead, max(0, latest_end(grid, desired, Wings(pose, speed, True)) - acts - lead))
+    leads = [_lead(grid, desired, _eye(grid, pose, speed, jumping), extra > 0) for jumping in (False, True)]
     placed = set(np.unique(desired[(desired != grid) & (desired != 0)]).tolist())
     selects = len(placed - {int(start.active[0])})
     jumps = _jumps(grid, desired, float(pose[1]), speed)
     lead = leads[1] if jumps else min(leads[0], leads[1] + 1)
-    return Bound(acts, lead, selects, _turns(grid, desired), jumps)
+    parted = Bound(acts, lead, selects=selects, turns=_turns(grid, desired), jumps=jumps)
+    asked = np.argwhere(grid != desired)[:, [1, 0, 2]] - (5, 1, 5)
+    swept = Bound(acts, selects=selects, sweep=least_sweep(asked, pose, speed, jumps))
+    return max(parted, swept, key=lambda bound: bound.steps)
 
 
 def _edits(grid: Grid, desired: Grid) -> int:
@@ -147,45 +149,34 @@ def _groups(solid: Mask) -> list[Mask]:
 # -- lead: steps before the first act
 
 
-class _Spots(NamedTuple):
-    """Boxes of which a ray has to meet one: lower and upper corners, float64 [k, 3] each."""
-
-    low: Floats
-    high: Floats
-
-
 @dataclass(frozen=True)
 class _Eye:
-    """Where the eye can be before the first act, by the number of steps that move it."""
+    """Where a walker's eye can be before the first act, by the number of steps that move it."""
 
     pose: Floats
     low: float
     high: float
-    stride: tuple[float, float]
+    stride: float
     slack: float
 
     def box(self, moves: int) -> tuple[Floats, Floats]:
         """Lower and upper corner, float64 [3] each."""
-        level = moves * self.stride[0] + self.slack
+        level = moves * self.stride + self.slack
         x, _, z = (float(v) for v in self.pose[:3])
-        low, high = self.low - moves * self.stride[1], self.high + moves * self.stride[1]
-        return np.array([x - level, low, z - level]), np.array([x + level, high, z + level])
+        return np.array([x - level, self.low, z - level]), np.array([x + level, self.high, z + level])
 
 
-def _eye(grid: Grid, pose: Floats, speed: float, controls: str, jumping: bool) -> _Eye:
-    level, upright = STRIDE[controls]
-    y = float(pose[1])
+def _eye(grid: Grid, pose: Floats, speed: float, jumping: bool) -> _Eye:
+    stride, y = STRIDE, float(pose[1])
     floors = np.flatnonzero(grid.any(axis=(1, 2)))
     slack = 0.0
     if len(floors):  # crossing a border of cells, one may be pushed ahead by 1/4 cell
-        level, upright, slack = level * 4 / 3, upright * 4 / 3, 2 * PUSH
-    if controls == "flying":
-        return _Eye(pose, y - PUSH, y + PUSH, (level, upright), slack)
+        stride, slack = stride * 4 / 3, 2 * PUSH
     high = max(y + _rise(speed), EYE_ON_GROUND) + slack / 2
     if jumping:
         top = float(floors.max()) - 1.0 if len(floors) else float(rules.GROUND_Y)
         high = max(high, top + 1.75) + JUMP_RISE
-    return _Eye(pose, min(y, EYE_ON_GROUND), high, (level, 0.0), slack)
+    return _Eye(pose, min(y, EYE_ON_GROUND), high, stride, slack)
 
 
 def _rise(speed: float) -> float:
@@ -193,7 +184,7 @@ def _rise(speed: float) -> float:
     return max(speed, 0.0) ** 2 / (2 * rules.GRAVITY)
 
 
-def _lead(grid: Grid, desired: Grid, eye: _Eye, flying: bool, counted: bool) -> int:
+def _lead(grid: Grid, desired: Grid, eye: _Eye | Wings, counted: bool) -> int:
     """The steps before the first act, jumps aside.
 
     The first act is at a cell that differs, or at another one, which then has to be put right by two acts more
@@ -217,49 +208,21 @@ def _lead(grid: Grid, desired: Grid, eye: _Eye, flying: bool, counted: bool) -> 
     high = np.concatenate([whole + 0.5, np.minimum(one + 0.5, other + 0.5 + sample)])
     anywhere = np.array(sorted(solid), float)
     toll = 0 if counted else 2
-    first = _wait(_Spots(low, high), eye, flying)
-    return min(first, _wait(_Spots(anywhere - 0.5, anywhere + 0.5), eye, flying) + toll)
+    first = _wait(Spots(low, high), eye)
+    return min(first, _wait(Spots(anywhere - 0.5, anywhere + 0.5), eye) + toll)
 
 
-def _wait(spots: _Spots, eye: _Eye, flying: bool, limit: int = 200) -> int:
+def _wait(spots: Spots, eye: _Eye | Wings, limit: int = 200) -> int:
     """The fewest steps, of moving and turning, until a ray meets one of the boxes within reach."""
+    if isinstance(eye, Wings):
+        return int(first_chances(spots, eye, limit, any_will_do=True).min(initial=limit))
     best = limit
     for moves in range(limit if len(spots.low) else 0):
         if moves >= best:
             break
-        yaw, pitch = _turns_to(spots, eye, moves)
-        if flying:  # moves and turns at once, and turns in the act's step too
-            fitting = np.maximum(yaw, pitch).min() <= moves + 1
-            best = moves if fitting else best
-        else:
-            best = int(min(best, moves + (yaw + pitch).min()))
+        yaw, pitch = turns_to(spots, eye.pose, *eye.box(moves))
+        best = int(min(best, moves + (yaw + pitch).min()))
     return best
-
-
-def _turns_to(spots: _Spots, eye: _Eye, moves: int) -> tuple[Floats, Floats]:
-    """The camera steps, yaw and pitch [k] each, without which no ray from where the eye may be meets the boxes."""
-    low, high = eye.box(moves)
-    near, far = spots.low - high, spots.high - low  # all offsets from an eye to a point of the box
-    xs, zs = np.stack([near[:, 0], far[:, 0]]), np.stack([near[:, 2], far[:, 2]])
-    corners = np.array([(xs[i], zs[j]) for i in (0, 1) for j in (0, 1)])  # [4, 2, k]
-    angles = np.degrees(np.arctan2(corners[:, 1], corners[:, 0])) + 90.0
-    middle = np.degrees(np.arctan2(zs.sum(axis=0), xs.sum(axis=0))) + 90.0
-    spread = turn_deg(middle, angles)
-    least, most = spread.min(axis=0), spread.max(axis=0)
-    gaze = turn_deg(middle, eye.pose[3])
-    around = (xs[0] <= 0) & (xs[1] >= 0) & (zs[0] <= 0) & (zs[1] >= 0)
-    inside = around | ((least <= gaze) & (gaze <= most))
-    yaw = np.where(inside, 0.0, np.minimum(np.abs(turn_deg(gaze, least)), np.abs(turn_deg(gaze, most))))
-    gaps = np.maximum(np.maximum(near, -far), 0.0)
-    level_near = np.hypot(gaps[:, 0], gaps[:, 2])
-    level_far = np.hypot(np.abs(xs).max(axis=0), np.abs(zs).max(axis=0))
-    level_far = np.minimum(level_far, np.sqrt(np.maximum(REACH**2 - gaps[:, 1] ** 2, 0.0)))
-    highest = np.degrees(np.arctan2(far[:, 1], np.where(far[:, 1] > 0, level_near, level_far)))
-    lowest = np.degrees(np.arctan2(near[:, 1], np.where(near[:, 1] < 0, level_near, level_far)))
-    pitch = np.maximum(np.maximum(lowest - eye.pose[4], eye.pose[4] - highest), 0.0)
-    yaw, pitch = (np.ceil(angle / CAMERA_STEP_DEG - 1e-6) for angle in (yaw, pitch))
-    out = np.linalg.norm(gaps, axis=1) > REACH
-    return np.where(out, math.inf, yaw), np.where(out, math.inf, pitch)
 
 
 # -- walking: turns between lines, and jumps

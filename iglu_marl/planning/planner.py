@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Beam, Moves
 from iglu_marl.planning.edits import SIDES, Plan, desired_grid, supported_cells
-from iglu_marl.planning.flights import Flights
+from iglu_marl.planning.flight_search import FlightSearch
 from iglu_marl.planning.flying import Flier
 from iglu_marl.planning.order import SHUT_COST, shuts_in
 from iglu_marl.planning.outlook import Taste
@@ -25,6 +26,7 @@ from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.strolls import Strolls
 from iglu_marl.planning.support import carries, chain_to
 from iglu_marl.planning.trimming import Trimmer
+from iglu_marl.planning.vantage import PACE, shortest_from_above
 from iglu_marl.planning.walking import Walker
 
 
@@ -45,13 +47,12 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 
 
 MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
-MOVES: dict[str, Callable[[npt.NDArray[np.int8], Taste], Moves]] = {"walking": Strolls, "flying": Flights}
+MOVES: dict[str, Callable[[npt.NDArray[np.int8], Taste], Moves]] = {"walking": Strolls}
 WIDTH = 3  # of the search for shorter plans
 TASTES = {
     "walking": (Taste(side=0.7), Taste(side=0.7, least=0.5, mean=0.5), Taste(hidden=1.5, climb=1.5)),
-    "flying": (Taste(), Taste(least=0.5, mean=0.5), Taste(hidden=1.5), Taste(side=2.0)),
 }
-FEW = 3  # edits for which one taste is enough
+FEW, MANY = 3, 8  # edits for which one taste is enough, and for which it pays to climb
 
 
 def plan(
@@ -102,11 +103,17 @@ def shortened(
     max_actions: int,
 ) -> tuple[str, list[Any]]:
     """A shorter plan than `actions` where one is found (or one at all, where there is a `reason` for none)."""
-    few = np.count_nonzero(start.grid[0] != desired) <= FEW
-    for taste in TASTES[controls][: 1 if few else None]:
+    edits = int(np.count_nonzero(start.grid[0] != desired))
+    few = edits <= FEW
+    from_above: list[int] | None = None
+    if controls == "walking" and edits >= MANY:
+        from_above = shortest_from_above(start, desired, width, max_actions if reason else len(actions))
+        if from_above:
+            reason, actions = "", list(from_above)
+    for search in searches(start, desired, controls, width, few):
         limit = max_actions if reason else len(actions)
-        found, reached = Beam(MOVES[controls](desired, taste), desired, width).run(start, limit)
-        if not reached:  # the rest by the surer way
+        found, reached = search(limit)
+        if not reached and not from_above:  # the rest by the surer way
             site = Site(start, controls, desired)
             for action in found:
                 site.step(action)
@@ -117,6 +124,18 @@ def shortened(
     if controls == "walking" and not reason:
         actions = Trimmer(start, actions).trim()
     return reason, actions
+
+
+def searches(
+    start: Worlds, desired: npt.NDArray[np.int8], controls: ControlsName, width: int, few: bool
+) -> Iterator[Callable[[int], tuple[list[Any], bool]]]:
+    """The searches to make, one after the other; each takes a limit and returns as `Beam.run` does."""
+    if controls == "flying":
+        flight = FlightSearch(start, desired, width)
+        yield from (partial(flight.run, flair) for flair in flight.flairs[: 1 if few else None])
+    else:
+        for taste in TASTES[controls][: 1 if few else None]:
+            yield partial(Beam(MOVES[controls](desired, taste), desired, width, pace=PACE).run, start)
 
 
 def built_on_the_way(

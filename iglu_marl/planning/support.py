@@ -87,3 +87,21 @@ def chain_to(
             if in_zone(*new) and new not in seen and not filled[new[1] + 1, new[0] + 5, new[2] + 5]:
                 heapq.heappush(queue, (cost + 1.0 + 0.01 * number, new, (*path, new)))
     return []
+
+
+def bridge_cells(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Cells, bool [9, 11, 11], that scaffolds can fill so that every missing block has something to hold on to."""
+    built, bridges = grid.copy(), np.zeros(grid.shape, bool)
+    for _ in range(int(np.count_nonzero(desired))):
+        while True:  # what can be placed by now is placed
+            ready = (desired != 0) & (built == 0) & supported_cells(built != 0)
+            if not ready.any():
+                break
+            built[ready] = desired[ready]
+        chain = chain_to(built, desired, inventory, frozenset())
+        if not chain:
+            break
+        for x, y, z in chain:
+            bridges[y + 1, x + 5, z + 5] = True
+            built[y + 1, x + 5, z + 5] = 1
+    return bridges

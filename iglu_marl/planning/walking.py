@@ -295,6 +295,19 @@ class Walker:
 
     # -- on foot
 
+    def walk_to(self, stand: Stand) -> bool:
+        """Go there over what stands already; False when there is no way, or it does not come out as foreseen."""
+        here = self._rest()[1]
+        search = Search(Terrain(self.site.grid), here, self._pillar_price, 0, set())
+        while (visit := search.next_visit()) is not None and visit.stand != stand:
+            pass
+        return visit is not None and all(self._go(step) for step in search.path(stand))
+
+    def pillar_up(self) -> bool:
+        """Put one block under oneself."""
+        x, z, b = self._rest()[1]
+        return Terrain(self.site.grid).can_pillar((x, z, b)) and self._pillar((x, z, b + 1))
+
     def _go(self, step: Step) -> bool:
         if step.how == "pillar":
             return self._pillar(step.stand)
