@@ -7,6 +7,8 @@ exact state. It is known all the same: the dynamics are deterministic, and the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,14 @@ PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "wal
 
 _NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
 _CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observations round away
+
+
+@lru_cache(maxsize=256)
+def _searched(state: bytes, target: bytes, controls: ControlsName, width: int) -> Plan:
+    """The plan from a state: a long search, and the same tasks come up again with every partner."""
+    world = Worlds(1)
+    world.state[:] = np.frombuffer(state, world.state.dtype)
+    return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, width=width)
 
 
 class Body:
@@ -83,7 +93,12 @@ class Body:
         )
         if key in self._hopeless:
             return self._hopeless[key]
-        found = plan(world, target, PLANNED_AS[self.controls.name], width=width)
+        controls = PLANNED_AS[self.controls.name]
+        if width:
+            found = _searched(world.state.tobytes(), np.asarray(target, np.int8).tobytes(), controls, width)
+            found = replace(found, actions=list(found.actions))
+        else:
+            found = plan(world, target, controls, width=0)
         if found.verdict != "built":
             self._hopeless[key] = found
         return found

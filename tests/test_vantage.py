@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from iglu_marl.agents.body import Body, _searched
 from iglu_marl.core.grid import cell_index
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import lower_bound, plan, replays
@@ -171,6 +172,23 @@ def test_the_best_places_come_first() -> None:
         x, z, floor = place.stand
         assert site.pose[1] == floor + place.levels + 1.75
         assert (abs(site.pose[[0, 2]] - (x, z)) < 0.2).all()
+
+
+def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
+    _searched.cache_clear()
+    target = desired_grid(NOTHING.astype(np.int8), TOWER)
+    plans = []
+    for width in (1, 1, 2):
+        body = Body("walking", select_and_place=False, can_yield=True)
+        body.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
+        plans.append(body.plan(target, width=width))
+    assert _searched.cache_info().misses == 2
+    assert plans[0] == plans[1]
+    plans[0].actions.clear()
+    assert plans[1].actions  # nobody else's list
+    body.begin(NOTHING, (0.0, -0.25, 1.0, 0.0, 0.0))
+    assert replays(body.world, body.plan(target, width=1).actions, "walking", target)
+    assert _searched.cache_info().misses == 3
 
 
 def test_no_way_to_a_place() -> None:
