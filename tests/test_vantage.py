@@ -159,11 +159,10 @@ def test_plans_from_above(blocks: list[tuple[int, ...]]) -> None:
     assert shortest_from_above(start, desired, 1, len(found) // 2) is None
 
 
-def test_the_best_places_come_first() -> None:
+def test_the_best_places_can_be_reached() -> None:
     start = Worlds(1)
     places = vantages(start, desired_grid(start.grid[0], WALL), 5)
-    assert len(places) == 5
-    assert [place.price for place in places] == sorted(place.price for place in places)
+    assert len(set(places)) == len(places) == 5
     for place in places:
         site = Site(start, "walking", desired_grid(start.grid[0], WALL))
         walker = Walker(site)

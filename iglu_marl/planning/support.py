@@ -89,8 +89,13 @@ def chain_to(
     return []
 
 
-def bridge_cells(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Cells, bool [9, 11, 11], that scaffolds can fill so that every missing block has something to hold on to."""
+def bridge_cells(
+    grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16], upright: bool = False
+) -> npt.NDArray[np.bool_]:
+    """Cells, bool [9, 11, 11], that scaffolds can fill so that every missing block has something to hold on to.
+
+    Along the shortest chains; or upright, straight down from each: more cells, but all can be placed from above.
+    """
     built, bridges = grid.copy(), np.zeros(grid.shape, bool)
     for _ in range(int(np.count_nonzero(desired))):
         while True:  # what can be placed by now is placed
@@ -98,10 +103,21 @@ def bridge_cells(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16]) ->
             if not ready.any():
                 break
             built[ready] = desired[ready]
-        chain = chain_to(built, desired, inventory, frozenset())
+        chain = _pillar_to(built, desired) if upright else chain_to(built, desired, inventory, frozenset())
         if not chain:
             break
         for x, y, z in chain:
             bridges[y + 1, x + 5, z + 5] = True
             built[y + 1, x + 5, z + 5] = 1
     return bridges
+
+
+def _pillar_to(built: Grid, desired: Grid) -> list[Cell]:
+    """The empty cells below the lowest missing block, down to what holds."""
+    missing = np.argwhere((desired != 0) & (built == 0))
+    if not len(missing):
+        return []
+    iy, ix, iz = (int(v) for v in missing[0])
+    solid = np.flatnonzero(built[:iy, ix, iz])
+    lowest = int(solid.max()) + 1 if len(solid) else 0
+    return [(ix - 5, y - 1, iz - 5) for y in range(lowest, iy)]
