@@ -6,25 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from worlds import Block, world_with
 
 from iglu_marl.core import rules
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import flight_kernels as kernels
-from iglu_marl.planning import lower_bound, plan, prospect_kernels, replays
+from iglu_marl.planning import lower_bound, plan, replays
 from iglu_marl.planning.flight_search import FlightSearch, after
 from iglu_marl.planning.flights import _ALLOWED, AROUND, WEIGHTS, Flair, Flights, routes
 from iglu_marl.planning.sight import Sight, blocked_by_body
-
-Block = tuple[int, int, int, int]
-
-
-def world_with(blocks: list[Block], pose: Pose | None = None) -> Worlds:
-    worlds = Worlds(1)
-    grid = blocks_to_grid(blocks)
-    worlds.spawn(0, Task("", grid, starting_grid=grid), pose=pose)
-    return worlds
 
 
 def clutter(seed: int, count: int = 18) -> np.ndarray:
@@ -85,7 +76,7 @@ def test_from_which_sides_a_block_can_be_placed() -> None:
     solid = box_of(blocks_to_grid([(0, 3, 0, 1)]))
     cells = np.array([(0, 3, 1), (0, 3, 2), (0, 3, -1), (1, 4, 1), (4, 4, 4)])
     missing = np.ones(5, bool)
-    short = [prospect_kernels.short_cells(solid, cells, missing, AROUND, _ALLOWED, arc) for arc in range(13)]
+    short = [kernels.short_cells(solid, cells, missing, AROUND, _ALLOWED, arc) for arc in range(13)]
     assert np.array(short[:4]).T.tolist() == [
         [False, True, True, False],
         [False, True, True, False],
@@ -102,23 +93,23 @@ def test_scaffolds_that_spare_a_turn() -> None:
     cells = np.array([(0, 0, -1), (0, 4, 0)])
     desired = np.zeros((9, 11, 11), bool)
     desired[1, 5, 4] = desired[5, 5, 5] = True
-    levels = np.zeros((prospect_kernels.LEVELS, 9, 11, 11), np.int64)
-    prospect_kernels.scaffold_levels(box_of(grid), desired, AROUND, _ALLOWED, levels)
+    levels = np.zeros((kernels.LEVELS, 9, 11, 11), np.int64)
+    kernels.scaffold_levels(box_of(grid), desired, AROUND, _ALLOWED, levels)
     each = np.zeros((2, kernels.ARCS), np.int64)
-    prospect_kernels.scaffolds_each(cells, np.ones(2, bool), levels, AROUND, _ALLOWED, each)
+    kernels.scaffolds_each(cells, np.ones(2, bool), levels, AROUND, _ALLOWED, each)
     assert each[0, :4].tolist() == [1, 0, 0, 1]  # beneath it, on the ground
     assert each[1, :4].tolist() == [3, 3, 3, 3]  # a pillar
     gains = np.zeros((9, 11, 11))
-    prospect_kernels.first_scaffolds(box_of(grid), desired, AROUND, _ALLOWED, 0, cells[:1], gains)
+    kernels.first_scaffolds(box_of(grid), desired, AROUND, _ALLOWED, 0, cells[:1], gains)
     assert gains[0, :, 4].any()
     assert not gains[1:].any()
 
 
 def test_the_tree_joins_all_that_is_left() -> None:
     none, row = np.full(3, 127), np.array([(x, 0, 0) for x in range(5)])
-    assert prospect_kernels.tree_price(row, -1, none, WEIGHTS) == pytest.approx(5 * WEIGHTS[0])
-    assert prospect_kernels.tree_price(row, 4, none, WEIGHTS) == pytest.approx(4 * WEIGHTS[0])
-    far = prospect_kernels.tree_price(row, -1, np.array((10, 0, 0)), WEIGHTS)
+    assert kernels.tree_price(row, -1, none, WEIGHTS) == pytest.approx(5 * WEIGHTS[0])
+    assert kernels.tree_price(row, 4, none, WEIGHTS) == pytest.approx(4 * WEIGHTS[0])
+    far = kernels.tree_price(row, -1, np.array((10, 0, 0)), WEIGHTS)
     assert far == pytest.approx(6 * WEIGHTS[0] + WEIGHTS[1] * (6 - WEIGHTS[3]))
 
 

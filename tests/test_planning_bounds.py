@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from worlds import Block, world_with
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Bound, check_certificate, lower_bound, plan
 from iglu_marl.planning.bounds import bridges
@@ -21,16 +21,6 @@ from iglu_marl.planning.chances import Spots, Wings, first_chances, latest_end
 from iglu_marl.planning.proofs import prove_impossible
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
-
-Block = tuple[int, int, int, int]
-
-
-def world_with(blocks: list[Block], pose: Pose | None = None) -> Worlds:
-    worlds = Worlds(1)
-    grid = blocks_to_grid(blocks)
-    worlds.spawn(0, Task("", grid, starting_grid=grid), pose=pose)
-    return worlds
-
 
 # --- against an exhaustive search ---------------------------------------------------------------------------
 

@@ -15,7 +15,16 @@ import numpy.typing as npt
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning.chances import EYE_ON_GROUND, PUSH, Spots, Wings, first_chances, latest_end, turns_to
+from iglu_marl.planning.chances import (
+    EYE_ON_GROUND,
+    JUMP_RISE,
+    PUSH,
+    Spots,
+    Wings,
+    first_chances,
+    latest_end,
+    turns_to,
+)
 from iglu_marl.planning.edits import desired_grid
 from iglu_marl.planning.sight import Floats
 from iglu_marl.planning.site import private_world
@@ -25,7 +34,6 @@ Grid = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 
 AROUND = tuple(d for d in product((-1, 0, 1), repeat=3) if any(d))
-JUMP_RISE = rules.JUMP_SPEED**2 / (2 * rules.GRAVITY)  # 1.2; in slices it is a little less
 STRIDE = rules.WALK_SPEED * rules.STEP_S
 LINE_SLACK = 0.125  # half of what `collide` may push a body aside between two acts
 

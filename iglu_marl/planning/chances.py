@@ -12,15 +12,15 @@ import numpy.typing as npt
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import CAMERA_STEP_DEG
-from iglu_marl.planning.sight import REACH, Floats, turn_deg
+from iglu_marl.planning.sight import Floats, views
 
 PARTS = 4  # into which the places of a flier's eye are divided, along each axis
 HORIZON = 60  # steps within which the first chance is looked for
 EYE_ON_GROUND = rules.GROUND_Y + 0.5 + 1.25
 PUSH = 0.25  # how far `collide` can move a body that was already where it pushes
-AHEAD = (
-    1 / 3
-)  # of the way: crossing a border of cells, one may be pushed ahead by 1/4 cell, and then 3/4 are left
+# Of the way: crossing a border of cells, one may be pushed ahead by 1/4 cell, and then 3/4 are left.
+AHEAD = 1 / 3
+JUMP_RISE = rules.JUMP_SPEED**2 / (2 * rules.GRAVITY)  # 1.2; in slices it is a little less
 FLIGHT = rules.FLY_SPEED * rules.STEP_S  # level, or along the line of sight
 THROTTLE = rules.JUMP_SPEED * rules.STEP_S
 
@@ -117,24 +117,8 @@ def turns_to(spots: Spots, pose: Floats, low: Floats, high: Floats) -> tuple[Flo
 
     low, high: corners of where it may be, float64 [3] or [k, 3]. pose: which way it looks before.
     """
-    near, far = spots.low - high, spots.high - low  # all offsets from an eye to a point of the box
-    xs, zs = np.stack([near[:, 0], far[:, 0]]), np.stack([near[:, 2], far[:, 2]])
-    corners = np.array([(xs[i], zs[j]) for i in (0, 1) for j in (0, 1)])  # [4, 2, k]
-    angles = np.degrees(np.arctan2(corners[:, 1], corners[:, 0])) + 90.0
-    middle = np.degrees(np.arctan2(zs.sum(axis=0), xs.sum(axis=0))) + 90.0
-    spread = turn_deg(middle, angles)
-    least, most = spread.min(axis=0), spread.max(axis=0)
-    gaze = turn_deg(middle, pose[3])
-    around = (xs[0] <= 0) & (xs[1] >= 0) & (zs[0] <= 0) & (zs[1] >= 0)
-    inside = around | ((least <= gaze) & (gaze <= most))
-    yaw = np.where(inside, 0.0, np.minimum(np.abs(turn_deg(gaze, least)), np.abs(turn_deg(gaze, most))))
-    gaps = np.maximum(np.maximum(near, -far), 0.0)
-    level_near = np.hypot(gaps[:, 0], gaps[:, 2])
-    level_far = np.hypot(np.abs(xs).max(axis=0), np.abs(zs).max(axis=0))
-    level_far = np.minimum(level_far, np.sqrt(np.maximum(REACH**2 - gaps[:, 1] ** 2, 0.0)))
-    highest = np.degrees(np.arctan2(far[:, 1], np.where(far[:, 1] > 0, level_near, level_far)))
-    lowest = np.degrees(np.arctan2(near[:, 1], np.where(near[:, 1] < 0, level_near, level_far)))
-    pitch = np.maximum(np.maximum(lowest - pose[4], pose[4] - highest), 0.0)
+    seen = views(spots.low - high, spots.high - low)
+    yaw = np.minimum(*seen.ways_round(float(pose[3])))
+    pitch = np.maximum(np.maximum(seen.lowest - pose[4], pose[4] - seen.highest), 0.0)
     yaw, pitch = (np.ceil(angle / CAMERA_STEP_DEG - 1e-6) for angle in (yaw, pitch))
-    out = np.linalg.norm(gaps, axis=1) > REACH
-    return np.where(out, math.inf, yaw), np.where(out, math.inf, pitch)
+    return np.where(seen.out, math.inf, yaw), np.where(seen.out, math.inf, pitch)

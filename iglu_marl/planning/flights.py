@@ -14,7 +14,6 @@ from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import flight_kernels as kernels
-from iglu_marl.planning import prospect_kernels
 from iglu_marl.planning.beam import Grid, Node, open_jobs
 from iglu_marl.planning.sight import Floats, turn_deg
 from iglu_marl.planning.site import Job
@@ -179,7 +178,7 @@ class Flights:
         places = np.array([job.color != 0 for job in jobs])
         where = np.array([job.cell for job in jobs])
         base, counts = np.zeros(len(jobs)), np.zeros((len(jobs), kernels.ARCS), np.int64)
-        prospect_kernels.prospects(
+        kernels.prospects(
             solid, cells, missing, absent, where, own, wanted, AROUND, _ALLOWED, WEIGHTS, base, counts
         )
         base += [job.penalty for job in jobs]
@@ -192,9 +191,9 @@ class Flights:
         color = scaffold_color(node.grid, self._desired, node.inventory, node.active)
         if not color or not missing.any():
             return []
-        short = prospect_kernels.short_cells(solid, cells, missing, AROUND, _ALLOWED, quadrant)
+        short = kernels.short_cells(solid, cells, missing, AROUND, _ALLOWED, quadrant)
         gains = np.zeros((9, 11, 11))
-        prospect_kernels.first_scaffolds(solid, absent, AROUND, _ALLOWED, quadrant, cells[short], gains)
+        kernels.first_scaffolds(solid, absent, AROUND, _ALLOWED, quadrant, cells[short], gains)
         best = sorted((-gains[y, x, z], (x - 5, y - 1, z - 5)) for y, x, z in np.argwhere(gains).tolist())
         return [Job(cell, color, HELPER_COST) for _, cell in best[:HELPERS]]
 

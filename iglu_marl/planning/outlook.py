@@ -79,15 +79,13 @@ def _groups(grid_bytes: bytes, desired_bytes: bytes) -> list[Group]:
     return groups
 
 
-def side_steps(pose: Floats, camera_deg: float, together: bool) -> Floats:
-    """Camera steps until one looks the way that each of the 26 neighbours lies, float64 [26].
-
-    together: yaw and pitch can change in one step.
-    """
+def side_steps(pose: Floats, camera_deg: float) -> Floats:
+    """Camera steps until one looks the way that each of the 26 neighbours lies, float64 [26]."""
     around = np.maximum(np.abs(turn_deg(pose[3], _BEARING)) - _TOLERANCE, 0.0) / camera_deg
     tilt = np.maximum(_TILT_DEG - AROUND[:, 1] * pose[4], 0.0) / camera_deg
     tilt[AROUND[:, 1] == 0] = 0.0
-    return np.maximum(around, tilt) if together else around + tilt
+    steps: Floats = around + tilt
+    return steps
 
 
 def way_ahead(groups: list[Group], steps: Floats, share: float = 0.3) -> float:

@@ -15,7 +15,7 @@ from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.planning.beam import Beam, Moves
+from iglu_marl.planning.beam import Beam
 from iglu_marl.planning.edits import SIDES, Plan, desired_grid, supported_cells
 from iglu_marl.planning.flight_search import FlightSearch
 from iglu_marl.planning.flying import Flier
@@ -47,11 +47,8 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 
 
 MOVERS: dict[str, Callable[[Site], Mover]] = {"walking": Walker, "flying": Flier}
-MOVES: dict[str, Callable[[npt.NDArray[np.int8], Taste], Moves]] = {"walking": Strolls}
 WIDTH = 3  # of the search for shorter plans
-TASTES = {
-    "walking": (Taste(side=0.7), Taste(side=0.7, least=0.5, mean=0.5), Taste(hidden=1.5, climb=1.5)),
-}
+TASTES = (Taste(side=0.7), Taste(side=0.7, least=0.5, mean=0.5), Taste(hidden=1.5, climb=1.5))  # of a walker
 FEW, MANY = 3, 8  # edits for which one taste is enough, and for which it pays to climb
 
 
@@ -134,8 +131,8 @@ def searches(
         flight = FlightSearch(start, desired, width)
         yield from (partial(flight.run, flair) for flair in flight.flairs[: 1 if few else None])
     else:
-        for taste in TASTES[controls][: 1 if few else None]:
-            yield partial(Beam(MOVES[controls](desired, taste), desired, width, pace=PACE).run, start)
+        for taste in TASTES[: 1 if few else None]:
+            yield partial(Beam(Strolls(desired, taste), desired, width, pace=PACE).run, start)
 
 
 def built_on_the_way(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -113,3 +114,43 @@ def aims_through(
     enter = np.minimum(near, far).max(axis=1)
     leave = np.maximum(near, far).min(axis=1)
     return aims[(leave > np.maximum(enter, 0.0)) & (enter < REACH)]
+
+
+class Views(NamedTuple):
+    """Which way one has to look, from somewhere in a box of eyes, to meet boxes; float64 or bool [k] each.
+
+    least, most: of the yaw, in degrees, not wrapped; anywhere: any yaw will do, since an eye may be above or below.
+    lowest, highest: of the pitch. out: out of reach from everywhere.
+    """
+
+    least: Floats
+    most: Floats
+    anywhere: npt.NDArray[np.bool_]
+    lowest: Floats
+    highest: Floats
+    out: npt.NDArray[np.bool_]
+
+    def ways_round(self, yaw: float) -> tuple[Floats, Floats]:
+        """How far to turn to the left and to the right from a yaw, in degrees [k] each."""
+        right, left = (self.least - yaw) % 360.0, (yaw - self.most) % 360.0
+        width = self.most - self.least
+        met = self.anywhere | (right + width >= 360.0) | (left + width >= 360.0)
+        return np.where(met, 0.0, left), np.where(met, 0.0, right)
+
+
+def views(near: Floats, far: Floats) -> Views:
+    """By the corners [k, 3] of all offsets from an eye in the one box to a point in the other."""
+    xs, zs = np.stack([near[:, 0], far[:, 0]]), np.stack([near[:, 2], far[:, 2]])
+    corners = np.array([(xs[i], zs[j]) for i in (0, 1) for j in (0, 1)])  # [4, 2, k]
+    angles = np.degrees(np.arctan2(corners[:, 1], corners[:, 0])) + 90.0
+    middle = np.degrees(np.arctan2(zs.sum(axis=0), xs.sum(axis=0))) + 90.0
+    spread = turn_deg(middle, angles)
+    anywhere = (xs[0] <= 0) & (xs[1] >= 0) & (zs[0] <= 0) & (zs[1] >= 0)
+    gaps = np.maximum(np.maximum(near, -far), 0.0)
+    level_near = np.hypot(gaps[:, 0], gaps[:, 2])
+    level_far = np.hypot(np.abs(xs).max(axis=0), np.abs(zs).max(axis=0))
+    level_far = np.minimum(level_far, np.sqrt(np.maximum(REACH**2 - gaps[:, 1] ** 2, 0.0)))
+    highest = np.degrees(np.arctan2(far[:, 1], np.where(far[:, 1] > 0, level_near, level_far)))
+    lowest = np.degrees(np.arctan2(near[:, 1], np.where(near[:, 1] < 0, level_near, level_far)))
+    out = np.linalg.norm(gaps, axis=1) > REACH
+    return Views(middle + spread.min(axis=0), middle + spread.max(axis=0), anywhere, lowest, highest, out)

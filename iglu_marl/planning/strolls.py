@@ -232,7 +232,7 @@ class Strolls:
             cells = np.concatenate([group.cells for group in groups])
             self._view.look_at(grid)
             outlook += self._taste.hidden * self._view.hidden(pose[:3].copy(), cells)
-            outlook += self._taste.side * way_ahead(groups, side_steps(pose, CAMERA_STEP_DEG, False))
+            outlook += self._taste.side * way_ahead(groups, side_steps(pose, CAMERA_STEP_DEG))
             outlook += self._taste.climb * climb_steps(groups, grid, float(pose[1]))
         return _node(state, node, body, outlook)
 
@@ -243,7 +243,7 @@ class Strolls:
         if not color:
             return []
         groups = missing_groups(node.grid, self._desired)
-        cells = helpers(groups, side_steps(node.pose, CAMERA_STEP_DEG, False), node.grid, self._desired)
+        cells = helpers(groups, side_steps(node.pose, CAMERA_STEP_DEG), node.grid, self._desired)
         jobs = [Job(cell, color, HELPER_COST) for cell in cells]
         if climb_steps(groups, node.grid, float(node.pose[1])) > 0.0:
             x, y, z = (int(v) for v in np.rint(node.pose[:3]))

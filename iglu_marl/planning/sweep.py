@@ -15,14 +15,12 @@ import numpy.typing as npt
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import CAMERA_STEP_DEG
-from iglu_marl.planning.sight import REACH, Floats, turn_deg
+from iglu_marl.planning.chances import AHEAD, EYE_ON_GROUND, JUMP_RISE, PUSH
+from iglu_marl.planning.sight import Floats, views
 
 Cells = npt.NDArray[np.int_]
 
-PUSH = 0.25  # how far `collide` can move a body without a key, within a cell
-STRIDE = rules.WALK_SPEED * rules.STEP_S * 4.0 / 3.0  # one cell in four may come from a push
-JUMP_RISE = rules.JUMP_SPEED**2 / (2 * rules.GRAVITY)
-EYE_ON_GROUND = rules.GROUND_Y + 0.5 + 1.25
+STRIDE = rules.WALK_SPEED * rules.STEP_S * (1.0 + AHEAD)
 FARTHEST, HIGHEST = 200, 12
 
 
@@ -50,37 +48,13 @@ def least_sweep(cells: Cells, pose: Floats, speed: float, jumps: int) -> int:
 
 def _turns(cells: Cells, low: Floats, high: Floats, pose: Floats) -> float:
     """Camera steps that sweep past all cells from a box of eyes; infinite when one is out of reach."""
-    near, far = cells - 0.5 - high, cells + 0.5 - low  # all offsets from an eye to a point of a cell
-    gaps = np.maximum(np.maximum(near, -far), 0.0)
-    if (np.linalg.norm(gaps, axis=1) > REACH).any():
+    seen = views(cells - 0.5 - high, cells + 0.5 - low)
+    if seen.out.any():
         return math.inf
-    return _around(near, far, float(pose[3])) + _tilt(near, far, gaps, float(pose[4]))
-
-
-def _around(near: Floats, far: Floats, yaw: float) -> float:
-    """Steps of yaw until every cell has been looked at, one way round or both."""
-    xs, zs = np.stack([near[:, 0], far[:, 0]]), np.stack([near[:, 2], far[:, 2]])
-    corners = np.array([(xs[i], zs[j]) for i in (0, 1) for j in (0, 1)])  # [4, 2, k]
-    angles = np.degrees(np.arctan2(corners[:, 1], corners[:, 0])) + 90.0
-    middle = np.degrees(np.arctan2(zs.sum(axis=0), xs.sum(axis=0))) + 90.0
-    spread = turn_deg(middle, angles)
-    least, most = middle + spread.min(axis=0), middle + spread.max(axis=0)
-    anywhere = (xs[0] <= 0) & (xs[1] >= 0) & (zs[0] <= 0) & (zs[1] >= 0)
-    right, left = (least - yaw) % 360.0, (yaw - most) % 360.0
-    met = anywhere | (right + most - least >= 360.0) | (left + most - least >= 360.0)
-    return _both_ways(np.where(met, 0.0, left), np.where(met, 0.0, right))
-
-
-def _tilt(near: Floats, far: Floats, gaps: Floats, pitch: float) -> float:
-    """Steps of pitch until every cell has been looked at."""
-    level_near = np.hypot(gaps[:, 0], gaps[:, 2])
-    level_far = np.hypot(*(np.maximum(np.abs(near[:, a]), np.abs(far[:, a])) for a in (0, 2)))
-    level_far = np.minimum(level_far, np.sqrt(np.maximum(REACH**2 - gaps[:, 1] ** 2, 0.0)))
-    top = np.degrees(np.arctan2(far[:, 1], np.where(far[:, 1] > 0, level_near, level_far)))
-    bottom = np.degrees(np.arctan2(near[:, 1], np.where(near[:, 1] < 0, level_near, level_far)))
-    down, up = np.maximum(pitch - top, 0.0), np.maximum(bottom - pitch, 0.0)
-    a, b = _steps(down.max()), _steps(up.max())
-    return min(2 * a + b, a + 2 * b)
+    pitch = float(pose[4])
+    down = _steps(np.maximum(pitch - seen.highest, 0.0).max())
+    up = _steps(np.maximum(seen.lowest - pitch, 0.0).max())
+    return _both_ways(*seen.ways_round(float(pose[3]))) + min(2 * down + up, down + 2 * up)
 
 
 def _both_ways(left: Floats, right: Floats) -> float:

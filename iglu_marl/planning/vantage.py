@@ -1,7 +1,7 @@
 """Walking shorter still: climb to where the whole site lies in view, and build it by turning the head.
 
 From above and from some way off neighbouring cells are one or two camera steps apart, and nothing has to be climbed
-again. `vantages` ranks the places, `build_from` works from one; what it leaves, others do.
+again. `vantages` ranks the places, `work_from_here` builds from one; what it leaves, the beam search does.
 """
 
 from __future__ import annotations
