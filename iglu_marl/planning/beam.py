@@ -19,6 +19,7 @@ from iglu_marl.planning.site import Job
 from iglu_marl.planning.support import EDGES, FACES, carries, chain_to, scaffold_color
 
 PACE = 1.4  # steps that an act still to be done counts, when unequal progress is compared
+LEAST = 2.0  # steps that it takes in any case, when a beginning is given up as too long
 SHUT_COST = 8.0
 EDITS, WIDEST = 20, 16
 SAME_GRID = 1  # beginnings kept that lead to the same grid
@@ -69,19 +70,11 @@ class Beam:
     """Keeps the `width` most promising beginnings, one act longer each time.
 
     A task of fewer than `EDITS` edits is searched more widely, in the same time. tidy_last: scaffolds stay until
-    everything else is done. pace: steps that an act still to be done takes, when a beginning is given up.
+    everything else is done.
     """
 
-    def __init__(
-        self, moves: Moves, desired: Grid, width: int, tidy_last: bool = False, pace: float = 1.0
-    ) -> None:
-        self.moves, self.desired, self.width, self.tidy_last, self.pace = (
-            moves,
-            desired,
-            width,
-            tidy_last,
-            pace,
-        )
+    def __init__(self, moves: Moves, desired: Grid, width: int, tidy_last: bool = False) -> None:
+        self.moves, self.desired, self.width, self.tidy_last = moves, desired, width, tidy_last
 
     def run(self, world: Worlds, limit: int, first: Grid | None = None) -> tuple[list[Any], bool]:
         """The shortest actions found, fewer than `limit`, that make the desired grid, and True.
@@ -100,11 +93,10 @@ class Beam:
             for node in beam:
                 for new in self.moves.expand(node, self._jobs(node, start)):
                     left = acts_left(new.grid, self.desired)
-                    if (
-                        new.steps + self.pace * left >= limit
-                        or known.setdefault(new.grid.tobytes(), number) < number
-                    ):
-                        continue  # too long, or in a circle
+                    if new.steps + LEAST * left >= limit:
+                        continue  # too long
+                    if known.setdefault(new.grid.tobytes(), number) < number:
+                        continue  # in a circle
                     if not left:
                         best, limit = new, new.steps
                         continue

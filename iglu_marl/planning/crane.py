@@ -169,7 +169,7 @@ class Crane:
             np.zeros(1, np.int64),
         )
         self._survey(beam, order)
-        fixed = order.want, order.loose, order.keep, self._yaws, self._pitches
+        fixed = (order.want, order.loose, order.keep), (self._yaws, self._pitches)
         kids, value = np.zeros((KIDS * SURVEYED * width, 4), np.int64), np.zeros(KIDS * SURVEYED * width)
         trace: list[Ints] = []
         best, end = (math.inf, 0.0, 0), (0, 0)

@@ -111,11 +111,13 @@ def tour(cells, colors, count, yaws, pitches, now, ratio, near, done):
 
 
 @jit
-def outlook(grid, now, seen, changed, want, loose, keep, yaws, pitches, weights, cells, colors, near, done):
+def outlook(grid, now, seen, changed, order, bearings, weights, scratch):
     """Roughly the actions until all is done, the cells out of sight at a price; `changed` is done just now.
 
-    weights: of a camera step between cells, of a cell out of sight, of a scaffold to be removed.
+    order: want, loose, keep. bearings: yaw and pitch steps of the cells. weights: of a camera step between cells, of a
+    cell out of sight, of a scaffold to be removed. scratch: for `tour`.
     """
+    (want, loose, keep), (yaws, pitches), (cells, colors, near, done) = order, bearings, scratch
     left, hidden, count, scaffolds = 0, 0, 0, 0
     for cell in range(len(grid)):
         if keep[cell]:
@@ -140,35 +142,16 @@ def outlook(grid, now, seen, changed, want, loose, keep, yaws, pitches, weights,
 
 
 @jit
-def outlooks(grids, now, seen, want, loose, keep, yaws, pitches, weights, scratch, ahead):
+def outlooks(grids, now, seen, order, bearings, weights, scratch, ahead):
     """`outlook` of n beginnings."""
-    cells, colors, near, done = scratch
     for i in range(len(grids)):
-        ahead[i] = outlook(
-            grids[i],
-            now[i],
-            seen[i],
-            -1,
-            want,
-            loose,
-            keep,
-            yaws,
-            pitches,
-            weights,
-            cells,
-            colors,
-            near,
-            done,
-        )
+        ahead[i] = outlook(grids[i], now[i], seen[i], -1, order, bearings, weights, scratch)
 
 
 @jit
-def kids_of(
-    grids, now, price, aims, seen, want, loose, keep, yaws, pitches, rows, weights, scratch, kids, value
-):
+def kids_of(grids, now, price, aims, seen, order, bearings, rows, weights, scratch, kids, value):
     """All acts after n beginnings: kids [k, 4] = beginning, cell, color (0 = break), aim; value [k]. Returns k."""
-    cells, colors, near, done = scratch
-    count = 0
+    want, count = order[0], 0
     for i in range(len(grids)):
         grid, here = grids[i], now[i]
         yaw, pitch, active = here[0], here[1], here[2]
@@ -182,23 +165,9 @@ def kids_of(
             here[0], here[1], grid[cell] = aim // rows, aim % rows, color
             if color != 0:
                 here[2] = color
-            value[count] = price[i, cell] + outlook(
-                grid,
-                here,
-                seen[i],
-                cell,
-                want,
-                loose,
-                keep,
-                yaws,
-                pitches,
-                weights,
-                cells,
-                colors,
-                near,
-                done,
-            )
+            ahead = outlook(grid, here, seen[i], cell, order, bearings, weights, scratch)
             here[0], here[1], here[2], grid[cell] = yaw, pitch, active, before
             kids[count, 0], kids[count, 1], kids[count, 2], kids[count, 3] = i, cell, color, aim
+            value[count] = price[i, cell] + ahead
             count += 1
     return count

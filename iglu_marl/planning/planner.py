@@ -26,7 +26,7 @@ from iglu_marl.planning.site import Job, Site, private_world
 from iglu_marl.planning.strolls import Strolls
 from iglu_marl.planning.support import carries, chain_to
 from iglu_marl.planning.trimming import Trimmer
-from iglu_marl.planning.vantage import PACE, shortest_from_above
+from iglu_marl.planning.vantage import shortest_from_above
 from iglu_marl.planning.walking import Walker
 
 
@@ -132,7 +132,7 @@ def searches(
         yield from (partial(flight.run, flair) for flair in flight.flairs[: 1 if few else None])
     else:
         for taste in TASTES[: 1 if few else None]:
-            yield partial(Beam(Strolls(desired, taste), desired, width, pace=PACE).run, start)
+            yield partial(Beam(Strolls(desired, taste), desired, width).run, start)
 
 
 def built_on_the_way(

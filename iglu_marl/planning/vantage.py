@@ -50,7 +50,6 @@ HIGHER, FEW_LEFT = 2, 2  # one stop more: so many levels up, when at least so ma
 PLACES = 2  # to begin from, for each unit of width
 WORK_WIDTH = 16
 WEIGHTS = (Weights(), Weights(turn=0.5), Weights(turn=1.0, hidden=30.0), Weights(hidden=8.0))
-PACE = 2.0  # actions for each change still asked, when a plan is given up
 SPARE = 1.08  # what trimming may still shorten
 TASTES = (Taste(side=0.7, least=0.5, mean=0.5), Taste(side=0.7, hidden=8.0, least=0.5, mean=0.5))
 LEVELS = (-2, -1, 0, 1)  # of the feet above the highest asked change
@@ -195,7 +194,7 @@ def shortest_from_above(start: Worlds, desired: Grid, width: int, limit: int) ->
     for site in _openings(start, desired, width):
         for taste in TASTES:
             left = int(limit * SPARE) - len(site.actions)
-            rest, done = Beam(Strolls(desired, taste), desired, width, True, PACE).run(
+            rest, done = Beam(Strolls(desired, taste), desired, width, tidy_last=True).run(
                 site.worlds, left, first
             )
             if done:
