@@ -29,6 +29,7 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.cli import app, main
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import LAYOUT, from_json, read_recording, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
@@ -571,3 +572,21 @@ def test_wrong_usage_of_the_commands(
         main()
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+KEPT = sorted((Path(__file__).parent / "golden" / "recordings").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_recordings_of_version_0_1_0_still_replay_bit_for_bit(path: Path) -> None:
+    (recording,) = read_recording(path)
+    trajectory = replay(path)
+    assert len(trajectory.turns) == len(recording.moves)
+    assert recording.header["versions"]["iglu_marl"] == "0.1.0"
+
+
+def test_recordings_of_every_view_and_encoding_are_kept() -> None:
+    headers = [read_recording(path)[0].header for path in KEPT]
+    assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
+    assert {header["controls"]["name"] for header in headers} == set(CONTROLS)
+    assert any(header["controls"]["iglu2022"] for header in headers)

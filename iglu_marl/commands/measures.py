@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -196,7 +196,7 @@ SCORE = [
 # -------------------------------------------------------------------------------------------------- two agents
 
 
-def _aec(chat: str) -> Callable[[], Round]:
+def _aec(chat: Literal["text", "tokens"]) -> Callable[[], Round]:
     def prepare() -> Round:
         env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
         rng = np.random.default_rng(0)

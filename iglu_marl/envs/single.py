@@ -98,7 +98,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.observation_space = self._observer.space
         self.action_space = controls.space
         self._architect = architect
-        self._architect_observer = architect_observer(self._episode, draw_view)
+        self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._iglu2022 = iglu2022
         self._info_offset = info_offset
         self._fixed_pose: Pose | None = None
@@ -306,7 +306,8 @@ class GridworldEnv(SingleAgentEnv):
 
         def observer(episode: Episode) -> Observer:
             return gridworld_observer(
-                episode,
+                episode.config,
+                episode.chat,
                 render=render,
                 vector_state=vector_state,
                 target_in_obs=target_in_obs,
@@ -338,6 +339,6 @@ class SilentBuilderEnv(SingleAgentEnv):
         controls = Controls(config.controls, select_and_place=config.select_and_place)
 
         def observer(episode: Episode) -> Observer:
-            return silent_builder_observer(episode, visual=visual)
+            return silent_builder_observer(episode.config, episode.chat, visual=visual)
 
         super().__init__(config, controls, observer, architect=architect, info_offset=-1)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
+from typing_extensions import Unpack
 
 from iglu_marl.core import rules
 from iglu_marl.core.controls import many_tokens
@@ -22,11 +23,12 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
 from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
@@ -44,6 +46,7 @@ class VectorGameState(NamedTuple):
     lengths: Array
 
 
+@documented
 class VectorGame:
     """Architect and builder in `num_games` games; both act in every step.
 
@@ -68,7 +71,7 @@ class VectorGame:
         copy: bool = True,
         grid_dtype: str = "int8",
         pov_layout: Layout = "hwc",
-        **options: Any,
+        **options: Unpack[GameOptions],
     ) -> None:
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
