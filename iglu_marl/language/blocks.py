@@ -19,7 +19,7 @@ import numpy as np
 
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import Cell, Color, color_id, color_name, in_zone
-from iglu_marl.language.templates import ordinal_digits, templates, words
+from iglu_marl.language.templates import number_of, ordinal_digits, templates, words
 
 MAX_WORDS = 16
 MAX_CHARACTERS = 200
@@ -287,11 +287,8 @@ class _Reader:
         return None
 
     def number_at(self, ahead: int) -> int | None:
-        word = self.peek(ahead)
-        if word.isdigit():
-            return int(word[:6])  # enough to lie outside the zone
-        numbers = templates()["numbers"]
-        return numbers.index(word) if word in numbers else None
+        word, numbers = self.peek(ahead), templates()["numbers"]
+        return numbers.index(word) if word in numbers else number_of(word)
 
     def instruction(self) -> Edit:
         self.polite()
