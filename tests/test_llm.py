@@ -580,7 +580,7 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
 
 
 def test_texts_are_cleaned() -> None:
-    assert cleaned("a\x1b[31mb\x00\u202ec\r\nd\ud800") == "a[31mbc\nd?"
+    assert cleaned("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
     assert cleaned("Żółty 🙂\tok") == "Żółty 🙂 ok"
 
 
