@@ -116,7 +116,7 @@ class Reason(str, Enum):
     NO_COLOR = "no color"  # what to place, or what to change a block into, is not said
     NO_HEIGHT = "no height"
     NO_PLACE = "no place"
-    NO_NUMBER = "no number"  # how long, how high, how far
+    NO_NUMBER = "no number"  # how long, how high, how far; or in a world, not as many blocks as places
     NO_DIRECTION = "no direction"
     OUTSIDE = "outside"  # a cell outside the zone
     # of instructions in a world
