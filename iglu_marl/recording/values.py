@@ -160,7 +160,7 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 def checksum(episode: Episode) -> str:
     """The checksum of an episode's world and dialogue: 16 hexadecimal digits."""
     made = hashlib.blake2b(episode.worlds.state.tobytes(), digest_size=8)
-    made.update(episode.dialogue.text.encode("utf-8", "surrogatepass"))
+    made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 
 
