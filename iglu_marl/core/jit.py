@@ -56,7 +56,7 @@ def kernel_files() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def digest() -> str:
     """What tells apart the states of the kernel files, and the compilers."""
-    total = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
+    total = hashlib.blake2b(numba.__version__.encode(), digest_size=8)  # 16 letters
     for path, name in kernel_files().items():
         total.update(f"\0{name}\0".encode() + Path(path).read_bytes())
     return total.hexdigest()
@@ -84,32 +84,26 @@ def cache_folder() -> Path | None:
 
 def _sweep(place: Path) -> None:
     """Remove all folders of kernels but those used last. A process that still uses one compiles what it misses."""
-    folders = [path for path in place.iterdir() if len(path.name) == len(digest()) and path.is_dir()]
+    folders = [path for path in place.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
     for folder in sorted(folders, key=lambda path: path.stat().st_mtime)[:-KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Locator(caching._CacheLocator):
+class _Locator(caching.InTreeCacheLocator):
     """Where a kernel is kept: all of them in one folder, whose name vouches for their sources."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
-        file, folder = kernel_files().get(py_file), cache_folder()
-        if file is None or folder is None:
-            return None
-        return cls(folder, f"{file.removesuffix('.py').replace('/', '.')}-{py_func.__code__.co_firstlineno}")
+        return cls(py_func, py_file) if py_file in kernel_files() and cache_folder() else None
 
     def get_cache_path(self) -> str:
-        return str(self._folder)
+        return str(cache_folder())
 
     def get_source_stamp(self) -> str:
-        return self._folder.name
+        return digest()
 
     def get_disambiguator(self) -> str:
-        return self._name
+        return f"{kernel_files()[self._py_file].replace('/', '.')}-{self._lineno}"
 
 
 class _Result(caching.CompileResultCacheImpl):
