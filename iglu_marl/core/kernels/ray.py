@@ -13,6 +13,7 @@ from iglu_marl.core.kernels.cells import cell_of, solid
 from iglu_marl.core.kernels.records import NO_CELL, RADIANS, RAY_SAMPLES, RAY_SAMPLES_PER_CELL
 
 Vector = tuple[float, float, float]
+Cell = tuple[int, int, int]
 
 
 @jit
@@ -24,20 +25,40 @@ def gaze(yaw_deg: float, pitch_deg: float) -> Vector:
 
 
 @jit
-def cells_along(eye: Vector, way: Vector) -> Iterator[tuple[int, int, int]]:
-    """The cells (x, y, z) that a ray samples from an eye along a unit vector, one after the other, each once.
+def sample_step(way: Vector) -> Vector:
+    """What lies between one sample of a ray along a unit vector and the next."""
+    return way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
 
-    The samples are 1/5 cell apart, so they can jump across an edge: a cell need not share a face with the next.
+
+@jit
+def cell_at(at: Vector) -> Cell:
+    """The cell (x, y, z) of a sample."""
+    return cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
+
+
+@jit
+def next_cell(at: Vector, step: Vector, left: int) -> tuple[Vector, int]:
+    """The next sample in another cell than this one, which is the first of `left`, and how many are left then.
+
+    Samples are 1/5 cell apart, so they can jump across an edge: a cell need not share a face with the next.
     """
-    x, y, z = eye
-    dx, dy, dz = way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
-    last_x, last_y, last_z = NO_CELL, NO_CELL, NO_CELL
-    for _ in range(RAY_SAMPLES):
-        cx, cy, cz = cell_of(x), cell_of(y), cell_of(z)
-        if cx != last_x or cy != last_y or cz != last_z:
-            yield cx, cy, cz
-            last_x, last_y, last_z = cx, cy, cz
-        x, y, z = x + dx, y + dy, z + dz
+    x, y, z = at
+    dx, dy, dz = step
+    cx, cy, cz = cell_at(at)
+    while left > 0:
+        x, y, z, left = x + dx, y + dy, z + dz, left - 1
+        if cell_of(x) != cx or cell_of(y) != cy or cell_of(z) != cz:
+            break
+    return (x, y, z), left
+
+
+@jit
+def cells_along(eye: Vector, way: Vector) -> Iterator[Cell]:
+    """The cells (x, y, z) that a ray samples from an eye along a unit vector, whatever is in them."""
+    at, step, left = eye, sample_step(way), RAY_SAMPLES
+    while left > 0:
+        yield cell_at(at)
+        at, left = next_cell(at, step, left)
 
 
 @jit
@@ -52,13 +73,16 @@ def cast(
 
     Both are `NO_CELL` where it meets nothing; `before` alone where the eye is inside the solid cell.
     """
-    last_x, last_y, last_z = NO_CELL, NO_CELL, NO_CELL
-    for x, y, z in cells_along(eye, way):
-        if solid(grid, x, y, z):
-            hit[0], hit[1], hit[2] = x, y, z
-            before[0], before[1], before[2] = last_x, last_y, last_z
+    at, step, left = eye, sample_step(way), RAY_SAMPLES
+    last = NO_CELL, NO_CELL, NO_CELL
+    while left > 0:
+        cell = cell_at(at)
+        if solid(grid, cell[0], cell[1], cell[2]):
+            hit[0], hit[1], hit[2] = cell
+            before[0], before[1], before[2] = last
             return True
-        last_x, last_y, last_z = x, y, z
+        last = cell
+        at, left = next_cell(at, step, left)
     hit[:] = NO_CELL
     before[:] = NO_CELL
     return False
