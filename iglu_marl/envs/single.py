@@ -14,11 +14,11 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.kernels.records import ARCHITECT
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.batch import Batch
@@ -226,7 +226,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         records, index = self._controls.encode(action)
         reward = episode.builder_acts(records, index)
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
-        if worlds.floor[0] == rules.ARCHITECT and not (terminated or truncated):
+        if worlds.floor[0] == ARCHITECT and not (terminated or truncated):
             self._architect_speaks()
         if self.render_mode == "human":
             self.render()

@@ -16,10 +16,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from typing_extensions import Unpack
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import many_tokens
 from iglu_marl.core.errors import ActionError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import converse_many
+from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
 from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
@@ -193,9 +194,9 @@ class VectorGame:
         said, replies, controls, numbers = self._read(actions)
         fresh = batch.begin_next(self.autoreset_mode)
         self._lengths[fresh] = 0
-        talk = rules.Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
         silent, _ = self._controls.yielding()
-        any_over = batch.advance(rules.converse_many, (controls, numbers, silent, batch.idle, talk))
+        any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
         batch.idle[fresh] = False
         batch.paint()

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.worlds import Worlds
+from iglu_marl.core.grid import BlockGrid, index_of
+from iglu_marl.core.kernels.ray import cast_many
+from iglu_marl.core.kernels.records import NO_CELL
 from iglu_marl.rendering import hud, palette, views
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.painter import GROUND_Y, Lens, paint_scenes
@@ -143,19 +144,12 @@ def focus_colors() -> npt.NDArray[np.uint32]:
 class Gaze:
     """Finds the cell that is looked at, by the rule that also moves the hands."""
 
-    def __init__(self) -> None:
-        self._worlds = Worlds(1)
-
     def cell(self, grid: BlockGrid, pose: Pose) -> Cell | None:
         """The solid cell in reach along the gaze (ground has y = -2), or None."""
-        from iglu_marl.core import rules
-
-        self._worlds.grid[0] = grid
-        self._worlds.pose[0] = pose
-        if not rules.cast(self._worlds.state[0]):
-            return None
-        x, y, z = self._worlds.hit[0].tolist()
-        return x, y, z
+        hit, before = np.empty((2, 1, 3), np.int8)
+        cast_many(np.array(grid, np.int8), np.array([pose], np.float64), hit, before)
+        x, y, z = hit[0].tolist()
+        return None if x == NO_CELL else (x, y, z)
 
 
 def paint_eye(eye: Eye, smoothing: int = 2) -> npt.NDArray[np.uint8]:
@@ -216,7 +210,7 @@ def scene_of(eye: Eye) -> BlockGrid:
         return eye.grid
     x, y, z = eye.focus
     grid = eye.grid.copy()
-    grid[y + 1, x + 5, z + 5] += _FOCUS_IDS
+    grid[index_of((x, y, z))] += _FOCUS_IDS
     return grid
 
 
