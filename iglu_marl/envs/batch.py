@@ -115,7 +115,7 @@ class Batch:
         renderer = self.stage.episode.renderer
         if isinstance(renderer, Painter):
             grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
-            self._draw = renderer.strokes(grids, self.shown.eye, size, display.layout, self.pov)
+            self._draw = renderer.bind(grids, self.shown.eye, size, display.layout, self.pov)
         elif display.layout == "index":
             raise RenderError(
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"

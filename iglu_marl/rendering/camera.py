@@ -1,14 +1,18 @@
-"""A camera that projects points to pixels, for what is drawn over a painted picture."""
+"""A camera that projects points to pixels, for what is drawn over a painted picture; and what an eye looks at."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.rendering.painter import Lens
+from iglu_marl.core import rules
+from iglu_marl.core.grid import BlockGrid, Cell
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.rendering.renderer import Lens
 
 Points = npt.NDArray[np.float64]
 
@@ -29,14 +33,28 @@ class Camera:
     def project(self, points: npt.ArrayLike) -> Points:
         """Pixel coordinates (column, row) float64[n, 2] of points float64[n, 3] in front of the eye."""
         across, above, depth = self.axes @ (np.asarray(points, float) - self.pose[:3]).T
-        height, width = self.size
-        scale = 0.5 * height / math.tan(math.radians(self.lens.fov_deg) / 2) / depth
-        return np.stack([0.5 * width + across * scale, 0.5 * height - above * scale], axis=1)
+        scale = self.size[0] / (2 * self.lens.tangent) / depth
+        return np.stack([0.5 * self.size[1] + across * scale, 0.5 * self.size[0] - above * scale], axis=1)
+
+    def pixels_per_cell(self, point: npt.ArrayLike) -> float:
+        """How large a cell near a point is in the picture."""
+        distance = np.linalg.norm(np.asarray(point, float) - self.pose[:3])
+        return float(self.size[0] / (2 * self.lens.tangent) / distance)
 
 
 def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
-    """float64[3, 3]: unit vectors right, up and forward of a gaze."""
+    """float64[3, 3]: unit vectors right, up and forward of a line of sight."""
     yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
     right = (math.cos(yaw), 0.0, math.sin(yaw))
     forward = (math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
     return np.array([right, np.cross(right, forward), forward])
+
+
+def cell_in_sight(grid: BlockGrid, pose: Sequence[float]) -> Cell | None:
+    """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
+    world = Worlds(1)
+    world.grid[0], world.pose[0] = grid, pose
+    if not rules.cast(world.state[0]):
+        return None
+    x, y, z = world.hit[0].tolist()
+    return x, y, z

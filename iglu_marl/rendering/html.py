@@ -35,7 +35,8 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid, grid_to_blocks, in_zone
-from iglu_marl.rendering.plans import block_color
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.video import replacing
 
 FORMAT, VERSION = "iglu_marl replay", 1
@@ -86,33 +87,13 @@ class ReplayRecorder:
     def __call__(self, env: Any) -> None:
         """Add the present moment of an environment of this package, wrapped or not."""
         episode = env.unwrapped.episode
-        worlds = episode.worlds
-        steps, turns = int(worlds.steps[0]), int(worlds.turns[0])
-        said = [(utterance.role.value, utterance.text) for utterance in episode.dialogue]
-        if steps + turns < self._clock or said[: len(self._dialogue)] != self._dialogue:
+        moment = moment_of(episode)
+        clock, said = moment["status"]["step"] + moment["status"]["turn"], moment["dialogue"]
+        if clock < self._clock or said[: len(self._dialogue)] != self._dialogue:
             self.clear()
-        self._clock = steps + turns
+        self._clock = clock
         self._name = str(getattr(episode.task, "task_id", None) or "")
-        self.add(
-            worlds.grid[0],
-            worlds.pose[0],
-            dialogue=said,
-            target=worlds.target[0],
-            aligned_target=worlds.aligned_target(0),
-            status={
-                "step": steps,
-                "max_steps": int(worlds.max_steps[0]),
-                "turn": turns,
-                "max_turns": int(worlds.max_turns[0]),
-                "floor": str(episode.floor.value),
-                "intersection": int(worlds.best[0]),
-                "target_blocks": int(worlds.target_blocks[0]),
-                "complete": bool(worlds.terminated[0]),
-                "over": bool(worlds.terminated[0] or worlds.truncated[0]),
-                "inventory": [int(count) for count in worlds.seen_inventory[0]],
-                "active": int(worlds.active[0]),
-            },
-        )
+        self.add(**moment)
 
     def add(
         self,

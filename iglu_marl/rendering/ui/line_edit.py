@@ -7,7 +7,7 @@ import unicodedata
 _KEPT = 100  # lines of history
 
 
-class TextLine:
+class LineEdit:
     """One line with a cursor, at most `limit` characters long, and what was entered before.
 
     It holds any Unicode text; line breaks and other control characters become spaces or vanish.

@@ -15,19 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.rendering.screens import (
+from iglu_marl.rendering.colors import PAGE
+from iglu_marl.rendering.renderer import check_picture
+from iglu_marl.rendering.ui.screens import (
     LENS,
     WINDOW_SIZE,
-    Eye,
+    ImageLayer,
     Layer,
-    Patch,
+    SceneLayer,
     focus_colors,
     ground_glow,
-    paint_eye,
+    paint_layer,
     scaled,
     scene_of,
 )
-from iglu_marl.rendering.theme import PAGE
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -161,9 +162,7 @@ class Window:
         """
         if self._closed:
             return False
-        array = np.ascontiguousarray(frame)
-        if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
-            raise RenderError(f"frame is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
+        array = check_picture(frame, "frame")
         height, width = array.shape[:2]
         self.open(self._asked_size or (height, width))
         self._frame, self._layers = array.copy(), ()
@@ -171,7 +170,7 @@ class Window:
         return self.pump()
 
     def draw(self, layers: Sequence[Layer]) -> bool:
-        """Show a screen (see `iglu_marl.rendering.screens`), made for the window's `size`; False once it is closed.
+        """Show a screen (see `iglu_marl.rendering.ui.screens`), made for the window's `size`; False once it is closed.
 
         It answers no events: `poll` does. Raises `RenderError` where no window can be opened.
         """
@@ -294,7 +293,7 @@ class Window:
         """The layers of a screen; or the frame in the middle of the window, as large as fits."""
         if self._frame is None:
             return self._layers
-        return [Patch(scaled(self._frame, self.size, smooth=True), 0, 0)]
+        return [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
 
     def _draw(self) -> None:
         if self._canvas is not None:
@@ -318,8 +317,8 @@ class _Surface:
         assert surface is not None
         surface.fill(PAGE)
         for layer in layers:
-            if isinstance(layer, Eye):
-                surface.blit(_image(paint_eye(layer)), layer.box[:2])
+            if isinstance(layer, SceneLayer):
+                surface.blit(_image(paint_layer(layer)), layer.box[:2])
             else:
                 surface.blit(self._sprite(layer.picture), (layer.left, layer.top))
 
@@ -376,7 +375,7 @@ class _OpenGL:
         """Draw layers, from back to front."""
         self._drawer.begin(size, PAGE)
         for layer in layers:
-            if isinstance(layer, Eye):
+            if isinstance(layer, SceneLayer):
                 self._drawer.scene(scene_of(layer), layer.pose, LENS, layer.box, colors=focus_colors())
                 glow = ground_glow(layer)
                 if glow is not None:
