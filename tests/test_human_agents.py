@@ -548,9 +548,9 @@ def test_the_architects_view() -> None:
     with pytest.raises(WindowClosed):
         architect.act(env.observe("architect_0"))
     first, no_ghost, turned, wheeled, again = sights
-    assert (first[0].score, first[0].goal, first[0].done) == (1, 2, False)
-    assert np.array_equal(first[0].aligned, task.target_grid)
-    assert no_ghost[0].aligned is None
+    assert (first[0].intersection, first[0].target_blocks, first[0].complete) == (1, 2, False)
+    assert np.array_equal(first[0].aligned_target, task.target_grid)
+    assert no_ghost[0].aligned_target is None
     assert turned[1:] == pytest.approx((first[1] - 20.0 + (360 if first[1] < 20 else 0), first[2] + 4.0))
     assert wheeled[1:] == pytest.approx(((turned[1] + 15.0) % 360, turned[2] + 10.0))
     assert again[1:] == first[1:]

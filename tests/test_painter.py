@@ -16,7 +16,7 @@ from witness import cast, random_grid, scenes
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
 from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
-from iglu_marl.rendering.painter import picture_shape
+from iglu_marl.rendering.renderer import picture_shape
 
 RNG_SEED = 20240
 

@@ -108,7 +108,8 @@ class Batch:
         self._draw: Callable[[Indices, int, int], Any] | None = None
         if not display.pov:
             return
-        from iglu_marl.rendering.painter import Painter, picture_shape
+        from iglu_marl.rendering.painter import Painter
+        from iglu_marl.rendering.renderer import picture_shape
 
         if not self.pov.size:
             self.pov = np.zeros((self.count, *picture_shape(size, display.layout)), np.uint8)

@@ -21,13 +21,14 @@ from iglu_marl.core.errors import ActionError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
+from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.rendering.renderer import Layout
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
 

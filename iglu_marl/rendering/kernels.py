@@ -25,8 +25,7 @@ from iglu_marl.core.jit import jit
 from iglu_marl.rendering import palette
 
 GROUND_SURFACE = -1.5  # y of the ground's upper side, in cells
-GROUND_EDGE = 18.5  # the ground ends at |x|, |z| = 18.5
-ROWS_OF_RGB, PLANES_OF_RGB, INDICES = 0, 1, 2  # layouts of a picture
+ROWS_OF_RGB, PLANES_OF_RGB, INDICES = range(3)  # how a picture lies in memory: see `renderer.LAYOUTS`
 
 _COUNT_Y, _COUNT_X, _COUNT_Z = ZONE_SHAPE
 _CELLS = _COUNT_Y * _COUNT_X * _COUNT_Z

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.rendering import kernels, palette
+from iglu_marl.rendering import palette
+from iglu_marl.rendering.kernels import ROWS_OF_RGB, paint
 from iglu_marl.rendering.renderer import (
     EYE_LENS,
+    LAYOUTS,
     Colors,
     FloatArray,
     Frames,
+    Layout,
     Lens,
     SceneRenderer,
     check_out,
     check_scenes,
     check_size,
+    picture_shape,
 )
-
-# How a picture lies in memory, by its name: uint8 [height, width, 3], [3, height, width], or palette indices
-# [height, width], one byte a pixel (`palette.RGB[indices]` is the first).
-Layout = Literal["hwc", "chw", "index"]
-LAYOUTS: dict[Layout, int] = {
-    "hwc": kernels.ROWS_OF_RGB, "chw": kernels.PLANES_OF_RGB, "index": kernels.INDICES,
-}  # fmt: skip
 
 _COLORS = palette.PACKED.copy()  # writable: a read-only array would be a second type to the compiler
 _FIRST = np.zeros(1, np.int64)
-
-
-def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
-    """The shape of one picture of (height, width) pixels. Raises `RenderError` for an unknown layout."""
-    if layout not in LAYOUTS:
-        raise RenderError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
-    return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
 
 
 class Painter(SceneRenderer):
@@ -50,12 +39,10 @@ class Painter(SceneRenderer):
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
         """As `SceneRenderer.draw`."""
-        count, height, width = out.shape[:3]
+        count, height, width, _ = out.shape
         table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
         rows, flat = _FIRST if count == 1 else np.arange(count), out.reshape(count, height * width * 3)
-        kernels.paint(
-            grids, poses, rows, self._lens, table, height, width, kernels.ROWS_OF_RGB, flat, 0, count
-        )  # fmt: skip
+        paint(grids, poses, rows, self._lens, table, height, width, ROWS_OF_RGB, flat, 0, count)
 
     def bind(
         self, grids: BlockGrid, poses: FloatArray, size: tuple[int, int], layout: Layout, out: Frames
@@ -74,10 +61,10 @@ class Painter(SceneRenderer):
         contiguous = grids.flags.carray and poses.flags.carray
         if grids.dtype != np.int8 or poses.dtype != np.float64 or not contiguous:
             raise RenderError("grids and poses must be C-contiguous int8 and float64")
-        flat, number, lens = out.reshape(count, -1), LAYOUTS[layout], self._lens
+        flat, number, lens = out.reshape(count, -1), LAYOUTS.index(layout), self._lens
 
         def draw(chosen: npt.NDArray[np.int64], first: int, last: int) -> None:
-            kernels.paint(grids, poses, chosen, lens, _COLORS, height, width, number, flat, first, last)
+            paint(grids, poses, chosen, lens, _COLORS, height, width, number, flat, first, last)
 
         return draw
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
-from iglu_marl.rendering.kernels import GROUND_EDGE
 
 MAX_SIDE = 8192  # pixels
+GROUND_EDGE = 18.5  # the ground ends at |x|, |z| = 18.5
+
+# How a picture lies in memory, by its name: uint8 [height, width, 3], [3, height, width], or palette indices
+# [height, width], one byte a pixel (`palette.RGB[indices]` is the first).
+Layout = Literal["hwc", "chw", "index"]
+LAYOUTS: tuple[Layout, ...] = ("hwc", "chw", "index")
 
 FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.uint8]
@@ -76,6 +81,13 @@ def check_size(size: Any) -> tuple[int, int]:
     if not whole or not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
         raise RenderError(f"size is {size!r}, expected (height, width) with two integers 1..{MAX_SIDE}")
     return int(height), int(width)
+
+
+def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
+    """The shape of one picture of (height, width) pixels. Raises `RenderError` for an unknown layout."""
+    if layout not in LAYOUTS:
+        raise RenderError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
+    return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
 
 
 def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Frames:

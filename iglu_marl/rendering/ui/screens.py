@@ -259,7 +259,7 @@ class _Canvas:
 
     def orbit(self, title: str, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
         """The "Build" with the ghost, or the "Target", in a frame."""
-        size = max(8, box[3] - box[1]), max(8, box[2] - box[0])
+        size = box[3] - box[1], box[2] - box[0]
         tall = orbit.highest(view.grid, view.aligned_target, view.target)
         camera = round(angles.azimuth_deg, 2), round(angles.elevation_deg, 2), tall
         if title == "Target":
@@ -374,8 +374,8 @@ def architect_screen(
     u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
     head, side = round(54 * u), round(min(0.36 * width, 0.5 * height))
     foot, right = height - gap - round(46 * u), width - gap - side
-    canvas.orbit("Build", (gap, head, right - gap, foot), angles, view)
-    canvas.orbit("Target", (right, head, width - gap, head + side), angles, view)
+    canvas.orbit("Build", _box(gap, head, right - gap, foot), angles, view)
+    canvas.orbit("Target", _box(right, head, width - gap, head + side), angles, view)
     talk_top = head + side + gap
     if foot - talk_top > 40 * u:
         canvas.put(widgets.chat(view.dialogue, side, foot - talk_top, u), right, talk_top)
@@ -388,6 +388,11 @@ def architect_screen(
     return canvas.finish(overlay, gap, width - gap, height - gap / 2)
 
 
+def _box(left: int, top: int, right: int, bottom: int) -> Box:
+    """A box that is not too small to draw in."""
+    return left, top, max(right, left + 8), max(bottom, top + 8)
+
+
 def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
     """Where an onlooker sees the builder's view, the build, the target, and the dialogue.
 
@@ -398,16 +403,14 @@ def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
     if canvas.width > 1.15 * canvas.height:
         tall = (bottom - top - gap) // 2
         left = right - min(round(0.36 * canvas.width), round(1.35 * tall))
-        edge = left - gap
         talk = bottom - round(0.26 * (bottom - top))
-        build, target = (left, top, right, top + tall), (left, bottom - tall, right, bottom)
-        return (gap, top, edge, talk - gap), build, target, (gap, talk, edge, bottom)
-    wide = (right - 2 * gap) // 2
-    talk = bottom - round(0.18 * canvas.height)
+        build, target = _box(left, top, right, top + tall), _box(left, bottom - tall, right, bottom)
+        return _box(gap, top, left - gap, talk - gap), build, target, _box(gap, talk, left - gap, bottom)
+    wide, talk = (right - 2 * gap) // 2, bottom - round(0.18 * canvas.height)
     low = talk - gap
     high = low - min(round(0.75 * wide), (low - top) // 2)
-    build, target = (gap, high, gap + wide, low), (right - wide, high, right, low)
-    return (gap, top, right, high - gap), build, target, (gap, talk, right, bottom)
+    build, target = _box(gap, high, gap + wide, low), _box(right - wide, high, right, low)
+    return _box(gap, top, right, high - gap), build, target, _box(gap, talk, right, bottom)
 
 
 def onlooker_screen(
