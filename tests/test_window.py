@@ -26,6 +26,7 @@ from iglu_marl import Task  # noqa: E402
 from iglu_marl.rendering import Window  # noqa: E402
 from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
 from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
+from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
 from iglu_marl.rendering.ui.window import Button, Closed, Key, Moved, Typed, Unfocused, Wheel  # noqa: E402
 
 
@@ -230,7 +231,7 @@ def test_every_screen_in_every_size(window):
                 screens.architect_screen(architect, size, shown, angles),
                 screens.onlooker_screen(builder_view(), architect, "A title", size, shown, angles),
             ):
-                picture = screens.composite(layers, size, smoothing=1)
+                picture = composite(layers, size, smoothing=1)
                 assert picture.shape == (*size, 3)
                 assert picture.std(axis=(0, 1)).min() > 5
 
@@ -238,8 +239,8 @@ def test_every_screen_in_every_size(window):
 def test_the_block_that_is_looked_at_is_bright():
     size = (300, 300)
     assert cell_in_sight(GRID, POSE) == (0, -1, -3)
-    eye = screens.SceneLayer(GRID, POSE, (0, 0, 300, 300))
-    plain, lit = screens.paint_layer(eye), screens.paint_layer(eye._replace(focus=(0, -1, -3)))
+    eye = SceneLayer(GRID, POSE, (0, 0, 300, 300))
+    plain, lit = eye.paint(), eye._replace(focus=(0, -1, -3)).paint()
     changed = (plain != lit).any(axis=2)
     assert changed[150, 150]
     # The block above it, in front of the sky, stays as it was.
@@ -250,7 +251,7 @@ def test_the_block_that_is_looked_at_is_bright():
     assert cell is not None
     assert cell[1] == -2
     ground = eye._replace(pose=down)
-    lit = (screens.paint_layer(ground) != screens.paint_layer(ground._replace(focus=cell))).any(axis=2)
+    lit = (ground.paint() != ground._replace(focus=cell).paint()).any(axis=2)
     assert lit[100:150, 120:180].mean() > 0.5
     assert 0.01 < lit.mean() < 0.3
     assert cell_in_sight(GRID, (0.0, 5.0, 0.0, 0.0, 0.0)) is None
@@ -260,9 +261,9 @@ def test_the_block_that_is_looked_at_is_bright():
 def test_blocks_hide_the_light_on_the_ground():
     grid = GRID.copy()
     grid[0, 5, 5] = 4  # at (0, -1, 0), between the eye and the cell behind it
-    eye = screens.SceneLayer(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
-    unlit = screens.paint_layer(eye._replace(focus=None))
-    lit = (screens.paint_layer(eye) != unlit).any(axis=2)
+    eye = SceneLayer(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
+    unlit = eye._replace(focus=None).paint()
+    lit = (eye.paint() != unlit).any(axis=2)
     orange = (unlit[..., 0] > unlit[..., 2].astype(int) + 60) & (unlit[..., 1] < 160)
     assert orange.sum() > 500
     assert lit.any()
@@ -341,7 +342,7 @@ def test_a_screen_in_a_real_window(on_screen, engine):
     window.draw(layers)
     picture = window.read()
     assert np.array_equal(seen(on_screen, window), picture)
-    reference = screens.composite(layers, window.size, smoothing=1 if window.drawn_by != "software" else 2)
+    reference = composite(layers, window.size, smoothing=1 if window.drawn_by != "software" else 2)
     off = np.abs(picture.astype(int) - reference).max(axis=2)
     assert (off <= 3).mean() > 0.995
     window.show(np.full((20, 20, 3), (0, 99, 0), np.uint8))

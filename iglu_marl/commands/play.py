@@ -25,7 +25,8 @@ from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
-from iglu_marl.rendering.ui.screens import Layer, OrbitAngles, Overlay, onlooker_screen
+from iglu_marl.rendering.ui.layers import Layer
+from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, onlooker_screen
 from iglu_marl.rendering.ui.window import ENGINES, Closed, Key, Window, WindowClosed
 
 ROLE_NAMES = ("builder", "architect", "both")

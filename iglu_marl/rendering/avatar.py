@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of, cell_in_sight
 from iglu_marl.rendering.colors import ACCENT, RGB, blended
 from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Pose
 
 _SIGHT_LENGTH = 3.0  # cells
 _OPACITY_IN_FRONT = 0.72  # of the blocks that stand in front of the figure
@@ -33,7 +33,7 @@ _LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # how far the figure reache
 Box = tuple[int, int, int, int]
 
 
-def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Sequence[float]) -> None:
+def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Pose) -> None:
     """Draw a builder with its eye at pose = (x, y, z, yaw, pitch) into a camera's picture of a grid.
 
     Blocks in front half cover it.
@@ -94,7 +94,7 @@ def _in_front(grid: BlockGrid, eye: Points, viewer: Points) -> BlockGrid:
     return front
 
 
-def _draw_sight(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Sequence[float]) -> None:
+def _draw_sight(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Pose) -> None:
     """Dots from the face along the line of sight, up to the cell that is looked at, at most 3 cells."""
     eye, forward = np.array(pose[:3], float), axes_of(pose[3], pose[4])[2]
     length, cell = _SIGHT_LENGTH, cell_in_sight(grid, pose)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from iglu_marl.core import rules
 from iglu_marl.core.grid import BlockGrid, Cell
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.rendering.renderer import Lens
+from iglu_marl.rendering.renderer import Lens, Pose
 
 Points = npt.NDArray[np.float64]
 
@@ -21,7 +20,7 @@ Points = npt.NDArray[np.float64]
 class Camera:
     """An eye (x, y, z, yaw, pitch) with a lens and a picture size (height, width)."""
 
-    pose: tuple[float, float, float, float, float]
+    pose: Pose
     lens: Lens
     size: tuple[int, int]
 
@@ -50,7 +49,7 @@ def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
     return np.array([right, np.cross(right, forward), forward])
 
 
-def cell_in_sight(grid: BlockGrid, pose: Sequence[float]) -> Cell | None:
+def cell_in_sight(grid: BlockGrid, pose: Pose) -> Cell | None:
     """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
     world = Worlds(1)
     world.grid[0], world.pose[0] = grid, pose

@@ -25,7 +25,7 @@ from iglu_marl.rendering.camera import Camera, axes_of
 from iglu_marl.rendering.colors import ACCENT, BOARD, PALE, PANEL, REMOVED, RGB, blended
 from iglu_marl.rendering.kernels import GROUND_SURFACE
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_size
+from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_pose, check_size
 
 DEFAULT_AZIMUTH_DEG = 18.0
 DEFAULT_ELEVATION_DEG = 42.0
@@ -180,7 +180,7 @@ def board_view(
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
     if pose is not None:
-        draw_avatar(picture, camera, solid, [float(value) for value in pose])
+        draw_avatar(picture, camera, solid, check_pose(pose))
     return np.array(picture.reduce(smoothing))
 
 

@@ -23,6 +23,7 @@ LAYOUTS: tuple[Layout, ...] = ("hwc", "chw", "index")
 
 FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.uint8]
+Pose = tuple[float, float, float, float, float]  # an eye: x, y, z (cells), yaw, pitch (degrees)
 Colors = npt.NDArray[np.uint32]  # a packed palette, see `palette.pack`
 
 
@@ -69,6 +70,17 @@ class HasScenes(Protocol):
     def pose(self) -> FloatArray:
         """Eyes float64[n, 5]: x, y, z (cells), yaw, pitch (degrees)."""
         ...
+
+
+def check_pose(pose: Any) -> Pose:
+    """An eye's pose as five floats; raises `RenderError` for anything else."""
+    try:
+        x, y, z, yaw, pitch = (float(value) for value in pose)
+    except (TypeError, ValueError):
+        raise RenderError(f"pose is {pose!r:.80}, expected x, y, z, yaw, pitch") from None
+    if not math.isfinite(x + y + z + yaw + pitch):
+        raise RenderError(f"pose is {pose!r:.80}, expected finite numbers")
+    return x, y, z, yaw, pitch
 
 
 def check_size(size: Any) -> tuple[int, int]:

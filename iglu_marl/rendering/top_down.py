@@ -14,19 +14,8 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering.colors import (
-    ACCENT,
-    ADDED,
-    BOARD,
-    DIM,
-    INK,
-    PANEL,
-    RECOLORED,
-    REMOVED,
-    RGB,
-    TEXT,
-    blended,
-)  # fmt: skip
+from iglu_marl.rendering import colors
+from iglu_marl.rendering.colors import DIM, INK, RGB, TEXT, blended
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import Frames, check_size
 from iglu_marl.rendering.text import write
@@ -66,7 +55,7 @@ class _Board:
 
     def __init__(self, draw: ImageDraw.ImageDraw, left: int, top: int, cell: int) -> None:
         self.draw, self.left, self.top, self.cell = draw, left, top, cell
-        draw.rectangle(self.box(0, 0, side=11.0), fill=BOARD)
+        draw.rectangle(self.box(0, 0, side=11.0), fill=colors.BOARD)
         for k in range(12):
             draw.line((*self.at(k, 0), *self.at(k, 11)), fill=_LINE)
             draw.line((*self.at(0, k), *self.at(11, k)), fill=_LINE)
@@ -102,7 +91,7 @@ class _Board:
             self.write(value + 5.5, 11.55, str(value), DIM, 0.46)
             self.write(-0.55, value + 5.5, str(value), DIM, 0.46)
         for letter, x, z, color, size in (
-            ("N", 5.5, -0.55, ACCENT, 0.62), ("E", 11.55, 5.5, DIM, 0.62), ("S", 5.5, 12.3, DIM, 0.62),
+            ("N", 5.5, -0.55, colors.ACCENT, 0.62), ("E", 11.55, 5.5, DIM, 0.62), ("S", 5.5, 12.3, DIM, 0.62),
             ("W", -1.3, 5.5, DIM, 0.62), ("x", 11.55, 11.55, _CENTER, 0.46), ("z", -0.55, -0.55, _CENTER, 0.46),
         ):  # fmt: skip
             self.write(x, z, letter, color, size)
@@ -113,7 +102,7 @@ def _page(size: tuple[int, int]) -> tuple[Image.Image, ImageDraw.ImageDraw]:
     height, width = check_size(size)
     if min(height, width) < MIN_SIDE:
         raise RenderError(f"size is {size!r}, expected at least {MIN_SIDE} pixels (height, width)")
-    picture = Image.new("RGB", (width * _SMOOTH, height * _SMOOTH), PANEL)
+    picture = Image.new("RGB", (width * _SMOOTH, height * _SMOOTH), colors.PANEL)
     return picture, ImageDraw.Draw(picture)
 
 
@@ -202,17 +191,17 @@ def _fill_change(board: _Board, old: npt.NDArray[np.int8], new: npt.NDArray[np.i
     for ix, iz in np.argwhere((old != 0) | (new != 0)).tolist():
         was, is_ = int(old[ix, iz]), int(new[ix, iz])
         if was == is_:
-            board.block(ix, iz, blended(block_color(is_), BOARD, 0.62))
+            board.block(ix, iz, blended(block_color(is_), colors.BOARD, 0.62))
         elif not was:
-            board.block(ix, iz, block_color(is_), ADDED, 0.13)
+            board.block(ix, iz, block_color(is_), colors.ADDED, 0.13)
             board.write(ix + 0.5, iz + 0.5, "+", _contrast(block_color(is_)), 0.9)
         elif not is_:
-            board.block(ix, iz, blended(block_color(was), BOARD, 0.72), REMOVED, 0.13)
+            board.block(ix, iz, blended(block_color(was), colors.BOARD, 0.72), colors.REMOVED, 0.13)
             x0, y0, x1, y1 = board.box(ix, iz, 0.3)
             for line in ((x0, y0, x1, y1), (x0, y1, x1, y0)):
-                board.draw.line(line, fill=REMOVED, width=board.thick(0.1))
+                board.draw.line(line, fill=colors.REMOVED, width=board.thick(0.1))
         else:
-            board.block(ix, iz, block_color(is_), RECOLORED, 0.13)
+            board.block(ix, iz, block_color(is_), colors.RECOLORED, 0.13)
             x0, y0, x1, y1 = board.box(ix, iz, 0.13)
             board.draw.polygon([(x0, y0), (x1, y0), (x0, y1)], fill=block_color(was))
-            board.draw.line((x1, y0, x0, y1), fill=RECOLORED, width=board.thick(0.08))
+            board.draw.line((x1, y0, x0, y1), fill=colors.RECOLORED, width=board.thick(0.08))

@@ -6,8 +6,6 @@ Everything belongs to the context in which a `SceneDrawer` was made, and is only
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -19,25 +17,12 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, as_grid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.opengl import shaders
+from iglu_marl.rendering.opengl.egl import environment
 from iglu_marl.rendering.renderer import Colors, FloatArray, Lens
 
-
-@contextmanager
-def _egl_platform() -> Iterator[None]:
-    """PyOpenGL finds functions through EGL unless told otherwise; they serve contexts of GLX as well."""
-    name = "PYOPENGL_PLATFORM"
-    if name in os.environ or "OpenGL.platform" in sys.modules:
-        yield
-        return
-    os.environ[name] = "egl"
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
-
-
 try:  # the raw functions convert nothing: they are those that every frame calls
-    with _egl_platform():
+    # PyOpenGL finds functions through EGL unless told otherwise; they serve contexts of GLX as well
+    with environment("PYOPENGL_PLATFORM", "egl"):
         from OpenGL import GL as GL
         from OpenGL.error import Error as GLFailure
         from OpenGL.raw.GL.VERSION.GL_1_0 import glReadPixels

@@ -45,7 +45,7 @@ class ScreenDrawer:
 
     def __init__(self) -> None:
         self._scenes = SceneDrawer()
-        self.description = self._scenes.description
+        self.description, self.software = self._scenes.description, self._scenes.software
         self._size = (1, 1)
         self._textures: OrderedDict[int, tuple[npt.NDArray[np.uint8], int]] = OrderedDict()
         with reported():

@@ -10,15 +10,9 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import as_grid
-from iglu_marl.rendering.renderer import Frames, check_picture, check_size
-from iglu_marl.rendering.ui.screens import (
-    ArchitectView,
-    BuilderView,
-    OrbitAngles,
-    Overlay,
-    composite,
-    onlooker_screen,
-)
+from iglu_marl.rendering.renderer import Frames, check_picture, check_pose, check_size
+from iglu_marl.rendering.ui.layers import composite
+from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, OrbitAngles, Overlay, onlooker_screen
 
 FRAME_SIZE, MIN_FRAME_SIZE = (540, 960), (270, 480)
 
@@ -48,8 +42,7 @@ def game_views(
 ) -> GameViews:
     """The arguments of `composed_frame` as the views of a screen."""
     build = as_grid(grid)
-    x, y, z, yaw, pitch = (float(value) for value in pose)
-    eye = x, y, z, yaw, pitch
+    eye = check_pose(pose)
     facts = dict(status or {})
     told = {name: value for name, value in facts.items() if name not in _PLACED}
     told |= {} if facts.get("floor") is None else {"floor": str(facts["floor"]).lower()}

@@ -1,8 +1,7 @@
 """What people see of a game: the builder's screen, the architect's, and the onlooker's, in any size.
 
-A screen is a list of layers from back to front. A `SceneLayer` is a first-person picture that the window itself draws
-(with the painter, or with OpenGL); an `ImageLayer` is a picture at its place. `composite` makes one picture of them,
-without any window. The builder's screen is made from a `BuilderView`, which has no place for a target: what a builder
+A screen is a list of layers from back to front, for a window to draw or for `composite` to make one picture of. The
+builder's screen is made from a `BuilderView`, which has no place for a target: what a builder
 may not see cannot get there.
 """
 
@@ -11,59 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from iglu_marl.core.grid import BlockGrid, Cell
-from iglu_marl.rendering import orbit, palette
-from iglu_marl.rendering.camera import Camera, cell_in_sight
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell
+from iglu_marl.rendering import orbit
+from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PAGE, PANEL
-from iglu_marl.rendering.kernels import GROUND_SURFACE
-from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Colors, Frames, Lens
+from iglu_marl.rendering.renderer import Pose
 from iglu_marl.rendering.ui import widgets
-from iglu_marl.rendering.ui.widgets import Pairs, Picture
-
-Box = tuple[int, int, int, int]  # left, top, right, bottom
-Pose = tuple[float, float, float, float, float]  # eye x, y, z, yaw, pitch
+from iglu_marl.rendering.ui.layers import GROUND_CELL_Y, Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
 CHAT_WIDTH = 296  # times u
-LENS = Lens(fov_deg=70.0)  # a person's; the builder's own pictures have 90 degrees
-
-_FOCUS_IDS = 6  # grid ids 7..12: the block that is looked at
-_GLOW = (255, 222, 130)
-_GREY = 12  # channels of a grey differ by less
-_NEAREST = 0.12  # cells from the eye
-_GROUND_CELL_Y = -2
-_EMPTY = np.zeros((9, 11, 11), np.int8)
-
-
-class SceneLayer(NamedTuple):
-    """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell looked at."""
-
-    grid: BlockGrid
-    pose: Pose
-    box: Box
-    focus: Cell | None = None
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width in pixels."""
-        return self.box[3] - self.box[1], self.box[2] - self.box[0]
-
-
-class ImageLayer(NamedTuple):
-    """A picture uint8[height, width, 3 or 4] with its upper left corner at a place of the window."""
-
-    picture: Picture
-    left: int
-    top: int
-
-
-Layer = SceneLayer | ImageLayer
 
 
 @dataclass(frozen=True)
@@ -130,92 +92,6 @@ class Overlay:
     card: tuple[str, Pairs, str] | None = None  # title, keys and meanings, foot
     note: str = ""
     hints: Pairs = ()
-
-
-# --- first person ------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def focus_colors() -> Colors:
-    """The packed palette with ids 7..12 for the block that is looked at: a little brighter, with a bright rim."""
-    entries = palette.ENTRIES_PER_COLOR
-    rgb = np.concatenate([palette.RGB, palette.RGB[palette.FIRST_BLOCK :]]).astype(float)
-    focused = rgb[palette.SIZE :]
-    focused += 0.14 * (255 - focused)
-    for shade, light in enumerate((1.0, 0.92, 0.84, 0.7)):
-        focused[2 * shade + palette.BORDER :: entries] = 255 * light
-    return palette.pack(np.rint(rgb).astype(np.uint8))
-
-
-def scene_of(layer: SceneLayer) -> BlockGrid:
-    """The grid to draw with `focus_colors`: the block that is looked at has its own id."""
-    if layer.focus is None or layer.focus[1] == _GROUND_CELL_Y:
-        return layer.grid
-    x, y, z = layer.focus
-    grid = layer.grid.copy()
-    grid[y + 1, x + 5, z + 5] += _FOCUS_IDS
-    return grid
-
-
-def paint_layer(layer: SceneLayer, smoothing: int = 2) -> Frames:
-    """A scene as a picture uint8[height, width, 3] of its box's size, on the CPU."""
-    height, width = layer.size
-    size = height * smoothing, width * smoothing
-    frame = paint_scenes(scene_of(layer)[None], [layer.pose], size, lens=LENS, colors=focus_colors())[0]
-    picture = Image.fromarray(frame).reduce(smoothing)
-    glow = ground_glow(layer, np.asarray(picture))
-    if glow is not None:
-        image = Image.fromarray(glow.picture)
-        picture.paste(image, (glow.left, glow.top), image)
-    return np.array(picture)
-
-
-def ground_glow(layer: SceneLayer, frame: Frames | None = None) -> ImageLayer | None:
-    """A warm light on the ground cell that is looked at, where no block hides it; placed within the layer's box.
-
-    frame: the layer's picture, by whose greys the ground is told from blocks; painted when it is not given.
-    """
-    if layer.focus is None or layer.focus[1] != _GROUND_CELL_Y:
-        return None
-    height, width = layer.size
-    camera = Camera(layer.pose, LENS, (height, width))
-    x, _, z = layer.focus
-    around = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
-    corners = np.array([(x + dx, GROUND_SURFACE, z + dz) for dx, dz in around])
-    if (camera.axes[2] @ (corners - camera.pose[:3]).T < _NEAREST).any():  # partly beside or behind the eye
-        return None
-    points = camera.project(corners)
-    left, top = np.maximum(np.floor(points.min(axis=0)).astype(int) - 2, 0).tolist()
-    right, bottom = np.minimum(np.ceil(points.max(axis=0)).astype(int) + 3, (width, height)).tolist()
-    if left >= right or top >= bottom:
-        return None
-    if frame is None:
-        frame = paint_scenes(layer.grid[None], [layer.pose], (height, width), lens=LENS)[0]
-    part = frame[top:bottom, left:right]
-    veil = Image.new("L", (part.shape[1] * 2, part.shape[0] * 2))
-    path = [((px - left) * 2, (py - top) * 2) for px, py in points]
-    draw = ImageDraw.Draw(veil)
-    draw.polygon(path, fill=90)
-    draw.line([*path, path[0]], fill=255, width=max(3, height // 120), joint="curve")
-    # Greys are the ground's alone (and its smoothed lines'): blocks and sky have a hue.
-    opacity = np.asarray(veil.reduce(2)) * (np.ptp(part, axis=2) < _GREY)
-    glow = np.concatenate([np.full((*opacity.shape, 3), _GLOW, np.uint8), opacity[..., None]], axis=2)
-    return ImageLayer(glow, left, top)
-
-
-def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Picture:
-    """A picture as large as fits (height, width) in the middle of a dark page; enlarged smoothly, or in squares."""
-    height, width = size
-    factor = min(height / picture.shape[0], width / picture.shape[1])
-    fitted = max(1, round(picture.shape[1] * factor)), max(1, round(picture.shape[0] * factor))
-    page = Image.new("RGB", (width, height), PAGE)
-    larger = Image.Resampling.BICUBIC if smooth else Image.Resampling.NEAREST
-    image = Image.fromarray(picture).resize(fitted, larger if factor >= 1 else Image.Resampling.LANCZOS)
-    page.paste(image, ((width - fitted[0]) // 2, (height - fitted[1]) // 2))
-    return np.array(page)
-
-
-# --- screens -----------------------------------------------------------------------------------------------------
 
 
 class _Canvas:
@@ -314,7 +190,7 @@ def _orbit_panel(
     if grid is None:
         return widgets.framed(np.full((*size, 3), PANEL, np.uint8), title, u)
     blocks, aligned = (
-        None if cells is None else np.frombuffer(cells, np.int8).reshape(_EMPTY.shape)
+        None if cells is None else np.frombuffer(cells, np.int8).reshape(ZONE_SHAPE)
         for cells in (grid, ghost)
     )
     assert blocks is not None
@@ -338,7 +214,7 @@ def _places(view: BuilderView, pose: Pose) -> Pairs:
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
         x, y, z = view.focus
-        high = "ground" if y == _GROUND_CELL_Y else f"height {y + 2}"
+        high = "ground" if y == GROUND_CELL_Y else f"height {y + 2}"
         found.append(("aim", f"{place_in_words(x, z)}, {high}"))
     return tuple(found)
 
@@ -448,15 +324,3 @@ def onlooker_screen(
         if left + hints.shape[1] + 2 * gap < low[0]:
             canvas.put(hints, left + gap, bottom - gap, "lb")
     return canvas.finish(overlay, left, right, low[1] - gap)
-
-
-def composite(layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2) -> Frames:
-    """The layers as one picture uint8[height, width, 3], without any window."""
-    page = Image.new("RGB", (size[1], size[0]), PAGE)
-    for layer in layers:
-        if isinstance(layer, SceneLayer):
-            page.paste(Image.fromarray(paint_layer(layer, smoothing)), layer.box[:2])
-        else:
-            image = Image.fromarray(layer.picture)
-            page.paste(image, (layer.left, layer.top), image if image.mode == "RGBA" else None)
-    return np.array(page)

@@ -14,18 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from iglu_marl.rendering.colors import (
-    ACCENT,
-    BAR,
-    DIM,
-    GOOD,
-    OLDER,
-    PAGE,
-    REMOVED,
-    SPEAKERS,
-    TEXT,
-    WARNING,
-)
+from iglu_marl.rendering import colors
+from iglu_marl.rendering.colors import DIM, PAGE, TEXT
 from iglu_marl.rendering.palette import SHADE_TOP, SHADE_X, SHADE_Z, block_color
 from iglu_marl.rendering.text import Color, cut, width, wrapped, write
 
@@ -81,7 +71,7 @@ def _bar(
     draw: ImageDraw.ImageDraw, x: float, middle: float, length: float, half: float, share: float
 ) -> None:
     """A bar, filled by a share (0..1)."""
-    for end, color in ((length, BAR), (max(share * length, 2 * half) if share else 0.0, GOOD)):
+    for end, color in ((length, colors.BAR), (max(share * length, 2 * half) if share else 0.0, colors.GOOD)):
         if end:
             draw.rounded_rectangle((x, middle - half, x + end, middle + half), half, fill=color)
 
@@ -131,7 +121,7 @@ def hotbar(counts: tuple[int, ...] | None, active: int, u: float) -> Image.Image
         _cube(draw, x + 0.52 * slot, y + 0.44 * slot, 0.25 * slot, k + 1)
         write(draw, (x + 0.12 * slot, y + 0.17 * slot), str(k + 1), round(11 * v), DIM)
         if counts is not None:
-            color = WARNING if counts[k] == 0 else TEXT
+            color = colors.WARNING if counts[k] == 0 else TEXT
             write(draw, (x + 0.90 * slot, y + 0.85 * slot), str(counts[k]), round(14 * v), color, "r")
     return picture.reduce(2)
 
@@ -149,7 +139,7 @@ def compass(yaw_deg: int, u: float) -> Image.Image:
         fade = 1.0 - max(0.0, abs(off) - 45) / 24
         x = wide / 2 + off * wide / 150
         if mark in _POINTS:
-            color = ACCENT if mark == 0 else TEXT if mark % 90 == 0 else DIM
+            color = colors.ACCENT if mark == 0 else TEXT if mark % 90 == 0 else DIM
             size = round((16 if mark % 90 == 0 else 11.5) * u)
             write(draw, (x, line), _POINTS[mark], size, (*color, round(255 * fade)), "m")
         else:
@@ -187,14 +177,14 @@ def _chat(dialogue: Pairs, wide: int, high: int, u: float) -> Image.Image:
     if not shown:
         write(draw, (pad, y + 8 * u), "Nothing has been said yet.", name_pixels, DIM)
     for age, (speaker, lines) in reversed(list(enumerate(shown))):
-        color = SPEAKERS.get(speaker.lower(), DIM)
+        color = colors.SPEAKERS.get(speaker.lower(), DIM)
         tall = name_step + len(lines) * step
         draw.rounded_rectangle((pad, y + 2 * u, pad + 2.6 * u, y + tall - 2 * u), 1, fill=color)
         name = cut(speaker.capitalize()[:12], name_pixels, 84 * u)
         write(draw, (pad + 9 * u, y + (name_step or step) / 2), name, name_pixels, color)
         for number, line in enumerate(lines):
             place = indent, y + name_step + (number + 0.5) * step
-            write(draw, place, line, pixels, OLDER if age else TEXT)
+            write(draw, place, line, pixels, colors.OLDER if age else TEXT)
         y += tall + gap
     return picture
 
@@ -209,7 +199,7 @@ def facts(pairs: Pairs, u: float) -> Image.Image:
     for name, value in pairs:
         write(draw, (x, 15 * u), name, pixels, DIM)
         x += width(name, pixels) + 6 * u
-        write(draw, (x, 15 * u), value, pixels, SPEAKERS.get(value, TEXT))
+        write(draw, (x, 15 * u), value, pixels, colors.SPEAKERS.get(value, TEXT))
         x += width(value, pixels) + gap
     return picture
 
@@ -221,7 +211,7 @@ def progress(score: float, goal: float, done: bool, u: float) -> Image.Image:
     picture, draw = _plate((wide, high), 9 * u)
     _bar(draw, 12 * u, high / 2, 158 * u, 5 * u, min(max(score / goal, 0.0), 1.0) if goal else 0.0)
     told = f"{score:g} / {goal:g}"
-    write(draw, (wide - 12 * u, high / 2), told, round(15 * u), GOOD if done else TEXT, "r")
+    write(draw, (wide - 12 * u, high / 2), told, round(15 * u), colors.GOOD if done else TEXT, "r")
     return picture
 
 
@@ -231,7 +221,7 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
     high, pad, pixels, line = 38 * u, 13 * u, round(16 * u), max(1, round(1.6 * u))
     picture, draw = _plate((wide, high), 9 * u, 0.9)
     draw.rounded_rectangle(
-        (0, 0, picture.width - 1, picture.height - 1), 9 * u, outline=(*ACCENT, 220), width=line
+        (0, 0, picture.width - 1, picture.height - 1), 9 * u, outline=(*colors.ACCENT, 220), width=line
     )
     room = wide - 2 * pad
     inner, pen = _blank((room, high))
@@ -243,7 +233,7 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
         write(pen, (6 * u, high / 2), prompt, pixels, DIM)
     if caret:
         x = round(before + shift + u)
-        pen.rectangle((x, high * 0.24, x + line - 1, high * 0.76), fill=ACCENT)
+        pen.rectangle((x, high * 0.24, x + line - 1, high * 0.76), fill=colors.ACCENT)
     picture.alpha_composite(inner, (round(pad), 0))
     return picture
 
@@ -271,7 +261,7 @@ def heading(text: str, room: int, u: float) -> Image.Image:
 def legend(u: float) -> Image.Image:
     """What translucent and framed blocks mean."""
     pixels, side = round(11.5 * u), round(9 * u)
-    entries = (("missing", (104, 113, 131), None), ("not in the target", PAGE, REMOVED))
+    entries = (("missing", (104, 113, 131), None), ("not in the target", PAGE, colors.REMOVED))
     wide = sum(width(text, pixels) + 28 * u for text, _, _ in entries)
     picture, draw = _plate((wide + 4 * u, 24 * u), 9 * u, 0.62)
     x = 10 * u
@@ -313,7 +303,7 @@ def card(title: str, rows: Pairs, foot: str, u: float) -> Image.Image:
     write(draw, (pad, pad + 8 * u), title, large, TEXT)
     for number, (key, text) in enumerate(rows):
         y = pad + 44 * u + number * step
-        write(draw, (pad, y), key, pixels, ACCENT)
+        write(draw, (pad, y), key, pixels, colors.ACCENT)
         write(draw, (pad + column, y), text, pixels, TEXT)
     write(draw, (pad, high - pad - 2 * u), foot, small, DIM)
     return picture
