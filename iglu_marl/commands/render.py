@@ -88,13 +88,13 @@ def _check_width(width: int | None) -> None:
 
 def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
     """The pictures of a structure by name, with their usual sizes."""
-    from iglu_marl.rendering import plans, sheets, views
+    from iglu_marl.rendering import orbit, sheets, top_down
 
     return {
         "sheet": (sheets.contact_sheet, sheets.SHEET_SIZE),
-        "orbit": (partial(views.orbit_view, smoothing=3), (640, 640)),
-        "top": (plans.top_view, (640, 640)),
-        "layers": (plans.layers_view, (640, 960)),
+        "orbit": (partial(orbit.orbit_view, smoothing=3), (640, 640)),
+        "top": (top_down.top_view, (640, 640)),
+        "layers": (top_down.layers_view, (640, 960)),
     }
 
 
@@ -154,7 +154,7 @@ def run_diff(
 ) -> Path:
     """Write before, after and difference of a turn, of two structures, or of nothing and one. Returns the path."""
     from iglu_marl.rendering import sheets
-    from iglu_marl.rendering.plans import change_of
+    from iglu_marl.rendering.top_down import change_of
 
     _check_width(width)
     caption = ""

@@ -27,7 +27,7 @@ from numba.core import caching
 
 PACKAGE = Path(__file__).parents[1]
 # Files with kernels, and files whose constants or functions they use; tests/test_architecture.py keeps them complete.
-SOURCES = re.compile(r".*kernels\.py|.*\bkernels/\w+\.py|core/grid\.py|rendering/(painter|palette)\.py")
+SOURCES = re.compile(r".*kernels\.py|.*\bkernels/\w+\.py|core/grid\.py|rendering/palette\.py")
 KEPT = 8  # folders of the states used last: several versions and installs share a place
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -109,14 +109,15 @@ class Batch:
         self._draw: Callable[[Indices, int, int], Any] | None = None
         if not display.pov:
             return
-        from iglu_marl.rendering.painter import Painter, picture_shape
+        from iglu_marl.rendering.painter import Painter
+        from iglu_marl.rendering.renderer import picture_shape
 
         if not self.pov.size:
             self.pov = np.zeros((self.count, *picture_shape(size, display.layout)), np.uint8)
         renderer = self.stage.episode.renderer
         if isinstance(renderer, Painter):
             grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
-            self._draw = renderer.strokes(grids, self.shown.eye, size, display.layout, self.pov)
+            self._draw = renderer.bind(grids, self.shown.eye, size, display.layout, self.pov)
         elif display.layout == "index":
             raise RenderError(
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"

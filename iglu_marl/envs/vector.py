@@ -20,10 +20,11 @@ from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import BatchState, read_mode
-from iglu_marl.envs.display import Copies, Layout, batched, rows, shown_space
+from iglu_marl.envs.display import Copies, batched, rows, shown_space
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.envs.stage import Stage
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.rendering.renderer import Layout
 
 INFO_KEYS = ("target_grid", "event")
 _EVENT_NAMES = np.array(EVENTS, object)

@@ -23,7 +23,7 @@ from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
+from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
@@ -31,6 +31,7 @@ from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.rendering.renderer import Layout
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
 

@@ -185,17 +185,15 @@ def preferred(devices: list[Device], visible: str | None) -> list[Device]:
 
 
 @contextmanager
-def _single_threaded_mesa() -> Iterator[None]:
-    """llvmpipe without threads of its own: faster for small pictures, and a fork keeps everything it needs."""
-    name = "LP_NUM_THREADS"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "0"
+def environment(name: str, value: str) -> Iterator[None]:
+    """An environment variable with a value of ours while something is loaded, unless it is set already."""
+    ours = name not in os.environ
+    os.environ.setdefault(name, value)
     try:
         yield
     finally:
-        os.environ.pop(name, None)
+        if ours:
+            os.environ.pop(name, None)
 
 
 class Context:
@@ -210,7 +208,8 @@ class Context:
         self._display, self._context, self._surface = 0, 0, 0
         self._saved: tuple[int, int, int, int, int] | None = None
         reasons = []
-        with _single_threaded_mesa():
+        # llvmpipe without threads of its own: faster for small pictures, and a fork keeps everything it needs
+        with environment("LP_NUM_THREADS", "0"):
             for name, display in self._displays(device, software):
                 problem = self._open(display, pbuffer)
                 if problem is None:
