@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_ray_comes_through_its_cells_up_to_the_first_solid_one() -> None:
         path = list(cells_along((x, y, z), gaze(yaw, pitch)))
         assert path[0] == tuple(np.rint((x, y, z)).astype(int))
         assert len(path) <= RAY_SAMPLES
-        assert all(one != other for one, other in zip(path, path[1:], strict=False))
+        assert all(one != other for one, other in pairwise(path))
         if cast(grid, (x, y, z), gaze(yaw, pitch), hit, before):
             at = path.index(tuple(hit.tolist()))
             assert at == 0 or path[at - 1] == tuple(before.tolist())
