@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from iglu_marl.core.grid import BlockGrid
+from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, BlockGrid, cells_of, index_of
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.painter import GROUND_Y
 
@@ -100,16 +100,15 @@ def _draw_parts(
 def _in_front(grid: BlockGrid, eye: npt.NDArray[np.float64], viewer: npt.NDArray[np.float64]) -> BlockGrid:
     """The blocks that may cover the figure: all but those behind a plane that parts them from it."""
     low, high = eye - (0.27, 1.25, 0.27), eye + (0.27, 0.3, 0.27)
-    cells = np.argwhere(grid)
-    centers = cells[:, [1, 0, 2]] - (5.0, 1.0, 5.0)
+    cells = cells_of(grid)
     behind = np.zeros(len(cells), bool)
     for axis in range(3):
-        near, far = centers[:, axis] - 0.5, centers[:, axis] + 0.5
+        near, far = cells[:, axis] - 0.5, cells[:, axis] + 0.5
         behind |= (near >= high[axis]) & (viewer[axis] < near)
         behind |= (far <= low[axis]) & (viewer[axis] > far)
     front = np.zeros_like(grid)
-    rows = tuple(cells[~behind].T)
-    front[rows] = grid[rows]
+    shown = index_of(cells[~behind].T)
+    front[shown] = grid[shown]
     return front
 
 
@@ -126,10 +125,10 @@ def _draw_gaze(
     sight = math.cos(pitch) * _frame_of(yaw_deg)[2] + (0.0, math.sin(pitch), 0.0)
     steps = np.arange(0.4, _GAZE_REACH, 0.05)
     path = eye + steps[:, None] * sight
-    cells = np.rint(path[:, [1, 0, 2]] + (1.0, 5.0, 5.0)).astype(int)
-    inside = ((cells >= 0) & (cells < grid.shape)).all(axis=1)
+    cells = np.rint(path).astype(int)
+    inside = ((cells >= MIN_CORNER) & (cells <= MAX_CORNER)).all(axis=1)
     solid = path[:, 1] < GROUND_Y
-    solid[inside] |= grid[tuple(cells[inside].T)] != 0
+    solid[inside] |= grid[index_of(cells[inside].T)] != 0
     length = steps[int(np.argmax(solid))] if solid.any() else _GAZE_REACH
     dots = eye + np.arange(0.5, length, 0.25)[:, None] * sight
     if not len(dots):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.core.grid import BlockGrid, as_grid
+from iglu_marl.core.grid import MAX_X, MIN_X, BlockGrid, as_grid
 from iglu_marl.rendering import lettering, palette
 from iglu_marl.rendering.painter import check_size
 from iglu_marl.rendering.theme import DIM, PANEL, RGB, TEXT
@@ -30,7 +30,7 @@ _CENTER: RGB = (150, 160, 178)
 _NORTH: RGB = (255, 196, 61)
 _BELOW: RGB = (160, 168, 184)
 _INK: RGB = (22, 26, 36)
-_AXIS = tuple(range(-5, 6))
+_AXIS = tuple(range(MIN_X, MAX_X + 1))
 
 
 class Change(NamedTuple):
