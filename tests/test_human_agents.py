@@ -21,7 +21,8 @@ from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # no
 from iglu_marl.agents.cockpit import Cockpit  # noqa: E402
 from iglu_marl.agents.hands import Hands  # noqa: E402
 from iglu_marl.agents.human import MOUSE_DEG  # noqa: E402
-from iglu_marl.core.controls import CONTROLS, WALKING_ACTIONS  # noqa: E402
+from iglu_marl.core.actions import Action  # noqa: E402
+from iglu_marl.core.controls import CONTROLS  # noqa: E402
 from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402
 from iglu_marl.rendering.ui.window import WindowClosed  # noqa: E402
 
@@ -176,11 +177,11 @@ def test_walking_does_one_thing_at_a_time() -> None:
     hands.turn(10.0, 0.0)
     hands.place()
     hands.yield_turn()
-    names = [WALKING_ACTIONS[hands.action(0.0)] for _ in range(6)]
+    names = [Action(hands.action(0.0)).name.lower() for _ in range(6)]
     assert names == ["hotbar_2", "turn_right", "turn_right", "place", "yield", "noop"]
     hands.hold("forward", True)
     hands.turn(20.0, 0.0)
-    names = [WALKING_ACTIONS[hands.action(0.0)] for _ in range(8)]
+    names = [Action(hands.action(0.0)).name.lower() for _ in range(8)]
     assert names.count("turn_right") == 4
     assert names.count("forward") == 4
 

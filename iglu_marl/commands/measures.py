@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
+from iglu_marl.core.actions import Action
 from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task import Task
@@ -29,7 +30,8 @@ COUNTS = (1, 16, 64, 256, 1024, 4096, 16384)
 FULL = np.ones((9, 11, 11), np.int8)  # a target that nobody completes
 NO_END = 10**9  # steps
 # Two of seven steps edit a block: place, look to the right and back, break, look to the left and back, wait.
-BUSY = (17, 13, 12, 16, 12, 13, 0)
+_LEFT, _RIGHT = Action.TURN_LEFT, Action.TURN_RIGHT
+BUSY = [int(action) for action in (Action.PLACE, _RIGHT, _LEFT, Action.BREAK, _LEFT, _RIGHT, Action.NOOP)]
 BUSY_POSE = (0.0, -0.25, 0.0, 0.0, -35.0)
 
 Grid = npt.NDArray[np.int8]
@@ -82,8 +84,8 @@ def targets(count: int = 50) -> list[Task]:
 
 def walk(shape: Any, edits: bool = True) -> Any:
     """Walking actions, uniform; without edits those two are waits."""
-    actions = np.random.default_rng(0).integers(18, size=shape)
-    return actions if edits else np.where(actions >= 16, 0, actions)
+    actions = np.random.default_rng(0).integers(Action.YIELD, size=shape)
+    return actions if edits else np.where(actions >= Action.BREAK, Action.NOOP, actions)
 
 
 # ------------------------------------------------------------------------------------------------------ single
@@ -113,7 +115,7 @@ def _busy(**options: Any) -> Callable[[], Round]:
         env.reset(
             seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
         )
-        return _env_round(env, list(BUSY) * 300)
+        return _env_round(env, BUSY * 300)
 
     return prepare
 

@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
+from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.stage import StageState
@@ -64,20 +64,20 @@ class LanguageState(NamedTuple):
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
     """int8 [240, 4]: x, y, z, colour id of every block; rows of zeros behind them."""
     grid = episode.worlds.grid[0]
-    cells = np.argwhere(grid)
+    cells = cells_of(grid)
     if len(cells) > MAX_BLOCKS:
         raise StateError(
             f"the world holds {len(cells)} blocks, expected {MAX_BLOCKS} at most to observe them as a set"
         )
     rows = np.zeros((MAX_BLOCKS, 4), np.int8)
-    rows[: len(cells), :3] = cells[:, [1, 0, 2]] - (5, 1, 5)
-    rows[: len(cells), 3] = grid[tuple(cells.T)]
+    rows[: len(cells), :3] = cells
+    rows[: len(cells), 3] = grid[grid != 0]
     return rows
 
 
 def blocks_sight() -> Sight:
     """`blocks`: int8 [240, 4], the blocks as a set of rows x, y, z, colour; colour 0 in rows that hold none."""
-    low, high = np.array([-5, -1, -5, 0], np.int8), np.array([5, 7, 5, 6], np.int8)
+    low, high = np.array([*MIN_CORNER, 0], np.int8), np.array([*MAX_CORNER, 6], np.int8)
     shape = (MAX_BLOCKS, 4)
     space = spaces.Box(np.broadcast_to(low, shape), np.broadcast_to(high, shape), shape, np.int8)
     return Sight("blocks", space, _blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.grid import COLOR_NAMES
+from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, index_of
 from iglu_marl.game.episode import EVENTS, Episode
 from iglu_marl.rendering.moment import moment_of, status_of
 
@@ -72,12 +72,12 @@ def scene_text(episode: Episode) -> str:
     ]
     build, target = worlds.grid[0], worlds.aligned_target(0)
     feet = round(y - 1)  # the layer of the builder's legs
-    cell = (round(x) + 5, round(z) + 5)
+    _, ix, iz = index_of((round(x), feet, round(z)))
     for iy in range(9):
-        if iy and not (build[iy].any() or target[iy].any() or feet == iy - 1):
+        if iy and not (build[iy].any() or target[iy].any() or feet == iy + MIN_Y):
             continue
-        left, right = _rows(build[iy], cell if feet == iy - 1 else None), _rows(target[iy], None)
-        lines += ["", f"{f'build, y = {iy - 1}':25}target"]
+        left, right = _rows(build[iy], (ix, iz) if feet == iy + MIN_Y else None), _rows(target[iy], None)
+        lines += ["", f"{f'build, y = {iy + MIN_Y}':25}target"]
         lines += [f"{a}    {b}" for a, b in zip(left, right, strict=True)]
     key = ", ".join(f"{letter} {name}" for letter, name in zip(LETTERS, COLOR_NAMES, strict=True))
     return "\n".join([*lines, "", f"{key}, @ builder"])

@@ -18,7 +18,7 @@ from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
-from iglu_marl.core.kernels.records import ARCHITECT
+from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.batch import Batch
@@ -93,7 +93,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.render_mode = config.render_mode
         self._stage = Stage(config, controls, default_mode="turns")
         self._episode = self._stage.episode
-        self._controls = controls
+        self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
         self.observation_space = self._observer.space
         self.action_space = controls.space
@@ -223,7 +223,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         worlds = episode.worlds
         if episode.task is None or worlds.terminated[0] or worlds.truncated[0]:
             raise StateError("the episode is over or has not begun: call reset() before step()")
-        records, index = self._controls.encode(action)
+        records, index = self._controls.encode(action, out=self._control)
         reward = episode.builder_acts(records, index)
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
         if worlds.floor[0] == ARCHITECT and not (terminated or truncated):

@@ -20,6 +20,7 @@ from iglu_marl.core.controls import many_tokens
 from iglu_marl.core.errors import ActionError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import converse_many
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
@@ -110,7 +111,7 @@ class VectorGame:
         )
         self._batch = Batch(count, self._single.stage, display, num_threads=num_threads)
         self.num_games = self._batch.count
-        self._controls = self._single.stage.controls
+        self._controls, self._records = self._single.stage.controls, np.zeros(count, CONTROL)
         self._copies = Copies()
 
     def _make_spaces(self) -> None:
@@ -239,7 +240,7 @@ class VectorGame:
                 )
             replies = self._read_words(act["say"], f"actions['say'] of {BUILDER}")
             act = act["act"]
-        return said, replies, *self._controls.encode_many(act, self.num_games)
+        return said, replies, *self._controls.encode_many(act, self.num_games, self._records)
 
     def _read_words(self, value: Any, where: str) -> Array:
         return many_tokens(value, (self.num_games, self._chat.message_length), self._chat.codec.size, where)

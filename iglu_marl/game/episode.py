@@ -62,11 +62,7 @@ class Act(NamedTuple):
     number: int
 
 
-class Yield(NamedTuple):
-    """The builder ends its turn; one step passes."""
-
-
-Move = Say | Act | Yield
+Move = Say | Act
 
 
 class Outcome(NamedTuple):

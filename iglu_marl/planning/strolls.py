@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.controls import CAMERA_STEP_DEG, Controls
+from iglu_marl.core.actions import CAMERA_STEP_DEG
+from iglu_marl.core.controls import Controls
 from iglu_marl.core.kernels.step import step_at, step_many
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node

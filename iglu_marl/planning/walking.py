@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iglu_marl.core.controls import CAMERA_STEP_DEG, WALKING_ACTIONS
+from iglu_marl.core.actions import CAMERA_STEP_DEG, WALKING_ACTIONS
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels import records as rules
 from iglu_marl.core.kernels.cells import solid
