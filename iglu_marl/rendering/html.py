@@ -245,7 +245,7 @@ def check_replay(data: Any, name: str = "the replay") -> None:
     found = data if isinstance(data, Mapping) else {}
     for key, only in (("format", FORMAT), ("version", VERSION)):
         if found.get(key) != only:
-            raise RenderError(f"{name} has {key} {found.get(key)!r:.60}, expected {only!r}")
+            raise RenderError(f"{name} has the {key} {found.get(key)!r:.60}, expected {only!r}")
     for key, kind in _KINDS.items():
         need(isinstance(data.get(key), kind), repr(key), data.get(key), f"a {kind[0].__name__}")
     moments, poses, colors = data["moments"], data["poses"], data["colors"]
