@@ -54,7 +54,8 @@ TREE := build/types
 types: setup
 	@rm -rf $(TREE) && mkdir -p $(TREE)/iglu_marl
 	@ln -s $(CURDIR)/iglu_marl/* $(CURDIR)/agents $(TREE)/iglu_marl/
-	cd $(TREE) && $(abspath $(PY)) -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p iglu_marl
+	@ln -s $(CURDIR)/tests/typing_cases $(TREE)/
+	cd $(TREE) && $(abspath $(PY)) -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p iglu_marl -p typing_cases
 
 format: setup  ## rewrite the code in the house's format
 	$(PY) -m ruff check --fix-only $(CODE)

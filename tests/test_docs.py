@@ -29,6 +29,8 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.controls import WALKING_ACTIONS
+from iglu_marl.envs.documentation import sight_rows
+from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
 from iglu_marl.game.episode import EVENTS
@@ -252,18 +254,7 @@ def cell(value: Any) -> str:
 
 
 def spelled(space: gym.Space[Any]) -> str:
-    """A space in one line, with bounds as short as they are unambiguous."""
-    if isinstance(space, gym.spaces.MultiDiscrete) and len(set(space.nvec)) == 1:
-        return cell(f"MultiDiscrete([{space.nvec[0]}] * {len(space.nvec)})")
-    if not isinstance(space, gym.spaces.Box):
-        return cell(space)
-    bounds = []
-    for bound in (space.low, space.high):
-        distinct = np.unique(bound).tolist()
-        values = distinct if len(distinct) == 1 else bound.tolist()
-        text = ", ".join(f"{value:g}" for value in values)
-        bounds.append(text if len(distinct) == 1 else f"[{text}]")
-    return cell(f"Box({bounds[0]}, {bounds[1]}, {space.shape}, {space.dtype})")
+    return cell(in_one_line(space))
 
 
 def colours() -> list[list[str]]:
@@ -275,15 +266,10 @@ def keys_of(controls: Any) -> list[list[str]]:
     return [[cell(key), spelled(space)] for key, space in Controls(controls).space.items()]  # type: ignore[attr-defined]
 
 
-def two_agents(agent: str, field: str, sights: tuple[str, ...]) -> list[list[str]]:
+def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
     """One row per name: the key and space that it adds, alone."""
-    default = getattr(GameConfig(), field)
-    rows = []
-    for name in sights:
-        space = iglu_marl.parallel_env(**{field: (name,)}).observation_space(agent)
-        ((key, part),) = space.spaces.items()
-        rows.append([cell(name), cell(key), spelled(part), "yes" if name in default else ""])
-    return rows
+    rows = sight_rows(names, field)
+    return [[cell(name), cell(key), cell(space), "yes" if shown else ""] for name, key, space, shown in rows]
 
 
 def gridworld() -> list[list[str]]:
@@ -357,8 +343,8 @@ def config() -> list[list[str]]:
 
 # name -> the columns, from the left, that come from the code; the others are written by hand
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
-    "architect": lambda: two_agents("architect_0", "architect_sees", ARCHITECT_SIGHTS),
-    "builder": lambda: two_agents("builder_0", "builder_sees", BUILDER_SIGHTS),
+    "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
+    "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,
     "colours": colours,
     "config": config,

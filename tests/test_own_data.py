@@ -179,6 +179,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "no header": ("t.csv", "", r"t\.csv:1: no header"),
     "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
     "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
+    "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
     "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: no JSON"),
     "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
     "csv quotes": ("t.csv", 'id,target\na,"0 -1 0 red\n', r"t\.csv:\d: no CSV"),

@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from evaluated_agents import Garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -29,6 +30,7 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.cli import app, main
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import LAYOUT, from_json, read_recording, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
@@ -92,6 +94,16 @@ def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
         played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
     assert played.completed
     check_same(played, replay(tmp_path / "game.jsonl"))
+
+
+def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = game(max_turns=6)
+    pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}
+    with Recorder(tmp_path / "game.jsonl", note="\ud800") as recorder:
+        played = iglu_marl.play(env, pair, seed=0, on_step=recorder)
+    check_same(played, replay(tmp_path / "game.jsonl"))
+    print(played.dialogue)
+    assert "\ufffd" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("controls", ["walking", "flying", "human-level", "discrete", "continuous"])
@@ -571,3 +583,21 @@ def test_wrong_usage_of_the_commands(
         main()
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+KEPT = sorted((Path(__file__).parent / "golden" / "recordings").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_recordings_of_version_0_1_0_still_replay_bit_for_bit(path: Path) -> None:
+    (recording,) = read_recording(path)
+    trajectory = replay(path)
+    assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
+    assert recording.header["versions"]["iglu_marl"] == "0.1.0"
+
+
+def test_recordings_of_every_view_and_encoding_are_kept() -> None:
+    headers = [read_recording(path)[0].header for path in KEPT]
+    assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
+    assert {header["controls"]["name"] for header in headers} == set(CONTROLS)
+    assert any(header["controls"]["iglu2022"] for header in headers)

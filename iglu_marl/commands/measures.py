@@ -8,14 +8,14 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
 import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
-from iglu_marl.core import rules
+from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -176,7 +176,7 @@ def _edit() -> Round:
     worlds = Worlds(256)
     for index in range(256):
         worlds.spawn(index, Task("", scene(20, index % 50)), pose=BUSY_POSE)
-    table = np.zeros(2, rules.CONTROL)
+    table = np.zeros(2, CONTROL)
     table["place"][0] = table["remove"][1] = 1
     batches = [np.repeat(table[i : i + 1], 256) for i in (0, 1)]
 
@@ -196,7 +196,7 @@ SCORE = [
 # -------------------------------------------------------------------------------------------------- two agents
 
 
-def _aec(chat: str) -> Callable[[], Round]:
+def _aec(chat: Literal["text", "tokens"]) -> Callable[[], Round]:
     def prepare() -> Round:
         env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
         rng = np.random.default_rng(0)
@@ -453,7 +453,7 @@ def starts(rounds: int, compile_too: bool) -> list[Start]:
 
 def memory() -> list[tuple[str, int, int | None]]:
     """Bytes: what, how many, and at most how many the project asks for."""
-    rows: list[tuple[str, int, int | None]] = [("a world's record", rules.WORLD.itemsize, 8192)]
+    rows: list[tuple[str, int, int | None]] = [("a world's record", WORLD.itemsize, 8192)]
     for count in (1024, 16384):
         code = (
             "import gymnasium as gym, iglu_marl, iglu_marl.envs.vector, tracemalloc\n"

@@ -86,7 +86,7 @@ class PlayOptions:
         return (*sorted({*ARCHITECTS, "replay"}), "none")
 
     @property
-    def encoding(self) -> str:
+    def encoding(self) -> Any:
         """The builder's action encoding."""
         return self.controls or ("walking" if self.role == "architect" else "human-level")
 
@@ -160,7 +160,7 @@ def make_agents(
         switches = options.encoding in SWITCHED
         builder: Any = HumanBuilder.for_env(env, cockpit=cockpit, can_switch=switches, **pace)
     elif options.partner == "none":
-        hands = Hands(options.encoding, can_yield=True)  # type: ignore[arg-type]
+        hands = Hands(options.encoding, can_yield=True)
         hands.yield_turn()
         builder = Nobody({"act": hands.action(0.0), "say": ""})
     else:

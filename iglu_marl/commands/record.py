@@ -77,8 +77,8 @@ def run(options: RecordOptions) -> bool:
     """Play, write, show. Returns whether all structures were completed."""
     tasks = choose(options)
     make = parallel_env if options.view == "parallel" else raw_env
-    config = {**DEFAULTS, "max_steps": options.max_steps}
-    env = make(tasks=tasks, controls=options.controls, chat=options.chat, **config)
+    chosen: Any = {"max_steps": options.max_steps, "controls": options.controls, "chat": options.chat}
+    env = make(tasks=tasks, **{**DEFAULTS, **chosen})
     agents = {
         Role.ARCHITECT: factory(options.architect, Role.ARCHITECT)(env),
         Role.BUILDER: factory(options.builder, Role.BUILDER)(env),

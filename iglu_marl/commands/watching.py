@@ -54,7 +54,7 @@ class LiveOptions:
     builder: str = "scripted"
     tasks: Path | None = None
     task: str | None = None
-    controls: str = "walking"
+    controls: Any = "walking"
     seed: int = 0
     speed: float = 1.0
     camera: str = "follow"

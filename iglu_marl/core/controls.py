@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022
+from iglu_marl.core.kernels.records import CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
 CONTROLS: tuple[ControlsName, ...] = ("walking", "flying", "human-level", "discrete", "continuous")
@@ -43,7 +43,7 @@ Shape = tuple[int, ...]
 
 # Writes a whole CONTROL record: move, camera; mode, hotbar, place, remove, yields.
 _write = struct.Struct("=5d5b").pack_into
-assert [rules.CONTROL.fields[name][1] for name in rules.CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
+assert [CONTROL.fields[name][1] for name in CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
 
 
 def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
@@ -196,8 +196,8 @@ class Controls:
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
         self._table = self._walking_table()
-        self._scratch = np.zeros(1, rules.CONTROL)
-        self._controls, self._in_order = np.zeros(0, rules.CONTROL), np.arange(0)
+        self._scratch = np.zeros(1, CONTROL)
+        self._controls, self._in_order = np.zeros(0, CONTROL), np.arange(0)
         reader = name.replace("-", "_")
         self._fill = getattr(self, f"_fill_{reader}", None)
         self._many = getattr(self, f"_many_{reader}", None)
@@ -239,7 +239,7 @@ class Controls:
     # -- translation
 
     def encode(self, action: Any, check: bool = True) -> tuple[Array, int]:
-        """Translate an action to a control: (records, index), as `rules.step_at` takes them.
+        """Translate an action to a control: (records, index), as `step_at` takes them.
 
         The records stay owned by this object and are valid until the next call. Raises `ActionError` for anything
         outside the space; `check=False` lets numbers outside their bounds pass.
@@ -255,7 +255,7 @@ class Controls:
 
     def encode_batch(self, actions: list[Any], check: bool = True) -> Array:
         """The controls of one action per world, CONTROL[n], from a list of actions."""
-        controls = np.zeros(len(actions), rules.CONTROL)
+        controls = np.zeros(len(actions), CONTROL)
         for number, action in enumerate(actions):
             records, index = self.encode(action, check)
             controls[number] = records[index]
@@ -273,7 +273,7 @@ class Controls:
             return self._table, _many_integers(actions, count, limit, "actions")
         _check_keys(actions, self._keys)
         if len(self._controls) != count:
-            self._controls, self._in_order = np.zeros(count, rules.CONTROL), np.arange(count)
+            self._controls, self._in_order = np.zeros(count, CONTROL), np.arange(count)
             self._controls["mode"] = self._mode
         controls = self._controls
         place, remove = self._many(controls["move"], actions, count)
@@ -301,12 +301,12 @@ class Controls:
         return self._noop, 1
 
     def _walking_table(self) -> Array:
-        mode = {"flying": rules.FLYING, "discrete": rules.DISCRETE, "continuous": rules.CONTINUOUS}
-        self._mode = mode.get(self.name, rules.WALKING)
-        self._noop = np.zeros(2, rules.CONTROL)
+        mode = {"flying": FLYING, "discrete": DISCRETE, "continuous": CONTINUOUS}
+        self._mode = mode.get(self.name, WALKING)
+        self._noop = np.zeros(2, CONTROL)
         self._noop["mode"] = self._mode
         self._noop["yields"][1] = 1
-        table = np.zeros(len(WALKING_ACTIONS), rules.CONTROL)
+        table = np.zeros(len(WALKING_ACTIONS), CONTROL)
         for number, (axis, value) in enumerate(((0, -1), (0, 1), (1, -1), (1, 1), (2, 1)), start=1):
             table["move"][number, axis] = value
         for slot in range(1, 7):

@@ -99,7 +99,7 @@ def check_placeholder(head: bytes, place: str) -> None:
     place: what the data are, for the message. The first kilobyte is enough.
     """
     if head.startswith(_POINTER):
-        size = re.search(rb"^size (\d+)", head, re.M)
+        size = re.search(rb"^size (\d{1,18})\b", head, re.M)
         what = f"the {int(size.group(1)):,} bytes that it stands for" if size else "the data"
         raise PlaceholderError(
             f"{place} is a Git LFS pointer, not the data: run `git lfs pull` in the clone that it comes from, "

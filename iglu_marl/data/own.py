@@ -42,6 +42,7 @@ from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
 from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, Block, BlockGrid, as_grid, blocks_to_grid, color_id
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.multiturn import TABLE
 
@@ -349,7 +350,8 @@ def _written_block(text: str) -> list[Any]:
     parts = text.replace(",", " ").split()
     try:
         x, y, z, color = parts
-        return [int(x), int(y), int(z), int(color) if color.isdigit() else color]
+        number = plain_number(color)
+        return [int(x), int(y), int(z), color if number is None else number]
     except ValueError:
         raise DataError(f"{text.strip()!r} is no block, expected `x y z color`") from None
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 from pettingzoo import AECEnv
 from pettingzoo.utils import OrderEnforcingWrapper
+from typing_extensions import Unpack
 
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 
 _BY_AGENT = ("rewards", "_cumulative_rewards", "terminations", "truncations", "infos", "_cut")
 
@@ -24,10 +26,11 @@ class _View(NamedTuple):
     by_agent: dict[str, dict[str, Any]]
 
 
+@documented
 class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
-    """Architect and builder take turns of variable length; see `GameConfig` for the options."""
+    """Architect and builder take turns of variable length (PettingZoo AEC)."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
+    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
         # PettingZoo's conversion wants agents to step in a cycle. There is a parallel view of our own for the rest.
@@ -103,11 +106,13 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.infos = {agent: dict(info) for agent, info in self.infos.items()}
 
 
-def raw_env(config: GameConfig | None = None, **options: Any) -> AECGame:
-    """The bare AEC environment, without any wrapper. Options: the fields of `GameConfig`."""
+@documented
+def raw_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECGame:
+    """The bare AEC environment, without any wrapper."""
     return AECGame(config, **options)
 
 
-def env(config: GameConfig | None = None, **options: Any) -> Any:
-    """The AEC environment with PettingZoo's order-enforcing wrapper. Options: the fields of `GameConfig`."""
+@documented
+def env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> Any:
+    """The AEC environment with PettingZoo's order-enforcing wrapper."""
     return OrderEnforcingWrapper(raw_env(config, **options))

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from iglu_marl.core import rules
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import begin_many, show_many
+from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds, as_task
@@ -213,7 +214,7 @@ class Batch:
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
         words = self.worlds.state.view(np.uint64).reshape(self.count, -1)
-        rules.begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
+        begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
         self.tasks[chosen] = prepared.tasks[numbers]
         self._goes_on[chosen] = prepared.goes_on[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -224,7 +225,7 @@ class Batch:
         if poses is not None:
             self.worlds.pose[chosen] = poses[chosen]
             for world in chosen.tolist():
-                rules.sense_at(self.worlds.state, world)
+                sense_at(self.worlds.state, world)
         self.dialogues[chosen] = prepared.dialogues[numbers]
         self.dialogs[chosen] = prepared.seen[numbers]
 
@@ -244,7 +245,7 @@ class Batch:
 
     def show(self, chosen: Indices) -> None:
         """Show all of the chosen worlds."""
-        rules.show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
+        show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
 
     def advance(self, kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
         """Run a step's kernel over all worlds; returns whether an episode is over now."""

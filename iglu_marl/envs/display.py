@@ -11,9 +11,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import Shown
 from iglu_marl.game.chat import ChatText
 from iglu_marl.rendering.renderer import LAYOUTS, Layout, picture_shape
 
@@ -43,7 +43,7 @@ class Display:
         if self.layout not in LAYOUTS:
             raise ConfigError(f"pov_layout is {self.layout!r}, expected 'hwc', 'chw' or 'index'")
 
-    def arrays(self, count: int) -> rules.Shown:
+    def arrays(self, count: int) -> Shown:
         """Where `count` worlds are shown."""
 
         def rows(wanted: bool, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
@@ -51,7 +51,7 @@ class Display:
 
         grid_dtype = np.dtype(self.grid_dtype)
         grid = rows(self.grid, (_CELLS,), grid_dtype)
-        return rules.Shown(
+        return Shown(
             pose=rows(self.pose, (5,), np.float32),
             inventory=rows(True, (6,), np.float32),
             compass=rows(True, (), np.float32),

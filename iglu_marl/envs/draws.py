@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import seeding
 
-from iglu_marl.core import rules
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, StateError, TaskError
+from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Terms, prepare
 from iglu_marl.game.chat import Chat, TokenChat
@@ -40,7 +41,7 @@ class Prepared:
 
     recorded: the architect's first turn has passed when an episode begins, and dialogues begin as the tasks tell them.
 
-    `words`: the records as uint64 [capacity, words], as `rules.begin_many` takes them; `tasks`: object [capacity];
+    `words`: the records as uint64 [capacity, words], as `begin_many` takes them; `tasks`: object [capacity];
     `goes_on`: bool [capacity], whether a next turn follows; `objectives`: object [capacity], None where the task is
     about its target; `dialogues`: object [capacity], what has been said at the beginning; `seen`: the same as it is
     observed, object [capacity] (texts) or int32 [capacity, length] (tokens).
@@ -57,7 +58,7 @@ class Prepared:
         """Make room, keeping what there is."""
         count = len(self.numbers)
         kept = [getattr(self, name)[:count] for name in _COLUMNS] if count else []
-        self.records = np.zeros(capacity, rules.WORLD)
+        self.records = np.zeros(capacity, WORLD)
         self.words = self.records.view(np.uint64).reshape(capacity, -1)
         self.tasks, self.dialogues = np.empty(capacity, object), np.empty(capacity, object)
         self.goes_on, self.objectives = np.zeros(capacity, np.bool_), np.full(capacity, None, object)
@@ -77,7 +78,7 @@ class Prepared:
             self.words[number] = prepare(task, self.terms).view(np.uint64)
             dialogue = Dialogue()
             if self.recorded:
-                rules.speak_at(self.records, number)
+                speak_at(self.records, number)
                 dialogue = task.dialogue
             self.tasks[number], self.dialogues[number] = task, dialogue
             self.seen[number] = self.chat.show(dialogue)

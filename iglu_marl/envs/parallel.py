@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pettingzoo import ParallelEnv
+from typing_extensions import Unpack
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 
 ByAgent = dict[str, Any]
 
@@ -28,10 +30,11 @@ class _View(NamedTuple):
     cut: dict[str, bool]
 
 
+@documented
 class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
-    """Architect and builder act at the same time; see `GameConfig` for the options (`turn_steps` is 1 here)."""
+    """Architect and builder act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Any) -> None:
+    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
         self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
 
     def reset(
@@ -81,6 +84,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         self.agents, self._cut = list(view.agents), dict(view.cut)
 
 
-def parallel_env(config: GameConfig | None = None, **options: Any) -> ParallelGame:
-    """The parallel environment. Options: the fields of `GameConfig`."""
+@documented
+def parallel_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
+    """The parallel environment: both act in every step, and `turn_steps` is 1, whatever is given."""
     return ParallelGame(config, **options)

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.kernels.records import ARCHITECT
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.batch import Batch
@@ -98,7 +98,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.observation_space = self._observer.space
         self.action_space = controls.space
         self._architect = architect
-        self._architect_observer = architect_observer(self._episode, draw_view)
+        self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._iglu2022 = iglu2022
         self._info_offset = info_offset
         self._fixed_pose: Pose | None = None
@@ -226,7 +226,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         records, index = self._controls.encode(action)
         reward = episode.builder_acts(records, index)
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
-        if worlds.floor[0] == rules.ARCHITECT and not (terminated or truncated):
+        if worlds.floor[0] == ARCHITECT and not (terminated or truncated):
             self._architect_speaks()
         if self.render_mode == "human":
             self.render()
@@ -306,7 +306,8 @@ class GridworldEnv(SingleAgentEnv):
 
         def observer(episode: Episode) -> Observer:
             return gridworld_observer(
-                episode,
+                episode.config,
+                episode.chat,
                 render=render,
                 vector_state=vector_state,
                 target_in_obs=target_in_obs,
@@ -338,6 +339,6 @@ class SilentBuilderEnv(SingleAgentEnv):
         controls = Controls(config.controls, select_and_place=config.select_and_place)
 
         def observer(episode: Episode) -> Observer:
-            return silent_builder_observer(episode, visual=visual)
+            return silent_builder_observer(episode.config, episode.chat, visual=visual)
 
         super().__init__(config, controls, observer, architect=architect, info_offset=-1)

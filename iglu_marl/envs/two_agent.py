@@ -49,8 +49,8 @@ class TwoAgentGame:
         self._stage = Stage(config, config.make_controls(can_yield=True), default_mode="structures")
         episode = self._episode = self._stage.episode
         self._observers: dict[str, Observer] = {
-            ARCHITECT: architect_observer(episode, draw_view),
-            BUILDER: builder_observer(episode),
+            ARCHITECT: architect_observer(config, episode.chat, draw_view),
+            BUILDER: builder_observer(config, episode.chat),
         }
         self._action_spaces: dict[str, spaces.Space[Any]] = {
             ARCHITECT: episode.chat.action_space(),

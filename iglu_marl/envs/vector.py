@@ -14,9 +14,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import BatchState, read_mode
@@ -164,7 +164,7 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
             raise StateError("the episodes have not begun: call reset() before step()")
         controls, numbers = self._controls.encode_many(actions, self.num_envs)
         fresh = batch.begin_next(self.autoreset_mode)
-        any_over = batch.advance(rules.advance_many, (controls, numbers, batch.idle))
+        any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
         batch.idle[fresh] = False
         batch.paint()
         shown = batch.shown

@@ -14,19 +14,22 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
+from typing_extensions import Unpack
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import many_tokens
 from iglu_marl.core.errors import ActionError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import converse_many
+from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
 from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
+from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
 
@@ -45,6 +48,7 @@ class VectorGameState(NamedTuple):
     lengths: Array
 
 
+@documented
 class VectorGame:
     """Architect and builder in `num_games` games; both act in every step.
 
@@ -69,7 +73,7 @@ class VectorGame:
         copy: bool = True,
         grid_dtype: str = "int8",
         pov_layout: Layout = "hwc",
-        **options: Any,
+        **options: Unpack[GameOptions],
     ) -> None:
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
@@ -191,9 +195,9 @@ class VectorGame:
         said, replies, controls, numbers = self._read(actions)
         fresh = batch.begin_next(self.autoreset_mode)
         self._lengths[fresh] = 0
-        talk = rules.Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
         silent, _ = self._controls.yielding()
-        any_over = batch.advance(rules.converse_many, (controls, numbers, silent, batch.idle, talk))
+        any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
         batch.idle[fresh] = False
         batch.paint()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
 from iglu_marl.core.dialogue import Codec
@@ -30,6 +32,36 @@ ARCHITECT_SIGHTS = (
 BUILDER_SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")  # never anything of the target
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
+
+
+class GameOptions(TypedDict, total=False):
+    """The fields of `GameConfig` as keyword arguments, for type checkers and editors."""
+
+    tasks: Any
+    controls: ControlsName
+    select_and_place: bool
+    chat: Literal["text", "tokens"]
+    vocabulary: str | int | Codec
+    max_message_length: int | None
+    dialog_length: int | None
+    strict: bool
+    turn_steps: int | None
+    max_steps: int | None
+    max_turns: int | None
+    builder_can_ask: bool
+    architect_sees: tuple[str, ...]
+    builder_sees: tuple[str, ...]
+    right_scale: float
+    wrong_scale: float
+    message_cost: float
+    step_cost: float
+    rewards: Literal["shared", "builder"]
+    size_reward: bool
+    completion: Completion
+    shifts: Shifts
+    pov_size: tuple[int, int]
+    renderer: Any
+    render_mode: Literal["human", "rgb_array", "ansi"] | None
 
 
 def _doc(default: Any, text: str) -> Any:
@@ -195,7 +227,7 @@ class GameConfig:
     # -- what follows from it
 
     @classmethod
-    def of(cls, config: GameConfig | None, fields: dict[str, Any]) -> GameConfig:
+    def of(cls, config: GameConfig | None, fields: Mapping[str, Any]) -> GameConfig:
         """The config itself with some fields replaced; raises `ConfigError` for unknown field names."""
         known = [item.name for item in dataclasses.fields(cls)]
         for name in fields:

@@ -17,7 +17,8 @@ from gymnasium import spaces
 
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
-from iglu_marl.game.chat import ChatText
+from iglu_marl.game.chat import Chat, ChatText
+from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
 
 Array = npt.NDArray[Any]
@@ -138,14 +139,14 @@ def grid_sight(key: str, iglu2022: bool = False, low: int = 0, high: int = 6, of
     return Sight(key, space, partial(_grid, field, _IDS_2022 if iglu2022 else None, offset))
 
 
-def dialog_sight(episode: Episode, key: str = "dialog") -> Sight:
+def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
     """`dialog`: the conversation as text or tokens."""
-    return Sight(key, episode.chat.observation_space(), _dialog)
+    return Sight(key, chat.observation_space(), _dialog)
 
 
-def goal_sight(episode: Episode) -> Sight:
+def goal_sight(chat: Chat) -> Sight:
     """`goal`: what the game is about in words, as text or tokens; empty when it is about the target."""
-    return Sight("goal", episode.chat.observation_space(), _goal)
+    return Sight("goal", chat.observation_space(), _goal)
 
 
 def goal_program_sight() -> Sight:
@@ -162,41 +163,41 @@ def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> S
 # --- tables ----------------------------------------------------------------------------------------------------
 
 
-def architect_observer(episode: Episode, draw_view: Callable[..., Array]) -> Observer:
+def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., Array]) -> Observer:
     """What the architect sees, as the configuration says."""
     makers: dict[str, Callable[[], Sight]] = {
         "target_grid": lambda: grid_sight("target_grid"),
         "grid": lambda: grid_sight("grid"),
-        "dialog": lambda: dialog_sight(episode),
+        "dialog": lambda: dialog_sight(chat),
         "pose": agent_pos_sight,
-        "target_view": lambda: view_sight("target_view", episode.config.pov_size, draw_view),
-        "grid_view": lambda: view_sight("grid_view", episode.config.pov_size, draw_view),
-        "goal": lambda: goal_sight(episode),
+        "target_view": lambda: view_sight("target_view", config.pov_size, draw_view),
+        "grid_view": lambda: view_sight("grid_view", config.pov_size, draw_view),
+        "goal": lambda: goal_sight(chat),
         "goal_program": goal_program_sight,
     }
-    return Observer(makers[name]() for name in episode.config.architect_sees)
+    return Observer(makers[name]() for name in config.architect_sees)
 
 
-def builder_observer(episode: Episode) -> Observer:
+def builder_observer(config: GameConfig, chat: Chat) -> Observer:
     """What the builder of the two-agent game sees. Nothing here may read the target."""
     makers: dict[str, Callable[[], Sight]] = {
-        "pov": lambda: pov_sight(episode.config.pov_size),
+        "pov": lambda: pov_sight(config.pov_size),
         "inventory": inventory_sight,
         "compass": compass_sight,
-        "dialog": lambda: dialog_sight(episode),
+        "dialog": lambda: dialog_sight(chat),
         "pose": agent_pos_sight,
         "grid": lambda: grid_sight("grid"),
     }
-    return Observer(makers[name]() for name in episode.config.builder_sees)
+    return Observer(makers[name]() for name in config.builder_sees)
 
 
 def gridworld_observer(
-    episode: Episode, *, render: bool, vector_state: bool, target_in_obs: bool, iglu2022: bool
+    config: GameConfig, chat: Chat, *, render: bool, vector_state: bool, target_in_obs: bool, iglu2022: bool
 ) -> Observer:
     """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
-    sights = [inventory_sight(iglu2022), compass_sight(iglu2022), dialog_sight(episode)]
+    sights = [inventory_sight(iglu2022), compass_sight(iglu2022), dialog_sight(chat)]
     if render:
-        sights.append(pov_sight(episode.config.pov_size))
+        sights.append(pov_sight(config.pov_size))
     if vector_state:
         sights += [agent_pos_sight(), grid_sight("grid", iglu2022, low=-1, high=7)]
     if target_in_obs:
@@ -204,13 +205,13 @@ def gridworld_observer(
     return Observer(sights)
 
 
-def silent_builder_observer(episode: Episode, *, visual: bool) -> Observer:
+def silent_builder_observer(config: GameConfig, chat: Chat, *, visual: bool) -> Observer:
     """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
     sights = [
-        pov_sight(episode.config.pov_size),
+        pov_sight(config.pov_size),
         inventory_sight(),
         angle_sight(),
-        dialog_sight(episode, "chat"),
+        dialog_sight(chat, "chat"),
     ]
     if not visual:
         sights += [agent_pos_sight(), grid_sight("grid", low=-1, high=5, offset=-1)]

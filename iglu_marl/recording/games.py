@@ -60,8 +60,8 @@ class LoneBuilder(SingleAgentEnv):
         def observer(episode: Episode) -> Observer:
             chosen = {name: value for name, value in observes.items() if name != "id"}
             if silent:
-                return silent_builder_observer(episode, **chosen)
-            return gridworld_observer(episode, **chosen, iglu2022=controls.iglu2022)
+                return silent_builder_observer(episode.config, episode.chat, **chosen)
+            return gridworld_observer(episode.config, episode.chat, **chosen, iglu2022=controls.iglu2022)
 
         self.heard = Heard() if live else None
         super().__init__(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.grid import BlockGrid, Cell
-from iglu_marl.core.worlds import Worlds
+from iglu_marl.core.kernels.ray import cast_many
+from iglu_marl.core.kernels.records import NO_CELL
 from iglu_marl.rendering.renderer import Lens, Pose
 
 Points = npt.NDArray[np.float64]
@@ -51,9 +51,7 @@ def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
 
 def cell_in_sight(grid: BlockGrid, pose: Pose) -> Cell | None:
     """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
-    world = Worlds(1)
-    world.grid[0], world.pose[0] = grid, pose
-    if not rules.cast(world.state[0]):
-        return None
-    x, y, z = world.hit[0].tolist()
-    return x, y, z
+    hit, before = np.empty((2, 1, 3), np.int8)
+    cast_many(np.array(grid, np.int8), np.array([pose], np.float64), hit, before)
+    x, y, z = hit[0].tolist()
+    return None if x == NO_CELL else (x, y, z)

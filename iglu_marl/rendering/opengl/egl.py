@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.text import plain_number
 
 _NONE = 0x3038
 _EXTENSIONS = 0x3055
@@ -174,7 +175,7 @@ def preferred(devices: list[Device], visible: str | None) -> list[Device]:
     named = [name.strip() for name in visible.split(",")]
     found = []
     for name in named:
-        number = int(name) if name.isdecimal() else None
+        number = plain_number(name)
         uuid = name.removeprefix("GPU-").replace("-", "").lower() if name.startswith("GPU-") else None
         if number is None and uuid is None:
             break  # as CUDA: -1, or anything unknown, ends the list

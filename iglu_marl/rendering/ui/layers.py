@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from iglu_marl.core.grid import BlockGrid, Cell
+from iglu_marl.core.grid import BlockGrid, Cell, index_of
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.colors import PAGE
@@ -69,7 +69,7 @@ class SceneLayer(NamedTuple):
             return self.grid
         x, y, z = self.focus
         grid = self.grid.copy()
-        grid[y + 1, x + 5, z + 5] += _FOCUS_IDS
+        grid[index_of((x, y, z))] += _FOCUS_IDS
         return grid
 
     def paint(self, smoothing: int = 2) -> Picture:

@@ -1,0 +1,140 @@
+"""Docstrings and signatures of the environments, made from `GameConfig` and the spaces, so that none can drift.
+
+`@documented` gives a function or class of the two-agent game every option in its signature, and tables of agents,
+observations, rewards, ends and options in its docstring; `@options_documented` the options alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from gymnasium import spaces
+
+from iglu_marl.game.chat import make_chat
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
+from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+REWARDS = (
+    "per builder step: +right_scale when the maximal intersection of build and target grows, -right_scale when it",
+    "shrinks; if it stays, +wrong_scale for a block removed and -wrong_scale for one added; less step_cost.",
+    "Both agents get it, or the builder alone (rewards); the architect pays message_cost per word.",
+)
+ENDS = (
+    "terminated: the build is the target (completion='exact') or covers it ('cover'), up to the allowed",
+    "rotation and shift; truncated: max_steps builder steps or max_turns architect turns are over.",
+)
+
+
+def spelled(space: spaces.Space[Any]) -> str:
+    """A space in one line, with bounds as short as they are unambiguous."""
+    if isinstance(space, spaces.MultiDiscrete) and len(set(space.nvec)) == 1:
+        return f"MultiDiscrete([{space.nvec[0]}] * {len(space.nvec)})"
+    if not isinstance(space, spaces.Box):
+        return str(space)
+    bounds = []
+    for bound in (space.low, space.high):
+        distinct = np.unique(bound).tolist()
+        values = distinct if len(distinct) == 1 else bound.tolist()
+        text = ", ".join(f"{value:g}" for value in values)
+        bounds.append(text if len(distinct) == 1 else f"[{text}]")
+    return f"Box({bounds[0]}, {bounds[1]}, {space.shape}, {space.dtype})"
+
+
+def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, bool]]:
+    """Of each name that `field` may hold: the name, its key, its space, and whether it is seen by default."""
+    rows = []
+    for name in names:
+        config = GameConfig(**{field: (name,)})  # type: ignore[arg-type]
+        ((key, space),) = observer_of(config, field).space.items()
+        rows.append((name, key, spelled(space), name in getattr(GameConfig(), field)))
+    return rows
+
+
+def observer_of(config: GameConfig, field: str) -> Observer:
+    """The observer of the agent whose sights `field` names, without a game."""
+    chat = make_chat(config, None)
+    if field == "builder_sees":
+        return builder_observer(config, chat)
+    return architect_observer(config, chat, _no_view)
+
+
+def _no_view(grid: Any, size: tuple[int, int]) -> Any:
+    raise AssertionError("only spaces are asked for")
+
+
+def _table(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """A title and aligned columns; the last column is as long as it needs."""
+    listed = [tuple(map(str, row)) for row in rows]
+    widths = [max(len(row[k]) for row in listed) for k in range(len(listed[0]) - 1)]
+    lines = [
+        "  ".join([*(part.ljust(width) for part, width in zip(row, widths, strict=False)), row[-1]])
+        for row in listed
+    ]
+    return [f"{title}:", *(f"    {line}".rstrip() for line in lines), ""]
+
+
+@cache
+def options_table() -> list[str]:
+    """The fields of `GameConfig` with default and meaning."""
+    return _table(
+        "Options (keyword arguments, the fields of GameConfig)",
+        [(item.name, repr(item.default), item.metadata["doc"]) for item in dataclasses.fields(GameConfig)],
+    )
+
+
+@cache
+def game_tables() -> list[str]:
+    """Agents, actions, observations, rewards and ends of the two-agent game with the default options."""
+    config = GameConfig()
+    actions = (make_chat(config, None).action_space(), config.make_controls(can_yield=True).space)
+    agents = zip(("architect_0", "builder_0"), map(spelled, actions), strict=True)
+    lines = _table("Agents and their actions by default", agents)
+    for agent, field, names in (
+        ("architect_0", "architect_sees", ARCHITECT_SIGHTS),
+        ("builder_0", "builder_sees", BUILDER_SIGHTS),
+    ):
+        rows = [
+            (name, key, "yes" if shown else "no", space)
+            for name, key, space, shown in sight_rows(names, field)
+        ]
+        lines += _table(f"Observations of {agent}", [(f"in {field}", "key", "default", "space"), *rows])
+    return [
+        *lines,
+        *_table("Rewards", [(row,) for row in REWARDS]),
+        *_table("Ends", [(row,) for row in ENDS]),
+    ]
+
+
+def _option_parameters() -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(item.name, kind, default=item.default, annotation=item.type)
+        for item in dataclasses.fields(GameConfig)
+    ]
+
+
+def _document(thing: Documented, lines: list[str]) -> Documented:
+    given = list(inspect.signature(thing).parameters.values())
+    named = [parameter for parameter in given if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    known = {parameter.name for parameter in named}
+    more = [parameter for parameter in _option_parameters() if parameter.name not in known]
+    thing.__signature__ = inspect.Signature([*named, *more])  # type: ignore[attr-defined]
+    thing.__doc__ = "\n".join([inspect.cleandoc(thing.__doc__ or ""), "", *lines]).rstrip() + "\n"
+    return thing
+
+
+def documented(thing: Documented) -> Documented:
+    """Give a function or class of the two-agent game its tables and its signature."""
+    return _document(thing, [*game_tables(), *options_table()])
+
+
+def options_documented(thing: Documented) -> Documented:
+    """Give anything that takes the options of `GameConfig` their table and its signature."""
+    return _document(thing, options_table())
