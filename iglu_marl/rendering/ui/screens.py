@@ -15,12 +15,13 @@ import numpy as np
 from PIL import Image
 
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell
+from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PANEL
 from iglu_marl.rendering.renderer import Pose
 from iglu_marl.rendering.ui import widgets
-from iglu_marl.rendering.ui.layers import GROUND_CELL_Y, Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.layers import Box, ImageLayer, Layer, Picture, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
@@ -206,7 +207,7 @@ def _places(view: BuilderView, pose: Pose) -> Pairs:
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
         x, y, z = view.focus
-        high = "ground" if y == GROUND_CELL_Y else f"height {y + 2}"
+        high = "ground" if y == GROUND_Y else f"height {y + 2}"
         found.append(("aim", f"{place_in_words(x, z)}, {high}"))
     return tuple(found)
 
