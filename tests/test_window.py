@@ -213,6 +213,10 @@ def builder_view(**changes):
     return screens.BuilderView(**{**options, **changes})
 
 
+def painted(layer):
+    return np.asarray(layer.paint())
+
+
 def test_every_screen_in_every_size(window):
     """From tiny to large nothing fails, and the picture fills the window."""
     angles = screens.OrbitAngles()
@@ -231,7 +235,7 @@ def test_every_screen_in_every_size(window):
                 screens.architect_screen(architect, size, shown, angles),
                 screens.onlooker_screen(builder_view(), architect, "A title", size, shown, angles),
             ):
-                picture = composite(layers, size, smoothing=1)
+                picture = np.array(composite(layers, size, smoothing=1))
                 assert picture.shape == (*size, 3)
                 assert picture.std(axis=(0, 1)).min() > 5
 
@@ -240,7 +244,7 @@ def test_the_block_that_is_looked_at_is_bright():
     size = (300, 300)
     assert cell_in_sight(GRID, POSE) == (0, -1, -3)
     eye = SceneLayer(GRID, POSE, (0, 0, 300, 300))
-    plain, lit = eye.paint(), eye._replace(focus=(0, -1, -3)).paint()
+    plain, lit = painted(eye), painted(eye._replace(focus=(0, -1, -3)))
     changed = (plain != lit).any(axis=2)
     assert changed[150, 150]
     # The block above it, in front of the sky, stays as it was.
@@ -251,7 +255,7 @@ def test_the_block_that_is_looked_at_is_bright():
     assert cell is not None
     assert cell[1] == -2
     ground = eye._replace(pose=down)
-    lit = (ground.paint() != ground._replace(focus=cell).paint()).any(axis=2)
+    lit = (painted(ground) != painted(ground._replace(focus=cell))).any(axis=2)
     assert lit[100:150, 120:180].mean() > 0.5
     assert 0.01 < lit.mean() < 0.3
     assert cell_in_sight(GRID, (0.0, 5.0, 0.0, 0.0, 0.0)) is None
@@ -262,8 +266,8 @@ def test_blocks_hide_the_light_on_the_ground():
     grid = GRID.copy()
     grid[0, 5, 5] = 4  # at (0, -1, 0), between the eye and the cell behind it
     eye = SceneLayer(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
-    unlit = eye._replace(focus=None).paint()
-    lit = (eye.paint() != unlit).any(axis=2)
+    unlit = painted(eye._replace(focus=None))
+    lit = (painted(eye) != unlit).any(axis=2)
     orange = (unlit[..., 0] > unlit[..., 2].astype(int) + 60) & (unlit[..., 1] < 160)
     assert orange.sum() > 500
     assert lit.any()
@@ -342,7 +346,8 @@ def test_a_screen_in_a_real_window(on_screen, engine):
     window.draw(layers)
     picture = window.read()
     assert np.array_equal(seen(on_screen, window), picture)
-    reference = composite(layers, window.size, smoothing=1 if window.drawn_by != "software" else 2)
+    smoothing = 1 if window.drawn_by != "software" else 2
+    reference = np.asarray(composite(layers, window.size, smoothing))
     off = np.abs(picture.astype(int) - reference).max(axis=2)
     assert (off <= 3).mean() > 0.995
     window.show(np.full((20, 20, 3), (0, 99, 0), np.uint8))

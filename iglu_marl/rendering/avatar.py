@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from iglu_marl.core.grid import BlockGrid
+from iglu_marl.core.grid import BlockGrid, cells_of, index_of
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of, cell_in_sight
 from iglu_marl.rendering.colors import ACCENT, RGB, blended
@@ -84,13 +84,12 @@ def _draw_body(picture: Image.Image, camera: Camera, eye: npt.NDArray[np.float64
 def _in_front(grid: BlockGrid, eye: Points, viewer: Points) -> BlockGrid:
     """A grid of the blocks that may cover the figure: all but those behind a plane that parts them from it."""
     low, high = eye - _LOW, eye + _HIGH
-    cells = np.argwhere(grid)
-    centers = cells[:, [1, 0, 2]] - (5.0, 1.0, 5.0)
+    centers = cells_of(grid)
     behind = (centers - 0.5 >= high) & (viewer < centers - 0.5) | (centers + 0.5 <= low) & (
         viewer > centers + 0.5
     )
     front = (grid != 0).astype(np.int8)
-    front[tuple(cells[behind.any(axis=1)].T)] = 0
+    front[index_of(centers[behind.any(axis=1)].T)] = 0
     return front
 
 

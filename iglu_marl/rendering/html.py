@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.core.grid import BlockGrid, as_grid, grid_to_blocks, in_zone
+from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import check_pose
@@ -151,8 +151,8 @@ class ReplayRecorder:
         return self._place_of[key]
 
     def _note_edits(self, build: BlockGrid, moment: int) -> None:
-        for iy, ix, iz in np.argwhere(build != self._grid).tolist():
-            self._edits.append([moment, ix - 5, iy - 1, iz - 5, int(build[iy, ix, iz])])
+        for cell in cells_of(build != self._grid).tolist():
+            self._edits.append([moment, *cell, int(build[index_of(cell)])])
 
     @property
     def data(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def check_replay(data: Any, name: str = "the replay") -> None:
     found = data if isinstance(data, Mapping) else {}
     for key, only in (("format", FORMAT), ("version", VERSION)):
         if found.get(key) != only:
-            raise RenderError(f"{name} has {key} {found.get(key)!r:.60}, expected {only!r}")
+            raise RenderError(f"{name} has the {key} {found.get(key)!r:.60}, expected {only!r}")
     for key, kind in _KINDS.items():
         need(isinstance(data.get(key), kind), repr(key), data.get(key), f"a {kind[0].__name__}")
     moments, poses, colors = data["moments"], data["poses"], data["colors"]

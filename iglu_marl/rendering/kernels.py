@@ -20,16 +20,17 @@ import math
 
 import numpy as np
 
-from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, ZONE_SHAPE
 from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.cells import CELLS
+from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import palette
 
-GROUND_SURFACE = -1.5  # y of the ground's upper side, in cells
+GROUND_SURFACE = GROUND_Y + 0.5  # y of the ground's upper side, in cells
 ROWS_OF_RGB, PLANES_OF_RGB, INDICES = range(3)  # how a picture lies in memory: see `renderer.LAYOUTS`
 
 _COUNT_Y, _COUNT_X, _COUNT_Z = ZONE_SHAPE
-_CELLS = _COUNT_Y * _COUNT_X * _COUNT_Z
-_WORDS = _CELLS // 8
+_WORDS = CELLS // 8
 _LANES = 16  # rows are padded to whole vectors of this many pixels
 
 # A pixel exactly on an upright edge belongs to the face at its right: samples lie right of the centre.
@@ -211,11 +212,11 @@ def _sort_blocks(cells, pose, far, planes, ranks, slots):
     for word in range(_WORDS + 1):
         if word < _WORDS and words[word] == 0:
             continue
-        for index in range(word * 8, min(word * 8 + 8, _CELLS)):
+        for index in range(word * 8, min(word * 8 + 8, CELLS)):
             if cells[index] == 0:
                 continue
             iy, ix, iz = index // 121, index // 11 % 11, index % 11
-            x, y, z = ix - 5 - pose[0], iy - 1 - pose[1], iz - 5 - pose[2]
+            x, y, z = ix + MIN_X - pose[0], iy + MIN_Y - pose[1], iz + MIN_Z - pose[2]
             seen = planes[4, 0] * x + planes[4, 1] * y + planes[4, 2] * z - planes[4, 3] <= far
             for k in range(5):
                 seen &= planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z + planes[k, 3] >= 0.0
@@ -280,7 +281,7 @@ def _face_box(axes, center, u, v, tan_x, tan_y, height, width):
 def _draw_block(pixels, ramp, height, width, tans, clip, axes, rays, grid, cell, pose, reach, colors):
     """Draw the faces of one block that are turned to the eye, unless a neighbour covers them."""
     color = grid[cell[0], cell[1], cell[2]]
-    relative = (cell[1] - 5 - pose[0], cell[0] - 1 - pose[1], cell[2] - 5 - pose[2])
+    relative = (cell[1] + MIN_X - pose[0], cell[0] + MIN_Y - pose[1], cell[2] + MIN_Z - pose[2])
     for axis in range(3):
         if abs(relative[axis]) <= 0.5:
             continue
@@ -290,7 +291,7 @@ def _draw_block(pixels, ramp, height, width, tans, clip, axes, rays, grid, cell,
         iz = cell[2] + (side if axis == 2 else 0)
         if 0 <= iy < _COUNT_Y and 0 <= ix < _COUNT_X and 0 <= iz < _COUNT_Z and grid[iy, ix, iz] != 0:
             # a block around the eye, or cut open by the near plane, hides nothing
-            gap = max(abs(ix - 5 - pose[0]), abs(iy - 1 - pose[1]), abs(iz - 5 - pose[2]))
+            gap = max(abs(ix + MIN_X - pose[0]), abs(iy + MIN_Y - pose[1]), abs(iz + MIN_Z - pose[2]))
             if gap > reach:
                 continue
         u, v = (axis + 1) % 3, (axis + 2) % 3
@@ -362,10 +363,10 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
         _camera(pose, lens, height, width, axes, rays)
         _background(pixels, ramp, height, width, pose, lens, axes, rays, colors)
         _frustum(axes, tans[0], tans[1], planes)
-        _far_to_near(pose[1] + 1.0, _COUNT_Y, order[0], rank[0])
-        _far_to_near(pose[0] + 5.0, _COUNT_X, order[1], rank[1])
-        _far_to_near(pose[2] + 5.0, _COUNT_Z, order[2], rank[2])
-        _sort_blocks(grid.reshape(_CELLS), pose, lens[2], planes, rank, slots)
+        _far_to_near(pose[1] - MIN_Y, _COUNT_Y, order[0], rank[0])
+        _far_to_near(pose[0] - MIN_X, _COUNT_X, order[1], rank[1])
+        _far_to_near(pose[2] - MIN_Z, _COUNT_Z, order[2], rank[2])
+        _sort_blocks(grid.reshape(CELLS), pose, lens[2], planes, rank, slots)
         for word in range(slot_words.size):
             if slot_words[word] == 0:
                 continue

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
+from iglu_marl.core.kernels.records import GROUND_RADIUS
 
 MAX_SIDE = 8192  # pixels
-GROUND_EDGE = 18.5  # the ground ends at |x|, |z| = 18.5
+GROUND_EDGE = GROUND_RADIUS + 0.5  # the ground ends at |x|, |z| = 18.5
 
 # How a picture lies in memory, by its name: uint8 [height, width, 3], [3, height, width], or palette indices
 # [height, width], one byte a pixel (`palette.RGB[indices]` is the first).

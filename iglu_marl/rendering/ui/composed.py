@@ -114,7 +114,8 @@ def composed_frame(
         status=status,
         pov=pov,
     )
-    return composite(onlooker_screen(*views, (height, width), Overlay(), OrbitAngles()), (height, width))
+    screen = onlooker_screen(*views, (height, width), Overlay(), OrbitAngles())
+    return np.array(composite(screen, (height, width)))
 
 
 def _short(value: Any) -> str:

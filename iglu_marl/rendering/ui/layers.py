@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from iglu_marl.core.grid import BlockGrid, Cell, index_of
+from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.colors import PAGE
@@ -20,7 +21,6 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom
 Picture = Frames  # a single one
 
 LENS = Lens(fov_deg=70.0)  # a person's; the builder's own pictures have 90 degrees
-GROUND_CELL_Y = -2
 
 _FOCUS_IDS = 6  # grid ids 7..12: the block that is looked at
 _GLOW = (255, 222, 130)
@@ -48,6 +48,11 @@ class ImageLayer(NamedTuple):
     left: int
     top: int
 
+    def paste(self, page: Image.Image) -> None:
+        """Draw it on a page."""
+        image = Image.fromarray(self.picture)
+        page.paste(image, (self.left, self.top), image if image.mode == "RGBA" else None)
+
 
 class SceneLayer(NamedTuple):
     """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell looked at."""
@@ -65,30 +70,29 @@ class SceneLayer(NamedTuple):
     @property
     def scene(self) -> BlockGrid:
         """The grid to draw with `FOCUS_COLORS`: the block that is looked at has its own id."""
-        if self.focus is None or self.focus[1] == GROUND_CELL_Y:
+        if self.focus is None or self.focus[1] == GROUND_Y:
             return self.grid
         x, y, z = self.focus
         grid = self.grid.copy()
         grid[index_of((x, y, z))] += _FOCUS_IDS
         return grid
 
-    def paint(self, smoothing: int = 2) -> Picture:
-        """The scene as a picture uint8[height, width, 3], on the CPU."""
+    def paint(self, smoothing: int = 2) -> Image.Image:
+        """The scene as a picture, on the CPU."""
         size = self.size[0] * smoothing, self.size[1] * smoothing
         frames = paint_scenes(self.scene[None], [self.pose], size, lens=LENS, colors=FOCUS_COLORS)
         picture = Image.fromarray(frames[0]).reduce(smoothing)
-        glow = self.ground_glow(np.asarray(picture))
+        glow = self.ground_glow(picture)
         if glow is not None:
-            image = Image.fromarray(glow.picture)
-            picture.paste(image, (glow.left, glow.top), image)
-        return np.array(picture)
+            glow.paste(picture)
+        return picture
 
-    def ground_glow(self, picture: Picture | None = None) -> ImageLayer | None:
+    def ground_glow(self, picture: Image.Image | None = None) -> ImageLayer | None:
         """A warm light on the ground cell that is looked at, where no block hides it; placed within the box.
 
         picture: what `paint` gives, by whose greys the ground is told from blocks; painted when it is not given.
         """
-        if self.focus is None or self.focus[1] != GROUND_CELL_Y:
+        if self.focus is None or self.focus[1] != GROUND_Y:
             return None
         camera = Camera(self.pose, LENS, self.size)
         x, _, z = self.focus
@@ -104,8 +108,8 @@ class SceneLayer(NamedTuple):
         if left >= right or top >= bottom:
             return None
         if picture is None:
-            picture = paint_scenes(self.grid[None], [self.pose], self.size, lens=LENS)[0]
-        part = picture[top:bottom, left:right]
+            picture = Image.fromarray(paint_scenes(self.grid[None], [self.pose], self.size, lens=LENS)[0])
+        part = np.asarray(picture.crop((left, top, right, bottom)))
         light = Image.new("L", (part.shape[1] * 2, part.shape[0] * 2))
         path = [((px - left) * 2, (py - top) * 2) for px, py in points]
         draw = ImageDraw.Draw(light)
@@ -132,13 +136,12 @@ def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Pic
     return np.array(page)
 
 
-def composite(layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2) -> Picture:
-    """The layers as one picture uint8[height, width, 3], without any window."""
+def composite(layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2) -> Image.Image:
+    """The layers as one picture of (height, width) pixels, without any window."""
     page = Image.new("RGB", (size[1], size[0]), PAGE)
     for layer in layers:
         if isinstance(layer, SceneLayer):
-            page.paste(Image.fromarray(layer.paint(smoothing)), layer.box[:2])
+            page.paste(layer.paint(smoothing), layer.box[:2])
         else:
-            image = Image.fromarray(layer.picture)
-            page.paste(image, (layer.left, layer.top), image if image.mode == "RGBA" else None)
-    return np.array(page)
+            layer.paste(page)
+    return page

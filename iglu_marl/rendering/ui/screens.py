@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell
+from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
-from iglu_marl.rendering.colors import PAGE, PANEL
+from iglu_marl.rendering.colors import PANEL
 from iglu_marl.rendering.renderer import Pose
 from iglu_marl.rendering.ui import widgets
-from iglu_marl.rendering.ui.layers import GROUND_CELL_Y, Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.layers import Box, ImageLayer, Layer, Picture, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
@@ -102,7 +102,7 @@ class _Canvas:
         u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
         self.u = max(0.5, round(u * 20) / 20)  # in steps, so that widgets are drawn anew only now and then
         self.gap = round(12 * self.u)
-        self.layers: list[Layer] = [ImageLayer(_page(size), 0, 0)]
+        self.layers: list[Layer] = []
 
     def put(self, picture: Picture, x: float, y: float, anchor: str = "lt") -> Box:
         """Put a picture with its anchor (l, m, r and t, m, b) at a place; returns where it lies."""
@@ -169,13 +169,6 @@ class _Canvas:
         return self.layers
 
 
-@lru_cache(maxsize=4)
-def _page(size: tuple[int, int]) -> Picture:
-    page = np.full((*size, 3), PAGE, np.uint8)
-    page.setflags(write=False)
-    return page
-
-
 @widgets.kept(24)
 def _orbit_panel(
     title: str,
@@ -214,7 +207,7 @@ def _places(view: BuilderView, pose: Pose) -> Pairs:
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
         x, y, z = view.focus
-        high = "ground" if y == GROUND_CELL_Y else f"height {y + 2}"
+        high = "ground" if y == GROUND_Y else f"height {y + 2}"
         found.append(("aim", f"{place_in_words(x, z)}, {high}"))
     return tuple(found)
 
@@ -320,7 +313,5 @@ def onlooker_screen(
             break
     canvas.put(widgets.heading(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
     if overlay.hints:
-        hints = widgets.key_hints(overlay.hints, u)
-        if left + hints.shape[1] + 2 * gap < low[0]:
-            canvas.put(hints, left + gap, bottom - gap, "lb")
+        canvas.put(widgets.key_hints(overlay.hints[:1], u), left + 8 * u, top + 8 * u)
     return canvas.finish(overlay, left, right, low[1] - gap)

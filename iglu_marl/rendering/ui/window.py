@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from iglu_marl.core.errors import RenderError
 from iglu_marl.rendering.colors import PAGE
 from iglu_marl.rendering.renderer import Frames, check_picture
@@ -296,14 +298,14 @@ class _Software:
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
         """Draw layers, from back to front."""
-        image = pygame.image.frombuffer(composite(layers, size).tobytes(), (size[1], size[0]), "RGB")
+        image = pygame.image.frombuffer(composite(layers, size).tobytes(), size[::-1], "RGB")
         surface = pygame.display.get_surface()
         assert surface is not None
         surface.blit(image, (0, 0))
 
     def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Frames:
         """The layers as one picture."""
-        return composite(layers, size)
+        return np.array(composite(layers, size))
 
     def close(self) -> None:
         """Nothing is held."""
