@@ -718,6 +718,23 @@ def sense_at(state, i):
     sense(state[i])
 
 
+@jit
+def within(octets, first, least, most):
+    """Whether all values of the kind of `least`, from byte `first` of each record on, lie in least..most; NaN does not.
+
+    octets: uint8 [n, bytes of a record].
+    """
+    size = least.size * least.itemsize
+    for i in range(octets.shape[0]):
+        values = octets[i, first : first + size].view(least.dtype)
+        good = True
+        for k in range(least.size):
+            good &= (least[k] <= values[k]) & (values[k] <= most[k])
+        if not good:
+            return False
+    return True
+
+
 # --- batches ---------------------------------------------------------------------------------------------------
 # Every kernel here takes the range of worlds first..last-1, so that threads can share a batch. Worlds do not touch
 # each other, so results depend on neither the number of worlds nor that of threads.
