@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -140,6 +140,13 @@ WRONG: dict[str, tuple[str, str, str]] = {
     # file, content, message
     "json": ("t.json", "[\n1,\n", r"t\.json:3: no JSON"),
     "jsonl": ("t.jsonl", '{"target": [[0,-1,0,1]]}\n{', r"t\.jsonl:2: no JSON"),
+    "digits": ("t.json", "9" * 5000, r"t\.json:1: no JSON that can be read"),
+    "brackets": ("t.json", "[" * 100_000, r"t\.json:1: no JSON that can be read"),
+    "after others": (
+        "t.json",
+        '\n{"tasks": [{"target":\n[]}, {"id": "]",\n"target": []} ,\n\n\t3]}',
+        r"t\.json:6: a task is 3",
+    ),
     "no object": ("t.json", "[\n\n 3]", r"t\.json:3: a task is 3, expected an object"),
     "no target": ("t.json", "{}", r"t\.json:1: it has no 'target'"),
     "unknown field": ("t.json", '{"targt": []}', "unknown field 'targt', expected some of target"),
@@ -188,6 +195,50 @@ WRONG: dict[str, tuple[str, str, str]] = {
         r"t\.json:2: the id 'a' is also.*:1",
     ),
 }
+
+
+class Content(bytes):
+    """The bytes of a file whose text counts the characters that are looked through."""
+
+    texts: ClassVar[list[CountedText]] = []
+
+    def decode(self, *arguments: Any) -> str:
+        self.texts.append(CountedText(super().decode(*arguments)))
+        return self.texts[-1]
+
+
+class CountedText(str):
+    """A text that knows how many of its characters were copied or searched."""
+
+    looked_at = 0
+
+    def __getitem__(self, key: Any) -> str:
+        self.looked_at += len(range(*key.indices(len(self)))) if isinstance(key, slice) else 1
+        return super().__getitem__(key)
+
+    def count(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        end = len(self) if end is None else end
+        self.looked_at += end - start
+        return super().count(part, start, end)
+
+
+@pytest.mark.parametrize("form", ["list", "wrapped", "lines"])
+def test_a_file_of_tasks_is_gone_through_once(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [{"id": str(number), "target": RED} for number in range(500)]
+    text = {
+        "list": json.dumps(tasks, indent=2),
+        "wrapped": json.dumps({"tasks": tasks}, indent=2),
+        "lines": "\n".join(map(json.dumps, tasks)),
+    }[form]
+    path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
+    content = Content(path.read_bytes())
+    Content.texts.clear()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: content)
+    assert OwnTasks(path).ids() == [str(number) for number in range(500)]
+    (counted,) = Content.texts
+    assert counted.looked_at <= 3 * len(text)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), WRONG.values(), ids=WRONG)

@@ -32,7 +32,6 @@ import csv
 import io
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +69,6 @@ _NAMES = {
 }
 _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -228,65 +226,35 @@ def _turn_dialog(turn: Mapping[str, Any]) -> Dialogue:
 # ----------------------------------------------------------------------------------------------- the files
 
 
-@dataclass(frozen=True)
-class _Cursor:
-    """A place in JSON text, for going through a list without losing the lines."""
-
-    text: str
-
-    def line(self, position: int) -> int:
-        return self.text.count("\n", 0, position) + 1
-
-    def after_space(self, position: int) -> int:
-        match = _SPACE.match(self.text, position)
-        return match.end() if match else position
-
-    def value(self, position: int) -> tuple[Any, int]:
-        """The JSON value at a position, and where it ends."""
-        return json.JSONDecoder().raw_decode(self.text, self.after_space(position))
-
-    def items(self, position: int) -> Iterator[tuple[int, Any]]:
-        """The entries of the list that begins at a position, each with its line. The text is known to be JSON."""
-        position = self.after_space(position + 1)
-        while self.text[position] != "]":
-            value, end = self.value(position)
-            yield self.line(position), value
-            position = self.after_space(end)
-            if self.text[position] == ",":
-                position = self.after_space(position + 1)
-
-    def member(self, name: str) -> int | None:
-        """Where the value of a member of the outermost object begins."""
-        position = self.after_space(self.after_space(0) + 1)
-        while self.text[position] != "}":
-            key, end = self.value(position)
-            start = self.after_space(self.after_space(end) + 1)
-            if key == name:
-                return start
-            position = self.after_space(self.value(start)[1])
-            if self.text[position] == ",":
-                position = self.after_space(position + 1)
-        return None
-
-
 def _json_tasks(text: str) -> Iterator[tuple[int, Any]]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
         yield error.lineno, DataError(f"no JSON: {error.msg} (column {error.colno})")
-        return
-    except RecursionError:
-        yield 1, DataError("no JSON that can be read: too many brackets in brackets")
-        return
-    cursor = _Cursor(text)
-    if isinstance(whole, list):
-        yield from cursor.items(cursor.after_space(0))
-    elif isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list):
-        start = cursor.member("tasks")
-        assert start is not None
-        yield from cursor.items(start)
+    except (ValueError, RecursionError) as error:  # a number of too many digits, brackets in brackets
+        yield 1, DataError(f"no JSON that can be read: {error}")
     else:
-        yield cursor.line(cursor.after_space(0)), whole
+        within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
+        if within or isinstance(whole, list):
+            yield from _entries(text, text.index("[") + 1)
+        else:
+            before = len(text) - len(text.lstrip())
+            yield 1 + text.count("\n", 0, before), whole
+
+
+def _entries(text: str, position: int) -> Iterator[tuple[int, Any]]:
+    """The entries of the list that begins before a position, each with its line. The text is known to be JSON."""
+    decode, line = json.JSONDecoder().raw_decode, 1 + text.count("\n", 0, position)
+    while True:
+        while text[position] in " \t\r\n,":
+            line += text[position] == "\n"
+            position += 1
+        if text[position] == "]":
+            return
+        value, end = decode(text, position)
+        yield line, value
+        line += text.count("\n", position, end)
+        position = end
 
 
 def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
