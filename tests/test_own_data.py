@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iglu_marl
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import OwnTasks, tasks_from_folder
+from iglu_marl.data import OwnTasks, tasks_from_folder, write_tasks
 
 RED = [[0, -1, 0, "red"]]
 
@@ -323,3 +324,61 @@ def test_all_kinds_of_files_say_the_same(
                 (*c, color) for c, color in built.items()
             )
             assert other[number].instruction == said.strip()
+
+
+GRIDS = WORLDS.map(lambda built: blocks_to_grid([(*cell, color) for cell, color in built.items()]))
+SAID = st.lists(
+    st.builds(Utterance, st.sampled_from(Role), TEXTS | st.just("<Builder> me?\n<Architect> you\n\nno")),
+    max_size=3,
+)
+OPTIONS = {
+    "starting_grid": st.none() | GRIDS | st.just(blocks_to_grid([])),
+    "full_grid": st.none() | GRIDS,
+    "invariant": st.none() | st.booleans(),
+    "ids": st.just("iglu"),
+}
+SINGLE = st.builds(
+    Task,
+    st.just("no speaker\nat all") | SAID.map(Dialogue),
+    GRIDS,
+    st.none() | st.sampled_from(["put it there", "two\nlines", "<Architect> what?\n<Builder> this?"]),
+    **OPTIONS,
+)
+SESSIONS = st.lists(st.tuples(SAID.map(Dialogue), GRIDS), min_size=1, max_size=3).flatmap(
+    lambda turns: st.builds(lambda **options: Subtasks(*zip(*turns, strict=True), **options), **OPTIONS)
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(SINGLE | SESSIONS, min_size=1, max_size=4), st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[Any], by_structure: bool
+) -> None:
+    path = tmp_path_factory.mktemp("own") / "t.jsonl"
+    for number, entry in enumerate(entries):
+        entries[number] = entry.replace(task_id=str(number)) if isinstance(entry, Task) else entry
+        if isinstance(entry, Subtasks):
+            entry.task_id = str(number)
+    written = {"a": entries[:1], "b": entries[1:]} if by_structure else entries
+    count = write_tasks(path, written)
+    read = OwnTasks(path)
+    assert read.tasks["t.jsonl"] == entries
+    assert list(read) == [
+        task for entry in entries for task in ([entry] if isinstance(entry, Task) else entry)
+    ]
+    assert count == len(read)
+    structures = [record["structure"] for record in read.records() if record["turn"] == 0]
+    names = ["a"] + ["b"] * (len(entries) - 1) if by_structure else [str(n) for n in range(len(entries))]
+    assert structures == names
+
+
+def test_written_tasks_in_other_ids_and_of_one_name(tmp_path: Path) -> None:
+    task = Task("<Architect> red", [(0, -1, 0, 3)], task_id="one", ids="iglu2022")
+    session = Subtasks(["red"], [[(0, -1, 0, 3)]], task_id="one", ids="iglu2022")
+    assert write_tasks(tmp_path / "t.jsonl", [task, session, task.replace(task_id=None)]) == 3
+    read = OwnTasks(tmp_path / "t.jsonl")
+    assert read.ids() == ["one", "one/2", "task"]
+    assert all(grid_to_blocks(task.target_grid) == [(0, -1, 0, 6)] for task in read)
+    with pytest.raises(DataError, match="cannot be written"):
+        write_tasks(tmp_path / "nowhere" / "t.jsonl", [task])
+    assert [path.name for path in tmp_path.iterdir()] == ["t.jsonl"]

@@ -422,7 +422,19 @@ def test_any_damage_gives_the_data_or_a_data_error(
         (b"7z\xbc\xaf\x27\x1c", DataError, "is a 7z archive"),
         (b"hello, world", DataError, r"no zip archive \(it starts with b'hello, w'\)"),
     ],
-    ids=["empty", "truncated", "beginning", "pointer", "page", "short page", "comments", "a comment", "gzip", "7z", "text"],
+    ids=[
+        "empty",
+        "truncated",
+        "beginning",
+        "pointer",
+        "page",
+        "short page",
+        "comments",
+        "a comment",
+        "gzip",
+        "7z",
+        "text",
+    ],
 )
 def test_files_that_are_no_packs(tmp_path: Path, content: bytes, kind: type[DataError], message: str) -> None:
     with pytest.raises(kind, match=message):
