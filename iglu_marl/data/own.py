@@ -472,9 +472,8 @@ def _row(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, Task):
         row["dialog"], grids["target"] = entry.dialog, entry.target_grid
         asked = entry.instruction
-        if (
-            Task(entry.dialog, entry.target_grid, asked).dialog == entry.dialog
-        ):  # else it is the last thing said
+        # One that reads like another's words would be added to the dialog; it is the last thing said there.
+        if Task(entry.dialog, entry.target_grid, asked).dialog == entry.dialog:
             row["instruction"] = asked
     else:
         row["turns"] = [
@@ -498,13 +497,13 @@ def write_tasks(path: str | os.PathLike[str], tasks: Iterable[Entry] | Mapping[s
     counted. Raises `DataError` when it cannot be written.
     """
     target = Path(path)
-    by_structure = tasks.items() if isinstance(tasks, Mapping) else [("", tasks)]
+    grouped: Mapping[str, Iterable[Entry]] = tasks if isinstance(tasks, Mapping) else {"": tasks}
     temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:8]}")
     seen: Counter[str] = Counter()
     count = 0
     try:
         with temporary.open("w", encoding="utf-8") as file:
-            for structure, entries in by_structure:
+            for structure, entries in grouped.items():
                 for entry in entries:
                     name = entry.task_id or "task"
                     seen[name] += 1
