@@ -5,7 +5,7 @@ All that happens is decided by `core/kernels/`; this module lays out memory, pre
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import PoseError, StateError, TaskError
-from iglu_marl.core.kernels.records import BOTH_HANDS, CONTROL, WORLD
+from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.kernels.score import first_alignment
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
 from iglu_marl.core.kernels.step import sense_at, step_many
 from iglu_marl.core.scoring import Alignment, Shifts, align
+from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task
 
 Completion = Literal["exact", "cover"]
@@ -112,26 +113,6 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
 
 
 _EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
-
-_FIELDS: Mapping[str, Any] = WORLD.fields or {}
-
-
-def _small_bounds() -> tuple[int, npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """Where the one-byte fields at the end of a record begin, and the least and largest value of each byte there."""
-    record = np.zeros(2, WORLD)
-    first = _FIELDS["shifts"][1]
-    record.view(np.int8).reshape(2, -1)[:, first:] = [[-128], [127]]
-    bounds = {"shifts": (-10, 10), "slices": (1, 12), "active": (1, 6), "event": (0, BOTH_HANDS)}
-    for name in ("grid", "start", "target"):
-        bounds[name] = (0, 6)
-    for name, values in bounds.items():
-        record[name][0], record[name][1] = values
-    least, most = record.view(np.int8).reshape(2, -1)[:, first:]
-    return first, least.copy(), most.copy()
-
-
-_FIRST_SMALL, _LEAST, _MOST = _small_bounds()
-_FARTHEST = 1e6  # cells, degrees or cells/s: no world gets there
 
 
 class Worlds:
@@ -244,27 +225,9 @@ class Worlds:
         # As bytes: copying a structured array field by field takes twenty times as long.
         return self.state.view(np.uint8).copy().view(WORLD)
 
-    def _check_state(self, state: Any) -> None:
-        if not isinstance(state, np.ndarray) or state.dtype != WORLD or state.shape != self.state.shape:
-            got = f"{getattr(state, 'dtype', type(state).__name__)!s:.60}{list(getattr(state, 'shape', []))}"
-            raise StateError(f"state is {got}, expected WORLD[{len(self)}] as get_state returns it")
-        # The kernels index by these values and check nothing.
-        octets = np.ascontiguousarray(state).view(np.int8).reshape(len(state), -1)
-        small = octets[:, _FIRST_SMALL:]
-        if not ((small >= _LEAST) & (small <= _MOST)).all():
-            place = _FIRST_SMALL + int(np.argwhere((small < _LEAST) | (small > _MOST))[0, 1])
-            name = max((offset, name) for name, (_, offset, *_) in _FIELDS.items() if offset <= place)[1]
-            raise StateError(f"the state's {name} is out of range, expected a state as get_state returns it")
-        if (
-            not (np.abs(state["pose"]) < _FARTHEST).all() or not (np.abs(state["speed"]) < _FARTHEST).all()
-        ):  # nor nan
-            raise StateError(
-                "the state's pose or speed is out of range, expected a state as get_state returns it"
-            )
-
     def set_state(self, state: npt.NDArray[Any]) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        self._check_state(state)
+        check_state(state, len(self))
         self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)
 
 

@@ -29,7 +29,10 @@ from iglu_marl.core.errors import DataError
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_WEB_PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S)
+_COMMENT = rb"<!--(?:(?!-->).)*-->"  # there is one way to read each comment: the check is linear
+_WEB_PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:" + _COMMENT + rb"\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
+)
 _OTHER_ARCHIVES = {
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",

@@ -23,7 +23,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds, as_task
 from iglu_marl.envs.display import Display
-from iglu_marl.envs.draws import Draws, DrawsState, Prepared, read_seeds, rows_of_dialogs
+from iglu_marl.envs.draws import Draws, DrawsState, Prepared, check_like, read_seeds, rows_of_dialogs
 from iglu_marl.envs.stage import Stage
 from iglu_marl.game.chat import TokenChat
 
@@ -46,7 +46,9 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: the records WORLD[n], each world's task and dialogue, and where the generators stand."""
+    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, and how far the
+    source of the tasks is.
+    """
 
     worlds: Array
     tasks: Array
@@ -54,6 +56,7 @@ class BatchState(NamedTuple):
     dialogs: Array
     over: Array
     draws: DrawsState
+    sources: tuple[Any, ...] = ()
 
 
 def _same(task: Task) -> Task:
@@ -336,19 +339,28 @@ class Batch:
             self.dialogs.copy(),
             self.over.copy(),
             self.draws.get_state(),
+            self.stage.sources.get_state(),
         )
 
     def check_state(self, state: Any) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        fits = isinstance(state, BatchState) and state.tasks.shape == self.tasks.shape
-        if not fits or state.dialogs.shape != self.dialogs.shape:
-            raise StateError(
-                f"state is a {type(state).__name__}, expected what get_state of {self.count} such worlds returns"
-            )
+        if not isinstance(state, BatchState):
+            raise StateError(f"state is a {type(state).__name__}, expected what get_state of a batch returns")
+        for name, kind in (("tasks", Task), ("dialogues", Dialogue)):
+            values = check_like(getattr(state, name), getattr(self, name), name)
+            wrong = [value for value in values if not (value is None or isinstance(value, kind))]
+            if wrong:
+                raise StateError(f"the state's {name} hold {wrong[0]!r:.80}, expected a {kind.__name__}")
+        tokens = (0, self.chat.codec.size + 1) if isinstance(self.chat, TokenChat) else None
+        check_like(state.dialogs, self.dialogs, "dialogs", tokens)
+        check_like(state.over, self.over, "over")
         self.draws.check_state(state.draws)
+        self.stage.sources.check_state(state.sources)
 
     def set_state(self, state: BatchState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if self._source is None:
+            self._use_source()
         self.check_state(state)
         self.worlds.set_state(state.worlds)
         self.tasks[:], self.dialogues[:] = state.tasks, state.dialogues
@@ -356,9 +368,8 @@ class Batch:
         self._goes_on[:] = [task is not None and task.next_task is not None for task in self.tasks]
         self._objectives[:] = [None if task is None else task.objective for task in self.tasks]
         self._any_objective = any(objective is not None for objective in self._objectives)
-        if self._source is None:
-            self._use_source()
         self.draws.set_state(state.draws)
+        self.stage.sources.set_state(state.sources)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)
 

@@ -29,6 +29,21 @@ Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
 
+def check_like(value: Any, ours: Array, name: str, bounds: tuple[int, int] | None = None) -> Array:
+    """A saved array itself; raises `StateError` unless it has the shape and dtype of ours, and values within bounds."""
+    if not isinstance(value, np.ndarray) or value.shape != ours.shape or value.dtype != ours.dtype:
+        got = f"{getattr(value, 'dtype', type(value).__name__)}{list(getattr(value, 'shape', []))}"
+        raise StateError(f"the state's {name} is {got}, expected {ours.dtype}{list(ours.shape)}")
+    if bounds is not None:
+        outside = np.argwhere((value < bounds[0]) | (value > bounds[1]))
+        if len(outside):
+            place = tuple(outside[0].tolist())
+            raise StateError(
+                f"the state's {name}{list(place)} is {value[place]}, expected {bounds[0]}..{bounds[1]}"
+            )
+    return value
+
+
 def rows_of_dialogs(chat: Chat, count: int) -> Array:
     """Room for `count` dialogues as they are observed: int32 [count, length] of tokens, object [count] of texts."""
     if isinstance(chat, TokenChat):
@@ -218,11 +233,15 @@ class Draws:
 
     def check_state(self, state: DrawsState) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        fits = isinstance(state, DrawsState) and len(state.generators) == self.count
-        if not fits or state.ahead.shape != self._ahead.shape or state.used.shape != self._used.shape:
+        if not isinstance(state, DrawsState) or len(state.generators) != self.count:
             raise StateError(
                 f"the state of the generators does not fit, expected that of {self.count} worlds"
             )
+        used = check_like(state.used, self._used, "used", (0, AHEAD))
+        ahead = check_like(state.ahead, self._ahead, "ahead")
+        if self._stock is not None:  # what is used up may be of another source
+            waiting = np.where(np.arange(AHEAD) >= used[:, None], ahead, 0)
+            check_like(waiting, self._ahead, "ahead", (0, len(self._stock) - 1))
 
     def set_state(self, state: DrawsState) -> None:
         """Put back what `get_state` gave."""

@@ -34,6 +34,7 @@ from iglu_marl.game.observing import (
     silent_builder_observer,
     target_info,
 )
+from iglu_marl.game.profiles import read_options
 
 _MAX_SEED = 2**31 - 1
 
@@ -266,7 +267,8 @@ class GridworldEnv(SingleAgentEnv):
         camera of ±5°.
     render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
-        the compass are those of the 2022 tools.
+        the compass are those of the 2022 tools; so are the defaults, unless there is a `config`, and the names of
+        keyword arguments (see `iglu_marl.game.profiles`).
     Further keyword arguments are fields of `GameConfig`.
     """
 
@@ -285,8 +287,7 @@ class GridworldEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Any,
     ) -> None:
-        if compat not in (None, "iglu2022"):
-            raise ConfigError(f"compat is {compat!r}, expected None or 'iglu2022'")
+        options = read_options(compat, options, preset=config is None)
         _check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )

@@ -26,6 +26,7 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
 from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.draws import check_like
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
@@ -325,8 +326,9 @@ class VectorGame:
 
     def set_state(self, state: VectorGameState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        if not isinstance(state, VectorGameState) or state.lengths.shape != self._lengths.shape:
+        if not isinstance(state, VectorGameState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
+        check_like(state.lengths, self._lengths, "lengths", (0, self._chat.dialog_length))
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
         self.agents = list(AGENTS) if self._batch.begun else []
