@@ -54,7 +54,7 @@ OWNERS = {
     "pandas": ["data/"],
     "requests": ["agents/llm/", "data/"],
     "numba": ["core/jit.py", "core/rules.py", "rendering/painter.py"],
-    "typer": ["cli.py"],
+    "typer": ["cli.py", "commands/"],
     "pettingzoo": ["envs/", "compat/", "agents/", "rollout.py", "metrics.py", "recording/", "cli.py"],
     "torch": ["agents/"],
     "transformers": ["agents/"],

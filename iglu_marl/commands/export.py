@@ -1,4 +1,4 @@
-"""What `iglu-marl data export` does: sessions and tasks in a form that other tools read."""
+"""`iglu-marl data export`: sessions, tasks and recordings in a form that other tools read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
 from rich.progress import track
+from typer import Argument, Option
 
+from iglu_marl.commands.options import Json, PackPath, one_of
+from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import color_name, grid_to_blocks
 from iglu_marl.core.task import Task
@@ -26,11 +28,7 @@ from iglu_marl.data import (
     read_recording,
     write_sessions,
 )
-from iglu_marl.rendering import Painter
 from iglu_marl.tasks import SessionTasks
-
-SOURCES = ("bundled", "iglu-multiturn", "iglu-singleturn", "mdc")
-FORMATS = ("tasks", "layout", "minari")
 
 
 def _dataset(name: str, path: Path | None) -> Any:
@@ -84,36 +82,54 @@ def _recordings(name: str, path: Path | None) -> Iterator[Any]:
                 yield read_recording(pack.read(member), name=member)
 
 
-def run_export(
-    name: str, form: str, output: str, *, path: Path | None, pixels: bool, as_json: bool
-) -> dict[str, Any]:
-    """Export a source and return the figures."""
-    if name not in SOURCES:
-        raise ConfigError(f"source is {name!r}, expected one of {', '.join(SOURCES)}")
-    if form not in FORMATS:
-        raise ConfigError(f"--format is {form!r}, expected one of {', '.join(FORMATS)}")
-    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
-    facts: dict[str, Any] = {"source": name, "format": form, "output": output}
+def export(
+    source: Annotated[
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="bundled, iglu-multiturn, iglu-singleturn or mdc",
+            callback=one_of("bundled", "iglu-multiturn", "iglu-singleturn", "mdc"),
+        ),
+    ],
+    output: Annotated[
+        str, Option("--output", "-o", help="File (tasks), new folder (layout), or dataset id (minari).")
+    ],
+    form: Annotated[
+        str,
+        Option(
+            "--format",
+            help="tasks: JSON lines; layout: IGLU's multi-turn files; minari: recorded tapes as an offline dataset.",
+            callback=one_of("tasks", "layout", "minari"),
+        ),
+    ] = "tasks",
+    path: PackPath = None,
+    pixels: Annotated[bool, Option("--pixels", help="With minari: also a picture of each step.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write tasks, sessions or recordings in a form that other tools read."""
+    from iglu_marl.rendering import Painter
+
+    console = text_console(as_json)
+    facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
-        if name not in ("iglu-multiturn", "iglu-singleturn"):
-            raise ConfigError(f"--format minari needs recorded tapes, which {name} has not")
-        shown = track(_recordings(name, path), "tapes", console=console, transient=True)
+        if source not in ("iglu-multiturn", "iglu-singleturn"):
+            raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
+        shown = track(_recordings(source, path), "tapes", console=console, transient=True)
         made = export_minari(shown, output, renderer=Painter() if pixels else None)
         facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     elif form == "tasks":
-        tasks = _dataset(name, path)
+        tasks = _dataset(source, path)
         facts["tasks"] = write_tasks(
             Path(output), track(tasks, "tasks", total=len(tasks), console=console, transient=True)
         )
     else:
-        if name == "iglu-singleturn":
+        if source == "iglu-singleturn":
             raise ConfigError(
                 "--format layout is for sessions of several turns, which iglu-singleturn has not"
             )
-        report = write_sessions(output, _dataset(name, path).tasks)
+        report = write_sessions(output, _dataset(source, path).tasks)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
     if as_json:
         print(json.dumps(facts))
     else:
         console.print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    return facts
