@@ -15,16 +15,15 @@ from typer import Option
 from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice
 from iglu_marl.commands.output import progress_bar
-from iglu_marl.commands.task_selection import choose_session, choose_task
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.game.agent import Agent
-from iglu_marl.rollout import Trajectory, play
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
+    from iglu_marl.core.task import Subtasks, Task
     from iglu_marl.envs.single import SilentBuilderEnv
+    from iglu_marl.game.agent import Agent
+    from iglu_marl.rollout import Trajectory
 
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
@@ -48,6 +47,8 @@ def demo(
     as_json: Json = False,
 ) -> bool:
     """A scripted architect explains a structure, a scripted builder builds it from the words alone."""
+    from iglu_marl.commands.task_selection import choose_session, choose_task
+
     if output.exists() and not output.is_dir():
         raise ConfigError(f"--output is {str(output)!r}, which is a file; expected a folder")
     choose: Callable[..., Any] = choose_session if replay else choose_task
@@ -171,11 +172,15 @@ def scripted_game(task: Task, controls: str) -> tuple[Any, dict[str, Agent]]:
     return env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=encoding)}
 
 
-_Game = tuple[Any, Trajectory, _Watcher, dict[str, Any]]  # where it was played, how, as seen, further figures
+_Game = tuple[
+    Any, "Trajectory", _Watcher, dict[str, Any]
+]  # where it was played, how, as seen, further figures
 
 
 def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
     """The scripted pair plays."""
+    from iglu_marl.rollout import play
+
     env, agents = scripted_game(task, controls)
     console.print(
         f"The architect sees [bold]{task.task_id}[/] ({task.target_size} blocks); the builder sees only its world."
@@ -213,6 +218,8 @@ def _replayed_game(
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
     """Let a builder act until the last turn is reached, or until it has nothing left to do."""
+    from iglu_marl.rollout import Trajectory
+
     observation, _ = env.reset(seed=seed)
     task = env.task
     assert task is not None

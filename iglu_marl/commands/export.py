@@ -13,35 +13,27 @@ from typing import Annotated, Any
 from rich.progress import track
 from typer import Argument, Option
 
+from iglu_marl import data
 from iglu_marl.commands.options import Json, PackPath, one_of
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import color_name, grid_to_blocks
 from iglu_marl.core.task import Task
-from iglu_marl.data import (
-    CDMDataset,
-    MultiturnDataset,
-    SingleturnDataset,
-    bundled,
-    export_minari,
-    find_pack,
-    read_recording,
-    write_sessions,
-)
-from iglu_marl.tasks import SessionTasks
 
 
 def _dataset(name: str, path: Path | None) -> Any:
     """The tasks of a source; the worlds alone of a multi-turn pack without its table."""
     if name == "bundled":
-        return SessionTasks(bundled.load())
+        from iglu_marl.tasks import SessionTasks
+
+        return SessionTasks(data.bundled.load())
     if name == "mdc":
-        return CDMDataset(path=path)
+        return data.CDMDataset(path=path)
     if name == "iglu-singleturn":
-        return SingleturnDataset(path=path)
-    with find_pack(name, path) as pack:
+        return data.SingleturnDataset(path=path)
+    with data.find_pack(name, path) as pack:
         dialogs = pack.has("dialogs.csv")
-    return MultiturnDataset(path=path, dialogs=dialogs)
+    return data.MultiturnDataset(path=path, dialogs=dialogs)
 
 
 def _row(name: str, task: Task) -> dict[str, Any]:
@@ -76,10 +68,10 @@ def write_tasks(path: Path, tasks: Iterable[Task]) -> int:
 
 def _recordings(name: str, path: Path | None) -> Iterator[Any]:
     """The recorded world files of an IGLU pack."""
-    with find_pack(name, path) as pack:
+    with data.find_pack(name, path) as pack:
         for member in pack.names():
             if "builder-data" in member and not member.endswith((".DS_Store", ".csv")):
-                yield read_recording(pack.read(member), name=member)
+                yield data.read_recording(pack.read(member), name=member)
 
 
 def export(
@@ -107,15 +99,15 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write tasks, sessions or recordings in a form that other tools read."""
-    from iglu_marl.rendering import Painter
-
     console = text_console(as_json)
     facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):
             raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
+        from iglu_marl.rendering import Painter
+
         shown = track(_recordings(source, path), "tapes", console=console, transient=True)
-        made = export_minari(shown, output, renderer=Painter() if pixels else None)
+        made = data.export_minari(shown, output, renderer=Painter() if pixels else None)
         facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     elif form == "tasks":
         tasks = _dataset(source, path)
@@ -127,7 +119,7 @@ def export(
             raise ConfigError(
                 "--format layout is for sessions of several turns, which iglu-singleturn has not"
             )
-        report = write_sessions(output, _dataset(source, path).tasks)
+        report = data.write_sessions(output, _dataset(source, path).tasks)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
     if as_json:
         print(json.dumps(facts))

@@ -16,10 +16,9 @@ from typer import Argument, Option
 
 from iglu_marl.commands.options import Json, Seed, Tasks, at_least, choice
 from iglu_marl.commands.output import progress_bar, text_console
-from iglu_marl.commands.task_selection import find_structure
-from iglu_marl.core.grid import BlockGrid
 
 if TYPE_CHECKING:
+    from iglu_marl.core.grid import BlockGrid
     from iglu_marl.language.generator import Record
     from iglu_marl.language.interpreter import Step
     from iglu_marl.language.witness import Part
@@ -79,6 +78,7 @@ def parse(
     as_json: Json = False,
 ) -> bool:
     """The program of a text; with a world, its answer. Exit code 1 if the text is not understood."""
+    from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.language import questions
     from iglu_marl.language.interpreter import answer
     from iglu_marl.language.scene import Scene

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from iglu_marl.rollout import Trajectory
+if TYPE_CHECKING:
+    from iglu_marl.rollout import Trajectory
 
 
 def text_console(as_json: bool) -> Console:

@@ -21,7 +21,6 @@ from iglu_marl.commands.options import (
     choice,
     expect_one_of,
 )
-from iglu_marl.commands.task_selection import choose_session, choose_task
 
 FOLDER = Path("iglu-marl-play")
 
@@ -49,6 +48,7 @@ def play(
     """Play in a window: build what a partner describes, or describe what a partner builds."""
     from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
     from iglu_marl.commands.human_game import make_env, play_in_window
+    from iglu_marl.commands.task_selection import choose_session, choose_task
 
     expect_one_of("--partner", partner, [*sorted(BUILDERS if role == "architect" else ARCHITECTS), "none"])
     loading = False if as_json else None

@@ -17,8 +17,6 @@ from iglu_marl.commands.options import CONTROLS, Json, PackPath, at_least, choic
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data.mdc import SPLITS, Corpus
-from iglu_marl.tasks import BundledTasks
 
 if TYPE_CHECKING:
     from iglu_marl.action_prediction import Predictions, Predictor, Sample
@@ -34,7 +32,7 @@ def predict(
     ] = None,
     corpus: Annotated[str, choice("mdc", "iglu-singleturn", "bundled")] = "mdc",
     data: PackPath = None,
-    split: Annotated[str, choice(*SPLITS)] = "val",
+    split: Annotated[str, choice("train", "val", "test")] = "val",
     count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
     decoding: Annotated[str, choice("threshold", "steps", about="of models")] = "threshold",
     controls: Annotated[str, Option(help="Of agents: their action encoding.", callback=CONTROLS)] = "flying",
@@ -80,6 +78,8 @@ def predict(
 def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
     """The samples of a split of a corpus. Raises `DataError` for an empty split."""
     from iglu_marl.action_prediction import bap_samples, task_samples
+    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.tasks import BundledTasks
 
     if corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()

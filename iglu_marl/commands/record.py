@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -23,8 +23,9 @@ from iglu_marl.commands.options import (
 from iglu_marl.commands.output import game_facts, progress_bar, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.task import Task
-from iglu_marl.rollout import play
+
+if TYPE_CHECKING:
+    from iglu_marl.core.task import Task
 
 
 def record(
@@ -53,6 +54,7 @@ def record(
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation import DEFAULTS, factory
     from iglu_marl.recording import Recorder
+    from iglu_marl.rollout import play
 
     if output.exists() and not append:
         raise ConfigError(

@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 from typer import Argument, Option
 
-from iglu_marl.commands.demo import scripted_game
 from iglu_marl.commands.options import (
     Data,
     Json,
@@ -26,12 +25,12 @@ from iglu_marl.commands.options import (
     within,
 )
 from iglu_marl.commands.output import progress_bar
-from iglu_marl.commands.task_selection import choose_task, find_structure
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.rollout import Trajectory, play
-from iglu_marl.tasks import BundledTasks
+
+if TYPE_CHECKING:
+    from iglu_marl.core.task import Subtasks, Task
+    from iglu_marl.rollout import Trajectory
 
 StructureName = Annotated[
     str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
@@ -85,6 +84,8 @@ def render_structure(
     as_json: Json = False,
 ) -> None:
     """A structure from four sides, from above and layer by layer; or one of these views alone."""
+    from iglu_marl.commands.task_selection import find_structure
+
     title, grid = find_structure(name, tasks, data)
     draw, (high, wide) = _views()[view]
     size = (high, wide) if width is None else (round(high * width / wide), width)
@@ -103,6 +104,8 @@ def _numbered(values: Any, number: int, what: str) -> Any:
 
 def find_turn(name: str, session: int, turn: int) -> Task:
     """A turn of a bundled session; both are counted from 1. Raises `ConfigError` for what there is not."""
+    from iglu_marl.tasks import BundledTasks
+
     sessions = BundledTasks().tasks
     if name not in sessions:
         raise ConfigError(f"there is no session of {name!r}, expected one of {', '.join(sessions)}")
@@ -123,6 +126,7 @@ def render_diff(
     as_json: Json = False,
 ) -> None:
     """Before, after and difference: of a session's turn, of two structures, or of nothing and one."""
+    from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.rendering import sheets
     from iglu_marl.rendering.plans import change_of
 
@@ -180,6 +184,10 @@ def render_replay(
 
         trajectory = replay(game, episode=episode, on_step=recorder)
     else:
+        from iglu_marl.commands.demo import scripted_game
+        from iglu_marl.commands.task_selection import choose_task
+        from iglu_marl.rollout import play
+
         chosen = choose_task(tasks, data, task, seed)
         env, agents = scripted_game(chosen, controls)
         with progress_bar(as_json) as progress:
