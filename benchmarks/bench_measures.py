@@ -1,4 +1,4 @@
-"""The measures of `iglu-marl bench` under pytest-benchmark: per unit of work, which a measure's name says."""
+"""The cases of `iglu-marl bench` under pytest-benchmark: per unit of work, which a case's name says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iglu_marl.commands.bench import ROUND_S, ROUNDS, time_of
-from iglu_marl.commands.measures import MEASURES, Measure, starts
+from iglu_marl.commands.bench_cases import CASES, BenchCase, starts
 
 
 def report(benchmark: Any, values: list[float], group: str) -> None:
@@ -17,10 +17,10 @@ def report(benchmark: Any, values: list[float], group: str) -> None:
     benchmark.stats.stats.data = values
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: f"{measure.group}: {measure.name}")
-def bench_measure(benchmark: Any, measure: Measure) -> None:
-    figures = time_of(measure, ROUND_S)
-    report(benchmark, [value * 1e-6 for value in figures["rounds_us"]], measure.group)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.group}: {case.name}")
+def bench_case(benchmark: Any, case: BenchCase) -> None:
+    figures = time_of(case, ROUND_S)
+    report(benchmark, [value * 1e-6 for value in figures["rounds_us"]], case.group)
 
 
 def bench_import(benchmark: Any) -> None:

@@ -56,7 +56,7 @@ OWNERS = {
     "pandas": ["data/"],
     "requests": ["agents/llm/", "data/"],
     "numba": ["core/jit.py"],
-    "typer": ["cli.py"],
+    "typer": ["cli.py", "commands/"],
     "pettingzoo": ["envs/", "compat/", "agents/", "rollout.py", "metrics.py", "recording/", "cli.py"],
     "torch": ["agents/"],
     "transformers": ["agents/"],

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from iglu_marl import ConfigError
 from iglu_marl.cli import app
 from iglu_marl.commands import bench
-from iglu_marl.commands.bench import BenchOptions, plot, show, time_of
-from iglu_marl.commands.measures import COUNTS, MEASURES, Measure, Round, memory
+from iglu_marl.commands.bench import draw_plot, show, time_of
+from iglu_marl.commands.bench_cases import CASES, COUNTS, BenchCase, Round, memory
 from iglu_marl.envs.vector import GridworldVectorEnv
 
 
@@ -52,21 +52,21 @@ def test_times_are_per_unit_of_work() -> None:
         perf_counter = process_time = staticmethod(lambda: next(now))
 
     calls = []
-    measure = Measure("group", "name", lambda: Round(lambda: calls.append(1), 4), goal_us=1e9)
+    case = BenchCase("group", "name", lambda: Round(lambda: calls.append(1), 4), goal_us=1e9)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "time", Clock)
-        figures = time_of(measure, 3.0)
+        figures = time_of(case, 3.0)
     assert len(calls) == 2 + 5 * 3, "three calls fill a round of three seconds"
     assert figures["median_us"] == pytest.approx(2 * 1e6 / 3 / 4)  # two looks at the other clock in between
 
 
-def test_every_measure_runs() -> None:
-    """Each measure of the quick ones, and the smallest of every other kind."""
-    names = [f"{measure.group}: {measure.name}" for measure in MEASURES]
+def test_every_case_runs() -> None:
+    """Each of the quick ones, and the smallest of every other kind."""
+    names = [f"{case.group}: {case.name}" for case in CASES]
     assert len(names) == len(set(names))
-    for measure in MEASURES:
-        if measure.count <= 64:
-            prepared = measure.prepare()
+    for case in CASES:
+        if case.count <= 64:
+            prepared = case.prepare()
             assert prepared.units > 0
             prepared.run()
 
@@ -99,7 +99,7 @@ def test_the_plot(tmp_path: Path) -> None:
             for n in COUNTS
         ]
     }
-    root = ET.fromstring(plot(figures))
+    root = ET.fromstring(draw_plot(figures))
     circles = root.findall("{http://www.w3.org/2000/svg}circle")
     heights = [float(circle.get("cy", "nan")) for circle in circles]
     assert len(circles) == len(COUNTS)
@@ -111,12 +111,15 @@ def test_the_plot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [({"only": "lunch"}, "--only is 'lunch'"), ({"plot": Path("a.png")}, "ends in .svg")],
+    ("words", "message"),
+    [
+        (["--only", "lunch"], "--only is 'lunch'"),
+        (["--plot", "a.png"], "--plot is 'a.png', expected .* in .svg"),
+    ],
 )
-def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_named(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        BenchOptions(**options)
+        CliRunner().invoke(app, ["bench", *words], catch_exceptions=False)
 
 
 def test_a_world_is_small() -> None:

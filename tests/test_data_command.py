@@ -17,7 +17,6 @@ from file_server import FileServer, file_server
 from typer.testing import CliRunner
 
 from iglu_marl import cli
-from iglu_marl.commands.export import run_export
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.data import (
     CDMDataset,
@@ -240,16 +239,14 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["moon"], ["bundled", "--format", "tea"], ["bundled", "--format", "minari"]]
+    ("words", "message"),
+    [
+        (["moon"], "source is 'moon', expected one of bundled"),
+        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, minari"),
+        (["bundled", "--format", "minari"], "needs recorded tapes"),
+    ],
 )
-def test_export_refuses_what_makes_no_sense(tmp_path: Path, options: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"expected|needs"):
-        run_export(
-            options[0],
-            (options[2:] or ["tasks"])[0],
-            str(tmp_path / "x"),
-            path=None,
-            pixels=False,
-            as_json=True,
-        )
+def test_export_refuses_what_makes_no_sense(tmp_path: Path, words: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        call("export", *words, "-o", tmp_path / "x")
     assert not (tmp_path / "x").exists()

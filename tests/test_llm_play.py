@@ -16,8 +16,6 @@ from llm_server import LLMServer, Misbehaviour, llm_server
 from people import PlayedWindow, press, write
 from test_play import Person, check_recording
 
-from iglu_marl.commands.play import PlayOptions
-
 file, play = test_play.file, test_play.play  # fixtures
 
 
@@ -56,7 +54,7 @@ def test_a_person_builds_what_a_model_asks_for(
     structures = json.loads(file.read_text())
     structures["colours"]["2"] = "yellow"
     file.write_text(json.dumps(structures))
-    options = PlayOptions(partner="llm", tasks=file, task="one", record=record, seed=3, json=True)
+    options = {"partner": "llm", "tasks": file, "task": "one", "record": record, "seed": 3, "as_json": True}
     person, done = play(options, story)
     assert done
     assert waited > 3, "the window was looked at while the model thought"
@@ -92,7 +90,7 @@ def test_a_model_builds_what_a_person_asks_for(
         yield
 
     record = tmp_path / "game.jsonl"
-    options = PlayOptions(role="architect", partner="llm", tasks=file, task="one", record=record)
+    options = {"role": "architect", "partner": "llm", "tasks": file, "task": "one", "record": record}
     person, done = play(options, story)
     assert done
     recording = check_recording(record, person, True)

@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 pygame = pytest.importorskip("pygame")
 
@@ -20,8 +22,9 @@ from people import PlayedWindow, click, grab, key_down, key_up, move_mouse, pres
 
 from iglu_marl import ConfigError, DataError, Role  # noqa: E402
 from iglu_marl.agents.human import MOUSE_DEG  # noqa: E402
+from iglu_marl.cli import app  # noqa: E402
+from iglu_marl.commands import human_game  # noqa: E402
 from iglu_marl.commands import play as command  # noqa: E402
-from iglu_marl.commands.play import PlayOptions, choose_task, run  # noqa: E402
 from iglu_marl.core.errors import RenderError  # noqa: E402
 from iglu_marl.recording import Recording, read_recording, replay  # noqa: E402
 
@@ -131,21 +134,25 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Person, bool]]:
     person = Person()
 
     def note(name: str) -> None:
-        made = getattr(command, name)
+        made = getattr(human_game, name)
 
         def noted(*arguments: Any) -> Any:
             person.env = made(*arguments)
             return person.env
 
-        monkeypatch.setattr(command, name, noted)
+        monkeypatch.setattr(human_game, name, noted)
 
     note("make_env")
     note("carried_over")
 
-    def begin(options: PlayOptions, story: Story, **window_options: Any) -> tuple[Person, bool]:
+    make_agents = human_game.make_agents
+    monkeypatch.setattr(human_game, "make_agents", partial(make_agents, step_s=0.0))
+
+    def begin(options: dict[str, Any], story: Story, **window_options: Any) -> tuple[Person, bool]:
         window = PlayedWindow(iter(()), **{"engine": "software", **window_options})
         window.script = story(person, window)
-        done = run(options, window, step_s=0.0)
+        monkeypatch.setattr(human_game, "Window", lambda title, engine: window)
+        done = command.play(**options)
         assert window.closed
         return person, done
 
@@ -215,7 +222,7 @@ def test_a_builders_whole_game_in_a_window(on_screen: str, file: Path, tmp_path:
         yield from build_the_l(me, window, on_screen)
 
     record = tmp_path / "game.jsonl"
-    person, done = play(PlayOptions(tasks=file, task="L", record=record, seed=3), story)
+    person, done = play({"tasks": file, "task": "L", "record": record, "seed": 3}, story)
     assert done
     recording = check_recording(record, person, True)
     assert recording.header["agents"] == {"architect": "ScriptedArchitect", "builder": "HumanBuilder"}
@@ -229,7 +236,7 @@ def test_the_same_game_without_a_screen(
     """SDL's dummy driver, another size; walking actions one at a time."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     record = tmp_path / "game.jsonl"
-    options = PlayOptions(tasks=file, task="L", record=record, seed=3, controls="walking")
+    options = {"tasks": file, "task": "L", "record": record, "seed": 3, "controls": "walking"}
 
     def story(me: Person, window: PlayedWindow) -> Iterator[None]:
         me.turning = 40  # five degrees a step
@@ -271,7 +278,7 @@ def test_flying_and_walking_in_one_game(file: Path, tmp_path: Path, play: Any) -
         yield from me.put(6, 0.0, -1.5, -2.0)
 
     record = tmp_path / "game.jsonl"
-    person, done = play(PlayOptions(tasks=file, task="one", record=record), story, size=(400, 640))
+    person, done = play({"tasks": file, "task": "one", "record": record}, story, size=(400, 640))
     assert done
     recording = check_recording(record, person, True)
     switched = [move.controls["name"] for move in recording.moves if move.controls is not None]
@@ -293,7 +300,7 @@ def test_words_of_a_recorded_session(tmp_path: Path, play: Any) -> None:
         assert me.said[0] == first[0]
 
     record = tmp_path / "game.jsonl"
-    options = PlayOptions(partner="replay", record=record, seed=4)
+    options = {"partner": "replay", "record": record, "seed": 4}
     person, _ = play(options, story, size=(300, 400))
     check_recording(record, person, False)
 
@@ -328,7 +335,7 @@ def test_building_alone(tmp_path: Path, play: Any) -> None:
         yield
         raise AssertionError("Q did not leave the game")
 
-    person, done = play(PlayOptions(partner="none", record=tmp_path / "a.jsonl"), story)
+    person, done = play({"partner": "none", "record": tmp_path / "a.jsonl"}, story)
     assert not done
     check_recording(tmp_path / "a.jsonl", person, False)
 
@@ -377,7 +384,7 @@ def test_an_architects_whole_game_in_a_window(
     if engine == "opengl":
         needs_opengl()
     record = tmp_path / "game.jsonl"
-    options = PlayOptions(role="architect", tasks=file, task="L", record=record, seed=3)
+    options = {"role": "architect", "tasks": file, "task": "L", "record": record, "seed": 3}
     person, done = play(options, instruct, engine=engine)
     assert done
     recording = check_recording(record, person, True)
@@ -393,7 +400,7 @@ def test_an_architect_whom_nobody_hears(tmp_path: Path, play: Any) -> None:
         for _ in range(10):
             yield
 
-    options = PlayOptions(role="architect", partner="none", record=tmp_path / "a.jsonl")
+    options = {"role": "architect", "partner": "none", "record": tmp_path / "a.jsonl"}
     person, done = play(options, story, size=(300, 400))
     assert not done
     assert person.said == ["One.", "Two."]
@@ -419,7 +426,7 @@ def test_both_roles(file: Path, tmp_path: Path, play: Any) -> None:
 
     record = tmp_path / "game.jsonl"
     person, done = play(
-        PlayOptions(role="both", tasks=file, task="one", record=record), story, size=(400, 640)
+        {"role": "both", "tasks": file, "task": "one", "record": record}, story, size=(400, 640)
     )
     assert done
     assert person.said == ["A red one, two steps ahead.", "Yes, there."]
@@ -445,32 +452,32 @@ def needs_opengl() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"role": "king"}, "--role is 'king', expected one of builder, architect, both"),
-        ({"partner": "ghost"}, "--partner is 'ghost'"),
-        ({"role": "architect", "partner": "replay"}, "--partner is 'replay'"),
-        ({"controls": "swimming"}, "--controls is 'swimming'"),
-        ({"engine": "steam"}, "--engine is 'steam'"),
-        ({"seed": -1}, "--seed is -1"),
-        ({"partner": "replay", "tasks": Path("x.json")}, "--tasks"),
-        ({"task": "no such structure"}, "no such structure"),
+        ("--role king", "--role is 'king', expected one of builder, architect, both"),
+        ("--partner ghost", "--partner is 'ghost', expected one of .*scripted.*, none"),
+        ("--role architect --partner replay", "--partner is 'replay'"),
+        ("--controls swimming", "--controls is 'swimming', expected one of walking, flying"),
+        ("--engine steam", "--engine is 'steam', expected one of auto, opengl, software"),
+        ("--seed -1", "--seed is -1, expected an integer of 0 or more"),
+        ("--partner replay --tasks x.json", "--tasks"),
+        ("--task nothing", "--task is 'nothing', expected one of"),
     ],
 )
-def test_bad_options(wrong: dict[str, Any], said: str) -> None:
+def test_bad_options(wrong: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        choose_task(PlayOptions(**wrong))
+        CliRunner().invoke(app, ["play", *wrong.split()], catch_exceptions=False)
 
 
 def test_other_files_are_not_written_to(file: Path, tmp_path: Path, play: Any) -> None:
     record = tmp_path / "game.jsonl"
     record.write_text("precious\n")
     with pytest.raises(DataError, match="no recording"):
-        play(PlayOptions(tasks=file, task="one", record=record), lambda me, window: iter(()))
+        play({"tasks": file, "task": "one", "record": record}, lambda me, window: iter(()))
     assert record.read_text() == "precious\n"
 
 
 def test_a_second_game_goes_into_the_same_file(file: Path, tmp_path: Path, play: Any) -> None:
     record = tmp_path / "new" / "games.jsonl"
-    options = PlayOptions(tasks=file, task="one", record=record)
+    options = {"tasks": file, "task": "one", "record": record}
     for _ in range(2):
         play(options, lambda me, window: me.wait(3), size=(300, 400))
     assert len(read_recording(record)) == 2

@@ -24,7 +24,7 @@ from iglu_marl import (
 )
 from iglu_marl.agents import OracleBuilder, ReplayArchitect
 from iglu_marl.cli import app
-from iglu_marl.commands.demo import DemoOptions, choose, choose_session
+from iglu_marl.commands.task_selection import choose_session, choose_task
 from iglu_marl.data import CDMDataset
 from iglu_marl.envs.single import GridworldEnv
 
@@ -190,7 +190,7 @@ def test_the_demo_replays_a_bundled_session(tmp_path: Path) -> None:
     facts = demo("--replay", "--task", "bridge", "--controls", "flying", "-o", str(tmp_path))
     assert facts["completed"]
     assert facts["turns_done"] == facts["turns"] >= 1
-    recorded = choose_session(DemoOptions(task="bridge", replay=True))
+    recorded = choose_session(task="bridge")
     assert (tmp_path / "dialogue.txt").read_text(encoding="utf-8").strip() == recorded.dialogue.text
     assert (tmp_path / "demo.png").stat().st_size > 1000
     assert facts["task"] == recorded.task_id
@@ -206,12 +206,13 @@ def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: py
     assert "-C8-" in facts["task"]
     text = (tmp_path / "dialogue.txt").read_text(encoding="utf-8")
     assert text.startswith("<Builder> Mission has started.")
-    names = {choose(DemoOptions(data=Path(corpus), seed=seed)).task_id for seed in range(4)}
+    names = {choose_task(data=Path(corpus), seed=seed).task_id for seed in range(4)}
     assert len(names) > 1
 
 
 def test_wrong_options_of_the_demo(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected one of"):
-        choose_session(DemoOptions(task="C7", replay=True))
-    with pytest.raises(ConfigError, match="does not go with"):
-        DemoOptions(tasks=tmp_path / "s.json", replay=True)
+        choose_session(task="C7")
+    for others in (["--replay"], ["--data", str(tmp_path)]):
+        with pytest.raises(ConfigError, match=r"--tasks .*does not go with"):
+            CliRunner().invoke(app, ["demo", "--tasks", "s.json", *others], catch_exceptions=False)

@@ -16,8 +16,7 @@ from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
 from iglu_marl.commands.watch import (
     Film,
-    Scene,
-    WatchOptions,
+    FilmScene,
     film_of_session,
     film_of_tape,
     frames,
@@ -68,28 +67,31 @@ def test_a_recording_can_be_named_in_many_ways(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("words", "said"),
     [
-        {},
-        {"tape": "a", "session": "b"},
-        {"tape": "a", "view": "side"},
-        {"tape": "a", "fps": 0},
-        {"tape": "a", "speed": float("nan")},
-        {"tape": "a", "max_seconds": -1},
-        {"tape": "a", "output": Path("video.avi")},
+        ("", "name one of --tape and --session"),
+        ("--tape a --session b", "name one of --tape and --session"),
+        ("--tape a --view side", "--view is 'side', expected one of composed, eyes"),
+        ("--tape a --fps 0", "--fps is 0.0, expected a number above 0"),
+        ("--tape a --speed nan", "--speed is nan"),
+        ("--tape a --max-seconds -1", "--max-seconds is -1.0"),
+        (
+            "--tape a --output video.avi",
+            "--output is 'video.avi', expected a file that ends in .mp4 or .gif or",
+        ),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        WatchOptions(**options)
+def test_wrong_options_are_refused(words: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        CliRunner().invoke(app, ["watch", *words.split()], catch_exceptions=False)
 
 
 def film(*times: float) -> Film:
-    scenes = [Scene(time, (0, 0, 0, 0, 0), EMPTY, number) for number, time in enumerate(times)]
+    scenes = [FilmScene(time, (0, 0, 0, 0, 0), EMPTY, number) for number, time in enumerate(times)]
     return Film("made", scenes, EMPTY)
 
 
-def numbers(shown: list[Scene]) -> list[int]:
+def numbers(shown: list[FilmScene]) -> list[int]:
     return [scene.heard for scene in shown]
 
 
@@ -115,8 +117,7 @@ def test_the_film_of_a_tape(tape: bytes) -> None:
 def test_pictures_change_with_what_is_done(tape: bytes) -> None:
     made = film_of_tape(tape, "bridge")
     for view, shape in (("composed", (540, 960, 3)), ("eyes", (540, 960, 3))):
-        options = WatchOptions(tape="x", view=view, fps=60, speed=1)
-        shown, count = frames(made, options)
+        shown, count = frames(made, timeline(made, fps=60, speed=1, max_seconds=120), view, fps=60)
         pictures = list(shown)
         assert len(pictures) == count
         assert pictures[0].shape == shape

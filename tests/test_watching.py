@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 pygame = pytest.importorskip("pygame")
 
 from people import PlayedWindow, move_mouse, post, press  # noqa: E402
 
 from iglu_marl import ConfigError, DataError, Task, raw_env  # noqa: E402
-from iglu_marl.commands.watching import LiveOptions, Show, live_game, recorded_game, watch_game  # noqa: E402
+from iglu_marl.cli import app  # noqa: E402
+from iglu_marl.commands.game_viewer import Show, live_game, recorded_game, watch_game  # noqa: E402
 from iglu_marl.recording import Recorder  # noqa: E402
 
 PICTURES = os.environ.get("IGLU_MARL_PICTURES")  # a folder in which to keep the pictures that are taken here
@@ -150,7 +152,6 @@ def test_two_cameras(recording: Path) -> None:
 
 def test_agents_are_watched_live() -> None:
     """The game is played no further than it is watched; Q in the menu leaves."""
-    options = LiveOptions(task=None, controls="flying", seed=2, speed=50.0)
     done: list[int] = []
 
     def story(window: PlayedWindow) -> Iterator[None]:
@@ -166,19 +167,19 @@ def test_agents_are_watched_live() -> None:
 
     window = PlayedWindow(iter(()), engine="software")
     window.script = story(window)
-    watch_game(options, window)
+    watch_game(*live_game(controls="flying", seed=2), speed=50.0, window=window)
     assert done
     assert window.closed
 
 
 def test_what_is_watched_is_what_is_played() -> None:
-    env, states = live_game(LiveOptions(seed=1, controls="flying"))
+    env, states = live_game(seed=1, controls="flying")
     seen = [state for state, _ in zip(states, range(80), strict=False)]
     env.episode.set_state(seen[0])
     assert env.episode.worlds.steps[0] == 0
     env.episode.set_state(seen[-1])
     assert env.episode.worlds.steps[0] > 50
-    again = live_game(LiveOptions(seed=1, controls="flying"))[1]
+    again = live_game(seed=1, controls="flying")[1]
     for state, other in zip(seen, again, strict=False):
         assert np.array_equal(state.world.view(np.uint8), other.world.view(np.uint8))
 
@@ -186,25 +187,26 @@ def test_what_is_watched_is_what_is_played() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"architect": "nobody"}, "--architect"),
-        ({"builder": "nobody"}, "--builder"),
-        ({"controls": "swimming"}, "--controls"),
-        ({"camera": "drone"}, "--camera"),
-        ({"engine": "steam"}, "--engine"),
-        ({"speed": 0.0}, "--speed"),
-        ({"seed": -1}, "--seed"),
+        ("--architect nobody", "--architect is 'nobody', expected one of llm, random, replay, scripted"),
+        ("--builder nobody", "--builder is 'nobody', expected one of learned"),
+        ("--controls swimming", "--controls is 'swimming', expected one of walking"),
+        ("--camera drone", "--camera is 'drone'"),
+        ("--engine steam", "--engine is 'steam'"),
+        ("--speed 1000", "--speed is 1000.0"),
+        ("--seed -1", "--seed is -1"),
+        ("--recording nowhere.jsonl", "nowhere.jsonl cannot be read"),
     ],
 )
-def test_bad_options(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        LiveOptions(**wrong)
+def test_bad_options(wrong: str, said: str) -> None:
+    with pytest.raises((ConfigError, DataError), match=said):
+        CliRunner().invoke(app, ["watch", "--live", *wrong.split()], catch_exceptions=False)
 
 
 def test_no_recording(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        watch_game(LiveOptions(recording=tmp_path / "nowhere.jsonl"))
+        recorded_game(tmp_path / "nowhere.jsonl")
 
 
 def test_no_such_episode(recording: Path) -> None:
     with pytest.raises(ConfigError, match="episode is 3"):
-        watch_game(LiveOptions(recording=recording, episode=3))
+        recorded_game(recording, episode=3)

@@ -1,4 +1,4 @@
-"""What `iglu-marl bench` does: measure, print a table, and draw the plot of the documentation."""
+"""`iglu-marl bench`: measures how fast everything is, prints a table, draws the plot of the documentation."""
 
 from __future__ import annotations
 
@@ -8,52 +8,64 @@ import os
 import platform
 import statistics
 import time
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from typer import Option
 
-from iglu_marl.commands.measures import MEASURES, Measure, Start, memory, starts
+from iglu_marl.commands.options import Json, ends_in
 from iglu_marl.core.errors import ConfigError
 
-OTHERS = ("start", "memory")  # what is not in `MEASURES`
+if TYPE_CHECKING:
+    from iglu_marl.commands.bench_cases import BenchCase
+
+OTHERS = ("start", "memory")  # what is not among the cases
 ROUNDS = 5
 BUSY = 1.15  # times the processor's time, by the clock
 ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # a round lasts at least as long
 
 
-@dataclass(frozen=True)
-class BenchOptions:
-    """The options of the command, validated. Raises `ConfigError`."""
-
-    quick: bool = False
-    json: bool = False
-    only: str = ""
-    plot: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.plot is not None and self.plot.suffix != ".svg":
-            raise ConfigError(f"--plot is {str(self.plot)!r}, expected a file that ends in .svg")
-        if not self.chosen() and self.only not in OTHERS:
-            known = ", ".join([*dict.fromkeys(measure.group for measure in MEASURES), *OTHERS])
-            raise ConfigError(f"--only is {self.only!r}, which nothing matches; there are the groups {known}")
-
-    def chosen(self) -> list[Measure]:
-        """The measures that are asked for."""
-        return [
-            measure
-            for measure in MEASURES
-            if (measure.quick or not self.quick) and self.only in f"{measure.group}: {measure.name}"
-        ]
+def bench(
+    quick: Annotated[
+        bool, Option("--quick", help="Fewer measures and shorter ones: some seconds in all.")
+    ] = False,
+    only: Annotated[str, Option(help="What has this in its name: single, vector, start, memory, ...")] = "",
+    plot: Annotated[
+        Path | None,
+        Option(help="Also draw steps a second by number of worlds, .svg", callback=ends_in(".svg")),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """How fast everything is on this machine: steps, resets, scores, pictures, start, memory."""
+    console = Console(stderr=as_json)
+    figures = measure_all(quick, only, console)
+    if plot is not None:
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        plot.write_text(draw_plot(figures), encoding="utf-8")
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        show(figures, console)
 
 
-def time_of(measure: Measure, round_s: float) -> dict[str, Any]:
+def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
+    """The cases with this in their names. Raises `ConfigError` where nothing at all has it."""
+    from iglu_marl.commands.bench_cases import CASES
+
+    found = [case for case in CASES if (case.quick or not quick) and only in f"{case.group}: {case.name}"]
+    if not found and only not in OTHERS:
+        known = ", ".join([*dict.fromkeys(case.group for case in CASES), *OTHERS])
+        raise ConfigError(f"--only is {only!r}, which nothing matches; there are the groups {known}")
+    return found
+
+
+def time_of(case: BenchCase, round_s: float) -> dict[str, Any]:
     """Some rounds in µs per unit of work, by the clock and of the processor, which differ on a busy machine."""
-    prepared = measure.prepare()
+    prepared = case.prepare()
     prepared.run()  # compiles, fills caches
     start = time.perf_counter()
     prepared.run()
@@ -69,14 +81,14 @@ def time_of(measure: Measure, round_s: float) -> dict[str, Any]:
         of_processor.append((time.process_time() - used) * unit)
     median = statistics.median(rounds)
     return {
-        "group": measure.group,
-        "name": measure.name,
-        "worlds": measure.count,
+        "group": case.group,
+        "name": case.name,
+        "worlds": case.count,
         "median_us": median,
         "rounds_us": rounds,
         "processor_us": statistics.median(of_processor),
         "per_second": 1e6 / median,
-        "goal_us": measure.goal_us,
+        "goal_us": case.goal_us,
     }
 
 
@@ -100,33 +112,31 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _start_row(start: Start) -> dict[str, Any]:
-    return {
-        "name": start.name,
-        "median_s": statistics.median(start.seconds),
-        "rounds": len(start.seconds),
-        "goal_s": start.goal_s,
-    }
-
-
-def measure_all(options: BenchOptions, console: Console) -> dict[str, Any]:
+def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
     """All figures, JSON-ready."""
-    chosen = options.chosen()
-    round_s = QUICK_ROUND_S if options.quick else ROUND_S
+    from iglu_marl.commands.bench_cases import memory, starts
+
+    chosen = chosen_cases(quick, only)
     figures: dict[str, Any] = {"machine": machine(), "measures": [], "start": [], "memory": []}
     with Progress(console=console, transient=True) as progress:
         bar = progress.add_task("measuring", total=len(chosen) + 2)
-        for measure in chosen:
-            progress.update(bar, description=f"{measure.group}, {measure.name}")
-            figures["measures"].append(time_of(measure, round_s))
+        for case in chosen:
+            progress.update(bar, description=f"{case.group}, {case.name}")
+            figures["measures"].append(time_of(case, QUICK_ROUND_S if quick else ROUND_S))
             progress.advance(bar)
-        if options.only in ("", "start"):
+        if only in ("", "start"):
             progress.update(bar, description="new processes")
             figures["start"] = [
-                _start_row(start) for start in starts(1 if options.quick else ROUNDS, not options.quick)
+                {
+                    "name": start.name,
+                    "median_s": statistics.median(start.seconds),
+                    "rounds": len(start.seconds),
+                    "goal_s": start.goal_s,
+                }
+                for start in starts(1 if quick else ROUNDS, not quick)
             ]
         progress.advance(bar)
-        if options.only in ("", "memory"):
+        if only in ("", "memory"):
             progress.update(bar, description="memory")
             names = ("name", "bytes", "goal_bytes")
             figures["memory"] = [dict(zip(names, row, strict=True)) for row in memory()]
@@ -209,7 +219,7 @@ _LINES = {
 _LOW, _HIGH = 4, 7  # powers of ten
 
 
-def plot(figures: dict[str, Any]) -> str:
+def draw_plot(figures: dict[str, Any]) -> str:
     """Steps a second by number of worlds, as SVG."""
 
     def at(count: float, rate: float) -> tuple[float, float]:
@@ -248,16 +258,3 @@ def plot(figures: dict[str, Any]) -> str:
         x, y = points[-1]
         parts.append(f'<text x="{x + 8}" y="{y + 4}" fill="{color}">{label}</text>')
     return "\n".join([*parts, "</svg>", ""])
-
-
-def run(options: BenchOptions) -> None:
-    """Measure, and print or write what came out."""
-    console = Console(stderr=options.json)
-    figures = measure_all(options, console)
-    if options.plot is not None:
-        options.plot.parent.mkdir(parents=True, exist_ok=True)
-        options.plot.write_text(plot(figures), encoding="utf-8")
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        show(figures, console)

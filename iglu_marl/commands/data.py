@@ -1,42 +1,34 @@
-"""What `iglu-marl data` does: show, fetch and check the packs of real human data."""
+"""`iglu-marl data`: shows, fetches and checks the packs of real human data."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
+from typer import Argument, Option
 
+from iglu_marl.commands.options import Json, PackPath
+from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data.archive import MemberError, Pack, PlaceholderError
 from iglu_marl.data.packs import PACKS, PackInfo
 from iglu_marl.data.store import find_pack, known_pack, local_pack, pack_folder
 
 SHOWN = 10  # of a long list
+TOLD = ("name", "title", "description", "licence", "citation", "page", "url", "size", "sha256")  # of a pack
 
-
-def _console(as_json: bool) -> Console:
-    return Console(quiet=as_json, highlight=False, soft_wrap=True)
+PackName = Annotated[str, Argument(metavar="PACK", help="iglu-multiturn, iglu-singleturn or mdc")]
 
 
 def _facts(info: PackInfo) -> dict[str, Any]:
     """What is known about a pack, JSON-ready."""
-    return {
-        "name": info.name,
-        "title": info.title,
-        "description": info.description,
-        "licence": info.licence,
-        "citation": list(info.citation),
-        "page": info.page,
-        "url": info.url,
-        "size": info.size,
-        "sha256": info.sha256,
-    }
+    return {name: getattr(info, name) for name in TOLD}
 
 
 def _megabytes(size: int) -> str:
@@ -46,9 +38,9 @@ def _megabytes(size: int) -> str:
 # -------------------------------------------------------------------------------------------------------- list
 
 
-def run_list(as_json: bool = False) -> None:
-    """Show all packs, and where each one is on this machine."""
-    console = _console(as_json)
+def list_packs(as_json: Json = False) -> None:
+    """All packs, and where each one is on this machine."""
+    console = text_console(as_json)
     table = Table(Column("pack", no_wrap=True), "what", Column("on this machine", overflow="fold"))
     facts = []
     for info in PACKS.values():
@@ -73,21 +65,20 @@ def run_list(as_json: bool = False) -> None:
 # ------------------------------------------------------------------------------------------------------- fetch
 
 
-def run_fetch(
-    names: list[str],
-    *,
-    url: str | None = None,
-    folder: Path | None = None,
-    force: bool = False,
-    as_json: bool = False,
+def fetch_packs(
+    names: Annotated[list[str] | None, Argument(metavar="PACK...", help="Default: all packs.")] = None,
+    url: Annotated[str | None, Option(help="Another address of the one pack named.")] = None,
+    folder: Annotated[Path | None, Option(help="Where to put them. Default: this user's cache.")] = None,
+    force: Annotated[bool, Option("--force", help="Fetch again what is there.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Download packs, all if none is named. Raises `FetchError` when one cannot be had."""
+    """Download packs. An interrupted download goes on where it was."""
     from iglu_marl.data.fetch import fetch_pack
 
-    if url is not None and len(names) != 1:
-        raise ConfigError(f"--url is the address of one pack, and {len(names) or 'no'} packs are named")
+    if url is not None and len(names or []) != 1:
+        raise ConfigError(f"--url is the address of one pack, and {len(names or []) or 'no'} packs are named")
     chosen = [known_pack(name) for name in names or PACKS]
-    console = _console(as_json)
+    console = text_console(as_json)
     found = {}
     for info in chosen:
         console.print(f"{info.title}: {url or info.url}")
@@ -117,8 +108,8 @@ def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
     }
 
 
-def run_info(name: str, path: Path | None = None, as_json: bool = False) -> None:
-    """Show what a pack is, whose it is and, if it is on this machine, what it holds."""
+def show_pack(name: PackName, path: PackPath = None, as_json: Json = False) -> None:
+    """What a pack is, its licence and citation and, if it is here, what it holds."""
     info = known_pack(name)
     facts = _facts(info)
     pack = local_pack(name, path)
@@ -132,7 +123,7 @@ def run_info(name: str, path: Path | None = None, as_json: bool = False) -> None
     for key, value in facts.items():
         if value not in (None, "", {}, []):
             table.add_row(key.replace("_", " "), escape(_text(value)))
-    console = _console(as_json)
+    console = text_console(as_json)
     console.print(table)
     if pack is None:
         console.print(f"Not on this machine: iglu-marl data fetch {name}")
@@ -141,7 +132,7 @@ def run_info(name: str, path: Path | None = None, as_json: bool = False) -> None
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{count} {key}" for key, count in value.items())
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return "\n".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
@@ -175,8 +166,8 @@ def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
     return path.stat().st_size == info.size and sha256_of(path) == info.sha256
 
 
-def run_verify(name: str, path: Path | None = None, as_json: bool = False) -> bool:
-    """Read every file of a pack and compare the checksums. Returns whether the pack is whole."""
+def verify_pack(name: PackName, path: PackPath = None, as_json: Json = False) -> bool:
+    """Read all of a pack and compare its checksums; exit code 1 if it is not whole."""
     info = known_pack(name)
     bars = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     shown = Console(stderr=True, quiet=as_json)
@@ -190,7 +181,7 @@ def run_verify(name: str, path: Path | None = None, as_json: bool = False) -> bo
     if as_json:
         print(json.dumps(facts))
         return not problems
-    console = _console(as_json)
+    console = text_console(as_json)
     console.print(f"{facts['location']}: {facts['files']:,} files, {_megabytes(facts['bytes'])}")
     if upstream is not None:
         console.print(f"  it is {'the very file' if upstream else 'not the same file as'} upstream")

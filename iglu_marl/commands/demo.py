@@ -1,126 +1,69 @@
-"""What `iglu-marl demo` does: choose a structure, let the scripted pair build it, show and save how it went.
-
-With `--replay` a recorded human dialogue is the architect, in the silent-builder view.
-"""
+"""`iglu-marl demo`: the scripted pair builds a structure; with --replay a recorded dialogue is the architect."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import numpy as np
-import numpy.typing as npt
-from PIL import Image
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
+from typer import Option
 
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.commands.game_video import write_game_video
+from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice
+from iglu_marl.commands.output import progress_bar
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.scoring import intersection_scores
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import bundled
-from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.single import SilentBuilderEnv
-from iglu_marl.game.agent import Agent
-from iglu_marl.rollout import Trajectory, play
-from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
 
-CONTROLS = ("walking", "flying")
-VIDEOS = ("mp4", "gif", "both", "none")
+if TYPE_CHECKING:
+    from iglu_marl.core.controls import ControlsName
+    from iglu_marl.core.task import Subtasks, Task
+    from iglu_marl.envs.single import SilentBuilderEnv
+    from iglu_marl.game.agent import Agent
+    from iglu_marl.rollout import Trajectory
+
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
-MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
-GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (576, 324)  # for pages: few frames, small (width, height)
-STILL_FRAMES = 20  # the last picture stays for a second
-
-Frame = npt.NDArray[np.uint8]
 _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
-@dataclass(frozen=True)
-class DemoOptions:
-    """The options of the command, validated. Raises `ConfigError`."""
+def demo(
+    tasks: Tasks = None,
+    data: Data = None,
+    task: TaskId = None,
+    replay: Annotated[
+        bool,
+        Option("--replay", help="Replay a recorded dialogue to a builder that knows where it led."),
+    ] = False,
+    controls: ScriptedControls = "walking",
+    seed: Seed = 0,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder for video, picture and transcript.")
+    ] = Path("iglu-marl-demo"),
+    video: Annotated[str, choice("mp4", "gif", "both", "none")] = "both",
+    as_json: Json = False,
+) -> bool:
+    """A scripted architect explains a structure, a scripted builder builds it from the words alone."""
+    from iglu_marl.commands.task_selection import choose_session, choose_task
 
-    tasks: Path | None = None
-    data: Path | None = None
-    task: str | None = None
-    replay: bool = False
-    controls: str = "walking"
-    seed: int = 0
-    output: Path = Path("iglu-marl-demo")
-    video: str = "both"
-    json: bool = False
-
-    def __post_init__(self) -> None:
-        if self.tasks is not None and (self.data is not None or self.replay):
-            raise ConfigError(
-                "--tasks has structures without dialogues; it does not go with --data or --replay"
-            )
-        for name, known in (("controls", CONTROLS), ("video", VIDEOS)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"--{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
-        if self.seed < 0:
-            raise ConfigError(f"--seed is {self.seed}, expected an integer of 0 or more")
-        if self.output.exists() and not self.output.is_dir():
-            raise ConfigError(f"--output is {str(self.output)!r}, which is a file; expected a folder")
-
-
-def _controls(options: DemoOptions) -> ControlsName:
-    return cast(ControlsName, options.controls)  # checked by the options
-
-
-def choose(options: DemoOptions) -> Task:
-    """The structure to build, by name or by the seed."""
-    if options.data is not None:
-        found = _corpus_tasks(options)
-    elif options.tasks is not None:
-        source = StructureTasks(options.tasks, None if options.task is None else [options.task])
-        found = list(source)
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"--output is {str(output)!r}, which is a file; expected a folder")
+    choose: Callable[..., Any] = choose_session if replay else choose_task
+    chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
+    game: Callable[..., _Game] = _replayed_game if replay else _played_game
+    console = Console(quiet=as_json)
+    with progress_bar(as_json, console) as progress:
+        env, trajectory, watcher, more = game(chosen, controls, seed, console, progress)
+        files = save(output, video, env, watcher.states, trajectory.dialogue.text, progress)
+    facts = {**_facts(trajectory, controls, seed, files), **more}
+    if as_json:
+        print(json.dumps(facts))
     else:
-        found = list(BundledTasks(mode="structures"))
-        if options.task is not None:
-            names = [str(task.task_id) for task in found]
-            if options.task not in names:
-                raise ConfigError(f"--task is {options.task!r}, expected one of {', '.join(names)}")
-            found = [found[names.index(options.task)]]
-    return found[int(np.random.default_rng(options.seed).integers(len(found)))]
-
-
-def _corpus_tasks(options: DemoOptions) -> list[Task]:
-    """Gold structures of the Minecraft Dialogue Corpus: the one that is named, or all."""
-    if options.task is not None:
-        return list(TaskSet(preset=[options.task], path=options.data, dialog=False))
-    from iglu_marl.data.mdc import Corpus
-
-    corpus = Corpus.open(options.data, fetch=False, progress=False if options.json else None)
-    return list(TaskSet(preset=list(corpus.gold), path=options.data, dialog=False))
-
-
-def choose_session(options: DemoOptions) -> Subtasks:
-    """The recorded session to be replayed, by the structure's name and the seed; its turns lead to each other."""
-    # People's builds stay where they were: a turned or shifted first turn would not fit what was said next.
-    kept = {"progressive": True, "invariant": False}
-    if options.data is None:
-        sessions = bundled.load()
-    else:
-        from iglu_marl.data.cdm import CDMDataset
-
-        structures = None if options.task is None else [options.task]
-        shown = False if options.json else None
-        sessions = CDMDataset(options.data, structures=structures, fetch=False, progress=shown).tasks
-    if options.task is not None:
-        if options.task not in sessions:
-            names = ", ".join(sessions) or "no session of that structure"
-            raise ConfigError(f"--task is {options.task!r}, expected one of {names}")
-        sessions = {options.task: sessions[options.task]}
-    listed = [session for found in sessions.values() for session in found]
-    session = listed[int(np.random.default_rng(options.seed).integers(len(listed)))]
-    return Subtasks(session.turns, session.structures, task_id=session.task_id, ids="iglu", **kept)
+        _summary(console, facts, output)
+    return trajectory.completed
 
 
 class _Watcher:
@@ -149,62 +92,38 @@ class _Watcher:
         self.states.append(env.unwrapped.get_state())
 
 
-def frames(env: Any, states: list[Any], size: tuple[int, int] | None = None) -> Iterator[Frame]:
-    """The composed frame of each saved state, drawn anew, and scaled to (width, height) when asked."""
-    frame: Frame | None = None
-    for state in states:
-        env.set_state(state)
-        frame = env.render()
-        if size is not None:
-            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
-        yield frame
-    if frame is not None:
-        yield from [frame] * STILL_FRAMES
-
-
-def every(states: list[Any], limit: int) -> list[Any]:
-    """At most `limit` states, evenly chosen, the last one among them."""
-    if len(states) <= limit:
-        return states
-    return [states[int(index)] for index in np.linspace(0, len(states) - 1, limit)]
-
-
-def save(options: DemoOptions, env: Any, states: list[Any], text: str, progress: Progress) -> list[Path]:
+def save(output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress) -> list[Path]:
     """Write pictures, videos, page and transcript into the output folder; returns what was written."""
-    from iglu_marl.rendering import ReplayRecorder, write_png, write_video
+    from iglu_marl.rendering import ReplayRecorder, write_png
 
-    options.output.mkdir(parents=True, exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     written = []
     for name, state in (("halfway", states[len(states) // 2]), ("demo", states[-1])):
         env.set_state(state)
-        written.append(write_png(options.output / f"{name}.png", env.render()))
-    kinds = {"both": ("mp4", "gif"), "none": ()}.get(options.video, (options.video,))
-    for kind in kinds:
-        chosen = every(states, GIF_FRAMES if kind == "gif" else MP4_FRAMES)
-        bar = progress.add_task(f"{kind:>6}", total=len(chosen) + STILL_FRAMES)
-        shown = progress.track(frames(env, chosen, GIF_SIZE if kind == "gif" else None), task_id=bar)
-        written.append(
-            write_video(options.output / f"demo.{kind}", shown, GIF_FPS if kind == "gif" else MP4_FPS)
-        )
+        written.append(write_png(output / f"{name}.png", env.render()))
+    for kind in {"both": ("mp4", "gif"), "none": ()}.get(video, (video,)):
+        written.append(write_game_video(output / f"demo.{kind}", env, states, progress))
     recorder = ReplayRecorder()
     for state in states:
         env.set_state(state)
         recorder(env)
-    written.append(recorder.write(options.output / "replay.html"))
-    transcript = options.output / "dialogue.txt"
+    written.append(recorder.write(output / "replay.html"))
+    transcript = output / "dialogue.txt"
     transcript.write_text(text + "\n", encoding="utf-8")
     return [*written, transcript]
 
 
-def result(options: DemoOptions, trajectory: Trajectory, files: list[Path]) -> dict[str, Any]:
+def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
     """The figures of the game, JSON-ready."""
+    from iglu_marl.core.scoring import intersection_scores
+
     task = trajectory.task
     assert trajectory.grid is not None
     scores = intersection_scores(trajectory.grid, task.target_grid, invariant=task.is_invariant)
     return {
         "task": task.task_id,
-        "controls": options.controls,
-        "seed": options.seed,
+        "controls": controls,
+        "seed": seed,
         "completed": trajectory.completed,
         "intersection": trajectory.intersection,
         "target_blocks": trajectory.target_blocks,
@@ -232,70 +151,56 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     console.print(f"Saved in [bold]{output.resolve()}[/]: {names}", highlight=False, soft_wrap=True)
 
 
-def _progress(console: Console) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-    )
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+# ------------------------------------------------------------------------------------------------------- games
 
 
-def scripted_game(task: Task, controls: ControlsName) -> tuple[Any, dict[str, Agent]]:
+def scripted_game(task: Task, controls: str) -> tuple[Any, dict[str, Agent]]:
     """A game about a task, and the scripted pair to play it."""
     from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+    from iglu_marl.envs.aec import raw_env
 
+    encoding = cast("ControlsName", controls)
     env = raw_env(
         tasks=task,
-        controls=controls,
+        controls=encoding,
         builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
         max_steps=MAX_STEPS,
         max_turns=MAX_TURNS_PER_BLOCK * max(1, task.target_size),
         turn_steps=200,
         render_mode="rgb_array",
     )
-    return env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=controls)}
+    return env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=encoding)}
 
 
-def run(options: DemoOptions) -> bool:
-    """Play, show, save. Returns whether the structure was completed."""
-    if options.replay:
-        return run_replay(options)
-    task = choose(options)
-    console = Console(quiet=options.json)
-    env, agents = scripted_game(task, _controls(options))
+_Game = tuple[
+    Any, "Trajectory", _Watcher, dict[str, Any]
+]  # where it was played, how, as seen, further figures
+
+
+def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
+    """The scripted pair plays."""
+    from iglu_marl.rollout import play
+
+    env, agents = scripted_game(task, controls)
     console.print(
         f"The architect sees [bold]{task.task_id}[/] ({task.target_size} blocks); the builder sees only its world."
     )
-    with _progress(console) as progress:
-        watcher = _Watcher(console, progress, task.target_size)
-        trajectory = play(env, agents, seed=options.seed, on_step=watcher)
-        files = save(options, env, watcher.states, trajectory.dialogue.text, progress)
-    facts = result(options, trajectory, files)
-    if options.json:
-        print(json.dumps(facts))
-    else:
-        _summary(console, facts, options.output)
-    return trajectory.completed
+    watcher = _Watcher(console, progress, task.target_size)
+    return env, play(env, agents, seed=seed, on_step=watcher), watcher, {}
 
 
-# ----------------------------------------------------------------------------------------------------------- a replay
-
-
-def run_replay(options: DemoOptions) -> bool:
+def _replayed_game(
+    session: Subtasks, controls: str, seed: int, console: Console, progress: Progress
+) -> _Game:
     """A recorded dialogue speaks in the silent-builder view, live: each turn's words when the one before is built.
 
-    The builder is the oracle, which knows what each turn led to. Returns whether the last turn was reached.
+    The builder is the oracle, which knows what each turn led to.
     """
     from iglu_marl.agents import OracleBuilder
+    from iglu_marl.envs.single import SilentBuilderEnv
 
-    session = choose_session(options)
-    console = Console(quiet=options.json)
     env = SilentBuilderEnv(
-        _controls(options),
-        tasks=session[0],
-        max_steps=MAX_STEPS,
-        render_mode="rgb_array",
+        cast("ControlsName", controls), tasks=session[0], max_steps=MAX_STEPS, render_mode="rgb_array"
     )
     console.print(
         f"People's words of [bold]{session.task_id}[/] ({len(session)} turns), heard by a builder of today."
@@ -305,22 +210,16 @@ def run_replay(options: DemoOptions) -> bool:
     def turns_done(episode: Any) -> int:
         return number_of.get(id(episode.task), 0) + bool(episode.worlds.terminated[0])
 
-    with _progress(console) as progress:
-        watcher = _Watcher(console, progress, len(session), "turns", turns_done)
-        trajectory = _follow(env, OracleBuilder.for_env(env), options.seed, watcher)
-        done = turns_done(env.episode)
-        files = save(options, env, watcher.states, trajectory.dialogue.text, progress)
-    facts = result(options, trajectory, files)
-    facts |= {"turns": len(session), "turns_done": done}
-    if options.json:
-        print(json.dumps(facts))
-    else:
-        _summary(console, facts, options.output)
-    return trajectory.completed
+    watcher = _Watcher(console, progress, len(session), "turns", turns_done)
+    trajectory = _follow(env, OracleBuilder.for_env(env), seed, watcher)
+    more = {"turns": len(session), "turns_done": turns_done(env.episode)}
+    return env, trajectory, watcher, more
 
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
     """Let a builder act until the last turn is reached, or until it has nothing left to do."""
+    from iglu_marl.rollout import Trajectory
+
     observation, _ = env.reset(seed=seed)
     task = env.task
     assert task is not None
@@ -334,17 +233,6 @@ def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -
         idle = idle + 1 if before == (worlds.pose[0].tobytes(), worlds.grid[0].tobytes()) else 0
         total, over = total + reward, terminated or truncated
         watcher(env)
-    assert env.task is not None
-    return Trajectory(
-        env.task,
-        seed,
-        returns={Role.BUILDER: total},
-        terminated=bool(worlds.terminated[0]),
-        truncated=bool(worlds.truncated[0]),
-        dialogue=env.episode.dialogue,
-        grid=worlds.grid[0].copy(),
-        intersection=int(worlds.best[0]),
-        target_blocks=int(worlds.target_blocks[0]),
-        builder_steps=int(worlds.steps[0]),
-        architect_turns=int(worlds.turns[0]),
-    )
+    trajectory = Trajectory(task, seed, returns={Role.BUILDER: total})
+    trajectory._finish(env.episode)
+    return trajectory

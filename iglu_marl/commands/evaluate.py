@@ -1,71 +1,74 @@
-"""What `iglu-marl evaluate` does: cross-play of named agents, with its reports."""
+"""`iglu-marl evaluate`: cross-play of named agents, with its reports."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
-from iglu_marl.evaluation import MEASURES, Evaluation, evaluate
-from iglu_marl.reports import shown
+from iglu_marl.commands.options import Chat, Controls, Json, MaxSteps, Seed, TaskSource, View, at_least
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """The options of the command; `evaluate` validates them."""
-
-    architects: list[str]
-    builders: list[str]
-    tasks: str = "bundled"
-    count: int | None = None
-    episodes: int = 1
-    controls: str = "walking"
-    chat: str = "text"
-    view: str = "aec"
-    max_steps: int = 5000
-    ask: bool = True
-    processes: int = 1
-    examples: int = 3
-    keep_going: bool = False
-    seed: int = 0
-    output: Path = Path("iglu-marl-evaluation")
-    json: bool = False
+Agents = Annotated[list[str] | None, Option(help="By name, or module:attribute; several times for several.")]
 
 
-def run(options: EvaluateOptions) -> Evaluation:
-    """Play what is missing, write the reports, show the averages."""
-    result = evaluate(
-        options.architects,
-        options.builders,
-        options.tasks,
-        count=options.count,
-        episodes=options.episodes,
-        seed=options.seed,
-        processes=options.processes,
-        output=options.output,
-        controls=options.controls,
-        chat=options.chat,
-        view=options.view,
-        config={"max_steps": options.max_steps, "builder_can_ask": options.ask},
-        examples=options.examples,
-        on_error="count" if options.keep_going else "raise",
-        progress=False if options.json else None,
+def evaluate(
+    architect: Agents = None,
+    builder: Agents = None,
+    tasks: TaskSource = "bundled",
+    count: Annotated[int | None, Option(help="So many tasks at most.", callback=at_least(1))] = None,
+    episodes: Annotated[int, Option(help="Games of each pair on each task.", callback=at_least(1))] = 1,
+    controls: Controls = "walking",
+    chat: Chat = "text",
+    view: View = "aec",
+    max_steps: MaxSteps = 5000,
+    ask: Annotated[bool, Option("--ask/--no-ask", help="Whether the builder may speak.")] = True,
+    processes: Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))] = 1,
+    examples: Annotated[int, Option(help="Tasks whose games the page shows.", callback=at_least(0))] = 3,
+    keep_going: Annotated[
+        bool, Option("--keep-going", help="Count what an agent raises as a failure, and go on.")
+    ] = False,
+    seed: Seed = 0,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder for games and reports; it is gone on with.")
+    ] = Path("iglu-marl-evaluation"),
+    as_json: Json = False,
+) -> None:
+    """Every architect with every builder on the same tasks: tables, plots and games."""
+    from iglu_marl import evaluation
+    from iglu_marl.reports import shown
+
+    result = evaluation.evaluate(
+        architect or ["scripted"],
+        builder or ["scripted"],
+        tasks,
+        count=count,
+        episodes=episodes,
+        seed=seed,
+        processes=processes,
+        output=output,
+        controls=controls,
+        chat=chat,
+        view=view,
+        config={"max_steps": max_steps, "builder_can_ask": ask},
+        examples=examples,
+        on_error="count" if keep_going else "raise",
+        progress=False if as_json else None,
     )
-    if options.json:
+    if as_json:
         print(json.dumps(result.to_json()))
-        return result
+        return
     console = Console(highlight=False)
-    table = Table("architect", "builder", "games", *(MEASURES[name].title for name in IN_TABLE))
+    table = Table("architect", "builder", "games", *(evaluation.MEASURES[name].title for name in IN_TABLE))
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
         table.add_row(entry["architect"], entry["builder"], str(entry["games"]), *averages)
     console.print(table)
     if errors := sum(bool(row["error"]) for row in result.rows):
         console.print(f"[bold red]{errors} games ended with an error[/]; see evaluation.md")
-    console.print(f"Tables, plots and games: {options.output / 'evaluation.html'}", soft_wrap=True)
-    return result
+    console.print(f"Tables, plots and games: {output / 'evaluation.html'}", soft_wrap=True)

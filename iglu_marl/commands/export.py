@@ -1,82 +1,89 @@
-"""What `iglu-marl data export` does: sessions and tasks in a form that other tools read."""
+"""`iglu-marl data export`: sessions, tasks and recordings in a form that other tools read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
 from rich.progress import track
+from typer import Argument, Option
 
+from iglu_marl import data
+from iglu_marl.commands.options import Json, PackPath, one_of
+from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.data import (
-    CDMDataset,
-    MultiturnDataset,
-    SingleturnDataset,
-    bundled,
-    export_minari,
-    find_pack,
-    read_recording,
-    write_sessions,
-    write_tasks,
-)
-from iglu_marl.rendering import Painter
-from iglu_marl.tasks import SessionTasks
-
-SOURCES = ("bundled", "iglu-multiturn", "iglu-singleturn", "mdc")
-FORMATS = ("tasks", "layout", "minari")
 
 
 def _dataset(name: str, path: Path | None) -> Any:
     """The tasks of a source; the worlds alone of a multi-turn pack without its table."""
     if name == "bundled":
-        return SessionTasks(bundled.load())
+        from iglu_marl.tasks import SessionTasks
+
+        return SessionTasks(data.bundled.load())
     if name == "mdc":
-        return CDMDataset(path=path)
+        return data.CDMDataset(path=path)
     if name == "iglu-singleturn":
-        return SingleturnDataset(path=path)
-    with find_pack(name, path) as pack:
+        return data.SingleturnDataset(path=path)
+    with data.find_pack(name, path) as pack:
         dialogs = pack.has("dialogs.csv")
-    return MultiturnDataset(path=path, dialogs=dialogs)
+    return data.MultiturnDataset(path=path, dialogs=dialogs)
 
 
 def _recordings(name: str, path: Path | None) -> Iterator[Any]:
     """The recorded world files of an IGLU pack."""
-    with find_pack(name, path) as pack:
+    with data.find_pack(name, path) as pack:
         for member in pack.names():
             if "builder-data" in member and not member.endswith((".DS_Store", ".csv")):
-                yield read_recording(pack.read(member), name=member)
+                yield data.read_recording(pack.read(member), name=member)
 
 
-def run_export(
-    name: str, form: str, output: str, *, path: Path | None, pixels: bool, as_json: bool
-) -> dict[str, Any]:
-    """Export a source and return the figures."""
-    if name not in SOURCES:
-        raise ConfigError(f"source is {name!r}, expected one of {', '.join(SOURCES)}")
-    if form not in FORMATS:
-        raise ConfigError(f"--format is {form!r}, expected one of {', '.join(FORMATS)}")
-    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
-    facts: dict[str, Any] = {"source": name, "format": form, "output": output}
+def export(
+    source: Annotated[
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="bundled, iglu-multiturn, iglu-singleturn or mdc",
+            callback=one_of("bundled", "iglu-multiturn", "iglu-singleturn", "mdc"),
+        ),
+    ],
+    output: Annotated[
+        str, Option("--output", "-o", help="File (tasks), new folder (layout), or dataset id (minari).")
+    ],
+    form: Annotated[
+        str,
+        Option(
+            "--format",
+            help="tasks: JSON lines; layout: IGLU's multi-turn files; minari: recorded tapes as an offline dataset.",
+            callback=one_of("tasks", "layout", "minari"),
+        ),
+    ] = "tasks",
+    path: PackPath = None,
+    pixels: Annotated[bool, Option("--pixels", help="With minari: also a picture of each step.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write tasks, sessions or recordings in a form that other tools read."""
+    console = text_console(as_json)
+    facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
-        if name not in ("iglu-multiturn", "iglu-singleturn"):
-            raise ConfigError(f"--format minari needs recorded tapes, which {name} has not")
-        shown = track(_recordings(name, path), "tapes", console=console, transient=True)
-        made = export_minari(shown, output, renderer=Painter() if pixels else None)
+        if source not in ("iglu-multiturn", "iglu-singleturn"):
+            raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
+        from iglu_marl.rendering import Painter
+
+        shown = track(_recordings(source, path), "tapes", console=console, transient=True)
+        made = data.export_minari(shown, output, renderer=Painter() if pixels else None)
         facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     elif form == "tasks":
-        facts["tasks"] = write_tasks(output, _dataset(name, path).tasks)
+        facts["tasks"] = data.write_tasks(output, _dataset(source, path).tasks)
     else:
-        if name == "iglu-singleturn":
+        if source == "iglu-singleturn":
             raise ConfigError(
                 "--format layout is for sessions of several turns, which iglu-singleturn has not"
             )
-        report = write_sessions(output, _dataset(name, path).tasks)
+        report = data.write_sessions(output, _dataset(source, path).tasks)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
     if as_json:
         print(json.dumps(facts))
     else:
         console.print(", ".join(f"{key} {value}" for key, value in facts.items()))
-    return facts

@@ -1,4 +1,4 @@
-"""What `iglu-marl language` does: make up questions and statements, read them, check all against a witness."""
+"""`iglu-marl language`: makes up questions and statements, reads them, checks all against a witness."""
 
 from __future__ import annotations
 
@@ -6,51 +6,36 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
+from typer import Argument, Option
 
-from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.grid import BlockGrid
-from iglu_marl.language import witness
-from iglu_marl.language.arrangements import random_world
-from iglu_marl.language.generator import Generator, Record
-from iglu_marl.language.interpreter import Step, answer
-from iglu_marl.language.questions import KINDS, Question, parse
-from iglu_marl.language.scene import Scene
-from iglu_marl.tasks.structures import load_structures
+from iglu_marl.commands.options import Json, Seed, Tasks, at_least, choice
+from iglu_marl.commands.output import progress_bar, text_console
+
+if TYPE_CHECKING:
+    from iglu_marl.core.grid import BlockGrid
+    from iglu_marl.language.generator import Record
+    from iglu_marl.language.interpreter import Step
+    from iglu_marl.language.witness import Part
 
 SHOWN = 20  # of the failures of a check
 _PER_WORLD = 10
 
 
-def _check_count(name: str, value: int) -> None:
-    if value < 1:
-        raise ConfigError(f"{name} is {value}, expected an integer of 1 or more")
-
-
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ConfigError(f"--seed is {seed}, expected an integer of 0 or more")
-
-
-def _kinds(kind: str) -> tuple[str, ...]:
-    if kind != "both" and kind not in KINDS:
-        raise ConfigError(f"--kind is {kind!r}, expected question, statement or both")
-    return KINDS if kind == "both" else (kind,)
-
-
-def pairs(
-    count: int, seed: int, kinds: tuple[str, ...] = KINDS
-) -> Iterator[tuple[Record, BlockGrid, float, bool]]:
+def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, BlockGrid, float, bool]]:
     """Records about random worlds: the record, the world, the yaw of its builder, whether the world is a new one."""
+    from iglu_marl.language.arrangements import random_world
+    from iglu_marl.language.generator import Generator
+    from iglu_marl.language.questions import KINDS
+    from iglu_marl.language.scene import Scene
+
     rng = np.random.default_rng(seed)
-    generator = Generator(kinds=kinds)
+    generator = Generator(kinds=KINDS if kind == "both" else (kind,))
     for number in range(count):
         if number % _PER_WORLD == 0:
             grid, yaw_deg = random_world(rng), float(rng.uniform(0, 360))
@@ -61,12 +46,15 @@ def pairs(
 # ------------------------------------------------------------------------------------------------------ sample
 
 
-def run_sample(count: int, seed: int = 0, kind: str = "both", as_json: bool = False) -> None:
-    """Show questions and statements about random worlds, with their answers."""
-    _check_count("--count", count)
-    _check_seed(seed)
-    console = Console(highlight=False, soft_wrap=True)
-    for record, _, _, fresh in pairs(count, seed, _kinds(kind)):
+def sample(
+    count: Annotated[int, Option(help="How many.", callback=at_least(1))] = 20,
+    kind: Annotated[str, choice("question", "statement", "both")] = "both",
+    seed: Seed = 0,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Questions and statements about random worlds, with their answers."""
+    console = text_console(as_json)
+    for record, _, _, fresh in pairs(count, seed, kind):
         if as_json:
             print(json.dumps(record.to_json()))
             continue
@@ -82,17 +70,22 @@ def _shown(value: Any) -> str:
     return f"{len(value)}: {', '.join(map(str, value))}" if isinstance(value, tuple) else str(value)
 
 
-def run_parse(
-    text: str,
-    world: str | None = None,
-    tasks: Path | None = None,
-    yaw_deg: float = 0.0,
-    as_json: bool = False,
+def parse(
+    text: Annotated[str, Argument(help="A question or statement.")],
+    world: Annotated[str | None, Option(help="Answer it, step by step, for this structure.")] = None,
+    tasks: Tasks = None,
+    yaw: Annotated[float, Option(help="Where the builder looks, in degrees; 90 = east.")] = 0.0,
+    as_json: Json = False,
 ) -> bool:
-    """Read a question or statement; with a world, answer it step by step. Returns whether it was understood."""
-    found = parse(text)
-    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
-    if not isinstance(found, Question):
+    """The program of a text; with a world, its answer. Exit code 1 if the text is not understood."""
+    from iglu_marl.commands.task_selection import find_structure
+    from iglu_marl.language import questions
+    from iglu_marl.language.interpreter import answer
+    from iglu_marl.language.scene import Scene
+
+    found = questions.parse(text)
+    console = text_console(as_json)
+    if not isinstance(found, questions.Question):
         if as_json:
             print(json.dumps({"text": text, "understood": False, "reason": str(found)}))
         console.print(f"[bold red]Not understood[/]: {escape(str(found))}")
@@ -108,7 +101,7 @@ def run_parse(
     console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
     if world is not None:
         trace: list[Step] = []
-        facts["answer"] = answer(program, Scene(_world(world, tasks), yaw_deg), trace)
+        facts["answer"] = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
         table = Table("function", "gives")
         for step in trace:
             value = "" if step.program.value is None else f" {step.program.value}"
@@ -120,35 +113,23 @@ def run_parse(
     return True
 
 
-def _world(name: str, tasks: Path | None) -> BlockGrid:
-    if tasks is not None:
-        structures = load_structures(tasks)
-        if name not in structures:
-            raise ConfigError(f"--world is {name!r}, expected one of {', '.join(structures)}")
-        return structures[name].grid
-    from iglu_marl.tasks import BundledTasks
-
-    found = {str(task.task_id): task.target_grid for task in BundledTasks(mode="structures")}
-    if name not in found:
-        raise ConfigError(f"--world is {name!r}, expected one of {', '.join(found)}")
-    return found[name]
-
-
 # ------------------------------------------------------------------------------------------------------- check
 
 
 def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
     """Compare texts with what is read from them, and answers with the witness's; the figures, JSON-ready."""
+    from iglu_marl.language import questions, witness
+
     unread: list[str] = []
     wrong: list[str] = []
     answers: dict[str, Counter[str]] = {}
     templates: Counter[str] = Counter()
-    found: list[witness.Part] = []
+    found: list[Part] = []
     start = time.perf_counter()
     for record, grid, yaw_deg, fresh in progress.track(pairs(count, seed), total=count, description="pairs"):
         if fresh:
             found = witness.parts(grid)
-        if parse(record.text) != record.question:
+        if questions.parse(record.text) != record.question:
             unread.append(record.text)
         if witness.evaluate(record.program, grid, yaw_deg, found) != record.answer:
             wrong.append(f"{record.text} {record.program}")
@@ -167,13 +148,14 @@ def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
     }
 
 
-def run_check(count: int, seed: int = 0, as_json: bool = False) -> bool:
-    """Check many generated pairs of text and program. Returns whether all are right."""
-    _check_count("--count", count)
-    _check_seed(seed)
-    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+def check(
+    count: Annotated[int, Option(help="How many pairs of text and program.", callback=at_least(1))] = 10_000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> bool:
+    """Read generated texts back, and compare their answers with a second evaluation; exit code 1 on a difference."""
+    console = text_console(as_json)
+    with progress_bar(as_json, console) as progress:
         facts = check_pairs(count, seed, progress)
     right = not facts["not_read_back"] and not facts["answered_wrongly"]
     if as_json:

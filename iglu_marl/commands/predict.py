@@ -1,62 +1,86 @@
-"""What `iglu-marl predict` does: builders predict what people did next, and are counted against them."""
+"""`iglu-marl predict`: builders predict what people did next, and are counted against them."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Column, Table
+from typer import Option
 
-from iglu_marl.action_prediction import (
-    BASELINES,
-    AgentPredictor,
-    Predictions,
-    Predictor,
-    Sample,
-    bap_samples,
-    predict_actions,
-    task_samples,
-)
+from iglu_marl.commands.options import CONTROLS, Json, PackPath, at_least, choice
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data.mdc import SPLITS, Corpus
-from iglu_marl.evaluation import factory
-from iglu_marl.tasks import BundledTasks
 
-CORPORA = ("mdc", "iglu-singleturn", "bundled")
+if TYPE_CHECKING:
+    from iglu_marl.action_prediction import Predictions, Predictor, Sample
 
 
-@dataclass(frozen=True)
-class PredictOptions:
-    """The options of the command."""
+def predict(
+    builder: Annotated[
+        list[str] | None,
+        Option(help="nothing, one-more, an agent by name, or module:attribute; several times."),
+    ] = None,
+    model: Annotated[
+        list[Path] | None, Option(help="Folder of a trained model; several times for several.")
+    ] = None,
+    corpus: Annotated[str, choice("mdc", "iglu-singleturn", "bundled")] = "mdc",
+    data: PackPath = None,
+    split: Annotated[str, choice("train", "val", "test")] = "val",
+    count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
+    decoding: Annotated[str, choice("threshold", "steps", about="of models")] = "threshold",
+    controls: Annotated[str, Option(help="Of agents: their action encoding.", callback=CONTROLS)] = "flying",
+    max_steps: Annotated[int, Option(help="Of agents: steps of a turn at most.", callback=at_least(1))] = 500,
+    keep_going: Annotated[
+        bool, Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")
+    ] = False,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder for every prediction; it is gone on with.")
+    ] = Path("iglu-marl-predictions"),
+    as_json: Json = False,
+) -> None:
+    """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
+    from iglu_marl.action_prediction import AgentPredictor, predict_actions
 
-    builders: list[str]
-    models: list[Path]
-    corpus: str = "mdc"
-    data: Path | None = None
-    split: str = "val"
-    count: int | None = None
-    decoding: str = "threshold"
-    controls: str = "flying"
-    max_steps: int = 500
-    keep_going: bool = False
-    output: Path = Path("iglu-marl-predictions")
-    json: bool = False
+    console = Console(quiet=as_json, highlight=False)
+    builders = builder or ([] if model else ["nothing", "one-more", "scripted"])
+    samples = samples_of(corpus, data, split)[:count]
+    results: dict[str, Predictions] = {}
+    of_agents: Any = {"controls": controls, "max_steps": max_steps}
+    with _predictors(builders, model or [], decoding=decoding, **of_agents) as predictors:
+        for name, predictor in predictors.items():
+            settings = {"corpus": corpus, "split": split, "count": len(samples)}
+            if hasattr(predictor, "fingerprint"):
+                settings |= {"decoding": decoding, "model": predictor.fingerprint}
+            if isinstance(predictor, AgentPredictor):
+                settings |= of_agents
+            results[name] = predict_actions(
+                predictor,
+                track(samples, name, console=console, transient=True),
+                name=name,
+                output=output / name.replace(":", "-"),
+                on_error="count" if keep_going else "raise",
+                settings=settings,
+            )
+    if as_json:
+        print(json.dumps({name: result.to_json() for name, result in results.items()}))
+    else:
+        console.print(table(results))
+        console.print(f"Every prediction: {output}", soft_wrap=True)
 
 
 def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
-    """The samples of a split of a corpus. Raises `ConfigError` for other names, `DataError` for an empty split."""
-    if corpus not in CORPORA or split not in SPLITS:
-        raise ConfigError(
-            f"corpus {corpus!r}, split {split!r}: expected {', '.join(CORPORA)}; {', '.join(SPLITS)}"
-        )
+    """The samples of a split of a corpus. Raises `DataError` for an empty split."""
+    from iglu_marl.action_prediction import bap_samples, task_samples
+    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.tasks import BundledTasks
+
     if corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()
         found = list(bap_samples(session for session in sessions if session.split == split))
@@ -72,56 +96,29 @@ def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
 
 
 @contextlib.contextmanager
-def _predictors(options: PredictOptions) -> Iterator[dict[str, Predictor]]:
+def _predictors(
+    builders: list[str], models: list[Path], *, controls: str, max_steps: int, decoding: str
+) -> Iterator[dict[str, Predictor]]:
     """The predictors by name; agents are closed in the end."""
+    from iglu_marl.action_prediction import BASELINES, AgentPredictor
+    from iglu_marl.evaluation import factory
+
     found: dict[str, Predictor] = {}
     with contextlib.ExitStack() as stack:
-        for name in options.builders:
+        for name in builders:
             if name in BASELINES:
                 found[name] = BASELINES[name]
             else:
-                agent = AgentPredictor(
-                    factory(name, Role.BUILDER), controls=options.controls, max_steps=options.max_steps
-                )
+                agent = AgentPredictor(factory(name, Role.BUILDER), controls=controls, max_steps=max_steps)
                 stack.callback(agent.close)
                 found[name] = agent
-        for folder in options.models:
+        for folder in models:
             need_torch("a trained model")
             from iglu_marl.agents.learned.trained import TrainedModel
 
-            decoding: Any = options.decoding
-            found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=decoding, threads=1)
+            how: Any = decoding
+            found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=how, threads=1)
         yield found
-
-
-def run(options: PredictOptions) -> dict[str, Predictions]:
-    """Predict what is missing, write the files, show the averages."""
-    console = Console(quiet=options.json, highlight=False)
-    samples = samples_of(options.corpus, options.data, options.split)[: options.count]
-    results: dict[str, Predictions] = {}
-    with _predictors(options) as predictors:
-        for name, predict in predictors.items():
-            settings = {
-                "corpus": options.corpus, "split": options.split, "count": len(samples),
-                **({"decoding": options.decoding, "model": predict.fingerprint}
-                   if hasattr(predict, "fingerprint") else {}),
-                **({"controls": options.controls, "max_steps": options.max_steps}
-                   if isinstance(predict, AgentPredictor) else {}),
-            }  # fmt: skip
-            results[name] = predict_actions(
-                predict,
-                track(samples, name, console=console, transient=True),
-                name=name,
-                output=options.output / name.replace(":", "-"),
-                on_error="count" if options.keep_going else "raise",
-                settings=settings,
-            )
-    if options.json:
-        print(json.dumps({name: result.to_json() for name, result in results.items()}))
-    else:
-        console.print(table(results))
-        console.print(f"Every prediction: {options.output}", soft_wrap=True)
-    return results
 
 
 def table(results: dict[str, Predictions]) -> Table:

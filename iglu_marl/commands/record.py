@@ -1,123 +1,99 @@
-"""What `iglu-marl record` does: a pair plays, and every move is written to a file."""
+"""`iglu-marl record`: a pair plays, and every move is written to a file."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typer import Argument, Option
 
-from iglu_marl.core.controls import CONTROLS
+from iglu_marl.commands.options import (
+    Chat,
+    Controls,
+    Json,
+    MaxSteps,
+    Seed,
+    TaskId,
+    TaskSource,
+    View,
+    at_least,
+    expect_one_of,
+)
+from iglu_marl.commands.output import game_facts, progress_bar, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.task import Task
-from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.evaluation import DEFAULTS, factory, tasks_of
-from iglu_marl.recording import Recorder
-from iglu_marl.rollout import play
+
+if TYPE_CHECKING:
+    from iglu_marl.core.task import Task
 
 
-@dataclass(frozen=True)
-class RecordOptions:
-    """The options of the command, validated. Raises `ConfigError`."""
+def record(
+    output: Annotated[
+        Path, Argument(metavar="FILE", help="The recording to write: JSON lines, a line each move.")
+    ],
+    architect: Annotated[
+        str, Option(help="By name (scripted, terse, vague, …), or module:attribute.")
+    ] = "scripted",
+    builder: Annotated[
+        str, Option(help="By name (scripted, hasty, oracle, …), or module:attribute.")
+    ] = "scripted",
+    tasks: TaskSource = "bundled",
+    task: TaskId = None,
+    episodes: Annotated[int, Option(help="How many games, one after the other.", callback=at_least(1))] = 1,
+    controls: Controls = "walking",
+    chat: Chat = "text",
+    view: View = "aec",
+    max_steps: MaxSteps = 10_000,
+    append: Annotated[bool, Option("--append", help="Go on in a recording that exists.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> bool:
+    """Let a pair play, and write every move to a file."""
+    from iglu_marl.envs.aec import raw_env
+    from iglu_marl.envs.parallel import parallel_env
+    from iglu_marl.evaluation import DEFAULTS, factory
+    from iglu_marl.recording import Recorder
+    from iglu_marl.rollout import play
 
-    output: Path
-    architect: str = "scripted"
-    builder: str = "scripted"
-    tasks: str = "bundled"
-    task: str | None = None
-    episodes: int = 1
-    controls: str = "walking"
-    chat: str = "text"
-    view: str = "aec"
-    max_steps: int = 10_000
-    append: bool = False
-    seed: int = 0
-    json: bool = False
-
-    def __post_init__(self) -> None:
-        for name, known in (
-            ("controls", CONTROLS),
-            ("chat", ("text", "tokens")),
-            ("view", ("aec", "parallel")),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"--{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
-        for name, least in (("episodes", 1), ("max_steps", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                option = name.replace("_", "-")
-                raise ConfigError(
-                    f"--{option} is {getattr(self, name)}, expected an integer of {least} or more"
-                )
-        if self.output.exists() and not self.append:
-            raise ConfigError(
-                f"{self.output} exists already; recordings are not overwritten: choose another name, or --append"
-            )
-
-
-def choose(options: RecordOptions) -> list[Task]:
-    """The tasks to be played in turn: the named one, or all of the source from a place that the seed decides."""
-    tasks = tasks_of(options.tasks, seed=options.seed)
-    if options.task is None:
-        first = options.seed % len(tasks)
-        return tasks[first:] + tasks[:first]
-    found = [task for task in tasks if task.task_id == options.task]
-    if not found:
+    if output.exists() and not append:
         raise ConfigError(
-            f"--task is {options.task!r}, expected one of {', '.join(str(task.task_id) for task in tasks)}"
+            f"{output} exists already; recordings are not overwritten: choose another name, or --append"
         )
-    return found
-
-
-def run(options: RecordOptions) -> bool:
-    """Play, write, show. Returns whether all structures were completed."""
-    tasks = choose(options)
-    make = parallel_env if options.view == "parallel" else raw_env
-    chosen: Any = {"max_steps": options.max_steps, "controls": options.controls, "chat": options.chat}
-    env = make(tasks=tasks, **{**DEFAULTS, **chosen})
-    agents = {
-        Role.ARCHITECT: factory(options.architect, Role.ARCHITECT)(env),
-        Role.BUILDER: factory(options.builder, Role.BUILDER)(env),
-    }
-    names = {"architect": options.architect, "builder": options.builder}
-    console = Console(quiet=options.json, highlight=False, soft_wrap=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    chosen = _chosen(tasks, task, seed)
+    config: Any = {**DEFAULTS, "max_steps": max_steps, "controls": controls, "chat": chat}
+    env: Any = (parallel_env if view == "parallel" else raw_env)(tasks=chosen, **config)
+    names = {"architect": architect, "builder": builder}
+    agents = {role: factory(names[role.value], role)(env) for role in Role}
     games: list[dict[str, Any]] = []
-    with (
-        Recorder(options.output, agents=names) as recorder,
-        Progress(*columns, console=Console(stderr=True, quiet=options.json), transient=True) as progress,
-    ):
-        for number in progress.track(range(options.episodes), description="games"):
-            task = tasks[number % len(tasks)]
-            seed = options.seed + number
-            game = play(env, agents, seed=seed, options={"task": task}, on_step=recorder)
-            games.append(
-                {
-                    "task": task.task_id,
-                    "seed": seed,
-                    "completed": game.completed,
-                    "intersection": game.intersection,
-                    "target_blocks": game.target_blocks,
-                    "steps": game.builder_steps,
-                    "turns": game.architect_turns,
-                }
-            )
+    with Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
+        for number in progress.track(range(episodes), description="games"):
+            game_task = chosen[number % len(chosen)]
+            game = play(env, agents, seed=seed + number, options={"task": game_task}, on_step=recorder)
+            games.append(game_facts(game))
     for agent in agents.values():
         agent.close()
     env.close()
-    if options.json:
-        print(json.dumps({"recording": str(options.output), "games": games}))
-    for game_facts in games:
-        verdict = "complete" if game_facts["completed"] else "not complete"
+    if as_json:
+        print(json.dumps({"recording": str(output), "games": games}))
+    console = text_console(as_json)
+    for facts in games:
+        verdict = "complete" if facts["completed"] else "not complete"
         console.print(
-            f"{game_facts['task']}: {verdict}, {game_facts['intersection']} of {game_facts['target_blocks']} "
-            f"blocks, {game_facts['steps']} builder steps"
+            f"{facts['task']}: {verdict}, {facts['intersection']} of {facts['target_blocks']} "
+            f"blocks, {facts['steps']} builder steps"
         )
-    console.print(
-        f"The moves are in {options.output}; see them with: iglu-marl replay {options.output} --html game.html"
-    )
+    console.print(f"The moves are in {output}; see them with: iglu-marl replay {output} --html game.html")
     return all(facts["completed"] for facts in games)
+
+
+def _chosen(source: str, name: str | None, seed: int) -> list[Task]:
+    """The tasks to be played in turn: the named one, or all of the source from a place that the seed decides."""
+    from iglu_marl.evaluation import tasks_of
+
+    tasks = tasks_of(source, seed=seed)
+    if name is None:
+        first = seed % len(tasks)
+        return tasks[first:] + tasks[:first]
+    expect_one_of("--task", name, [str(task.task_id) for task in tasks])
+    return [task for task in tasks if task.task_id == name]

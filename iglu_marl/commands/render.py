@@ -1,86 +1,62 @@
-"""What `iglu-marl render` does: pictures of structures and changes, and pages that replay games."""
+"""`iglu-marl render`: pictures of structures and changes, and pages that replay games."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from typer import Argument, Option
 
-from iglu_marl.commands.demo import DemoOptions, choose, scripted_game
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.commands.options import (
+    Data,
+    Json,
+    ScriptedControls,
+    Seed,
+    TaskId,
+    Tasks,
+    choice,
+    expect,
+    within,
+)
+from iglu_marl.commands.output import progress_bar
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.rollout import Trajectory, play
-from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
 
-WIDTHS = (128, 4096)
+if TYPE_CHECKING:
+    from iglu_marl.core.task import Subtasks, Task
+    from iglu_marl.rollout import Trajectory
+
+StructureName = Annotated[
+    str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
+]
+PngFile = Annotated[Path | None, Option("--output", "-o", help="The picture, .png. Default: by the name.")]
+Width = Annotated[
+    int | None, Option(help="Pixels; the height follows.", callback=within(128, 4096, "pixels"))
+]
 _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
 
 Picture = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
-class Named:
-    """A structure with the name that a picture shows."""
-
-    title: str
-    grid: BlockGrid
-
-
-def find_structure(name: str, tasks: Path | None = None, data: Path | None = None) -> Named:
-    """A structure of a file, of the bundled set, or of the Minecraft Dialogue Corpus (C1..C157), by its name.
-
-    tasks: the file. data: where the corpus is, by default where `TaskSet` looks for it.
-
-    Raises `ConfigError` or `TaskError` for names that do not exist, `DataError` where data is missing.
-    """
-    if tasks is not None:
-        (structure,) = StructureTasks(tasks, name).structures.values()
-        return Named(_title(structure.key, structure.name), structure.grid)
-    for task in BundledTasks(mode="structures"):
-        if task.task_id == name:
-            return Named(name, task.target_grid)
-    if name in TaskSet.LISTED:
-        (structure,) = TaskSet([name], path=data, dialog=False).structures.values()
-        return Named(_title(structure.key, structure.name), structure.grid)
-    names = ", ".join(str(task.task_id) for task in BundledTasks(mode="structures"))
-    raise ConfigError(
-        f"there is no structure {name!r}, expected C1..C{len(TaskSet.LISTED)} or one of {names}"
-    )
-
-
-def _title(key: str, name: str) -> str:
-    return key if key == name else f"{key}  {name}"
-
-
-def _written(picture: Picture, output: Path | None, name: str, as_json: bool, **facts: Any) -> Path:
+def _written(picture: Picture, output: Path | None, name: str, as_json: bool, **facts: Any) -> None:
     """Write a picture to `output`, or to a file named after what it shows, and say so."""
     from iglu_marl.rendering import write_png
 
     path = write_png(output or Path(f"{name}.png"), picture)
-    return _said(path, as_json, **facts)
+    _said(path, as_json, **facts)
 
 
-def _said(path: Path, as_json: bool, **facts: Any) -> Path:
+def _said(path: Path, as_json: bool, **facts: Any) -> None:
     if as_json:
         print(json.dumps({**facts, "file": str(path)}))
     else:
         Console(highlight=False, soft_wrap=True).print(f"Written: [bold]{path.resolve()}[/]")
-    return path
-
-
-def _check_width(width: int | None) -> None:
-    if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
-        raise ConfigError(f"--width is {width}, expected {WIDTHS[0]}..{WIDTHS[1]} pixels")
 
 
 # ---------------------------------------------------------------------------------------------------- structure
@@ -98,40 +74,38 @@ def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
     }
 
 
-def run_structure(
-    name: str,
-    output: Path | None = None,
-    *,
-    tasks: Path | None = None,
-    data: Path | None = None,
-    view: str = "sheet",
-    width: int | None = None,
-    as_json: bool = False,
-) -> Path:
-    """Write a picture of a structure: the six-view sheet, or one view. Returns its path."""
-    known = _views()
-    if view not in known:
-        raise ConfigError(f"--view is {view!r}, expected one of {', '.join(known)}")
-    _check_width(width)
-    found = find_structure(name, tasks, data)
-    draw, (high, wide) = known[view]
+def render_structure(
+    name: StructureName,
+    output: PngFile = None,
+    tasks: Tasks = None,
+    data: Data = None,
+    view: Annotated[str, choice("sheet", "orbit", "top", "layers")] = "sheet",
+    width: Width = None,
+    as_json: Json = False,
+) -> None:
+    """A structure from four sides, from above and layer by layer; or one of these views alone."""
+    from iglu_marl.commands.task_selection import find_structure
+
+    title, grid = find_structure(name, tasks, data)
+    draw, (high, wide) = _views()[view]
     size = (high, wide) if width is None else (round(high * width / wide), width)
-    picture = draw(found.grid, size=size, **({"title": found.title} if view == "sheet" else {}))
-    facts = {"structure": name, "view": view, "blocks": int((found.grid != 0).sum())}
-    return _written(picture, output, name, as_json, **facts)
+    picture = draw(grid, size=size, **({"title": title} if view == "sheet" else {}))
+    facts = {"structure": name, "view": view, "blocks": int((grid != 0).sum())}
+    _written(picture, output, name, as_json, **facts)
 
 
 # --------------------------------------------------------------------------------------------------------- diff
 
 
 def _numbered(values: Any, number: int, what: str) -> Any:
-    if not 1 <= number <= len(values):
-        raise ConfigError(f"--{what} is {number}, expected 1..{len(values)}")
+    expect(f"--{what}", number, 1 <= number <= len(values), f"1..{len(values)}")
     return values[number - 1]
 
 
 def find_turn(name: str, session: int, turn: int) -> Task:
     """A turn of a bundled session; both are counted from 1. Raises `ConfigError` for what there is not."""
+    from iglu_marl.tasks import BundledTasks
+
     sessions = BundledTasks().tasks
     if name not in sessions:
         raise ConfigError(f"there is no session of {name!r}, expected one of {', '.join(sessions)}")
@@ -140,23 +114,22 @@ def find_turn(name: str, session: int, turn: int) -> Task:
     return task
 
 
-def run_diff(
-    name: str,
-    output: Path | None = None,
-    *,
-    to: str | None = None,
-    session: int = 1,
-    turn: int | None = None,
-    tasks: Path | None = None,
-    data: Path | None = None,
-    width: int | None = None,
-    as_json: bool = False,
-) -> Path:
-    """Write before, after and difference of a turn, of two structures, or of nothing and one. Returns the path."""
+def render_diff(
+    name: StructureName,
+    output: PngFile = None,
+    to: Annotated[str | None, Option(help="Another structure. Default: from nothing to this one.")] = None,
+    session: Annotated[int, Option(help="Number of a bundled session, from 1.")] = 1,
+    turn: Annotated[int | None, Option(help="Number of a turn in that session, from 1.")] = None,
+    tasks: Tasks = None,
+    data: Data = None,
+    width: Width = None,
+    as_json: Json = False,
+) -> None:
+    """Before, after and difference: of a session's turn, of two structures, or of nothing and one."""
+    from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.rendering import sheets
     from iglu_marl.rendering.top_down import change_of
 
-    _check_width(width)
     caption = ""
     if turn is not None:
         if to is not None or tasks is not None:
@@ -167,70 +140,66 @@ def run_diff(
         before, after = task.start_grid, task.target_grid
         title, caption = f"{name}, session {session}, turn {turn}", task.instruction
     elif to is not None:
-        old, new = find_structure(name, tasks, data), find_structure(to, tasks, data)
-        before, after, title = old.grid, new.grid, f"{old.title} to {new.title}"
+        (old, before), (new, after) = find_structure(name, tasks, data), find_structure(to, tasks, data)
+        title = f"{old} to {new}"
     else:
-        found = find_structure(name, tasks, data)
-        before, after, title = _EMPTY, found.grid, found.title
+        before, (title, after) = _EMPTY, find_structure(name, tasks, data)
     high, wide = sheets.CHANGE_SIZE
     size = (high, wide) if width is None else (round(high * width / wide), width)
     picture = sheets.change_sheet(before, after, title=title, caption=caption, size=size)
     change = change_of(before, after)
     counts = {key: int(mask.sum()) for key, mask in change._asdict().items()}
-    return _written(picture, output, f"{name}-diff", as_json, title=title, **counts)
+    _written(picture, output, f"{name}-diff", as_json, title=title, **counts)
 
 
 # ------------------------------------------------------------------------------------------------------- replay
 
 
-def run_replay(
-    game: Path | None = None,
-    output: Path = Path("replay.html"),
-    *,
-    episode: int = 0,
-    tasks: Path | None = None,
-    data: Path | None = None,
-    task: str | None = None,
-    controls: str = "walking",
-    seed: int = 0,
-    as_json: bool = False,
-) -> Path:
-    """Write a page that replays a game, and return its path.
-
-    game: a recording (`iglu_marl.Recorder`), of which the `episode`-th is simulated again, or a replay's own
-    .json or .html; None: one that the scripted pair plays now.
-    """
+def render_replay(
+    game: Annotated[
+        Path | None,
+        Argument(metavar="[GAME]", help="A recording, or a replay as .json or .html. Default: play one now."),
+    ] = None,
+    episode: Annotated[int, Option(help="Which one of a recording, from 0.")] = 0,
+    output: Annotated[Path, Option("--output", "-o", help="The page, .html, or its data, .json")] = Path(
+        "replay.html"
+    ),
+    tasks: Tasks = None,
+    data: Data = None,
+    task: TaskId = None,
+    controls: ScriptedControls = "walking",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """A page that replays a game in any browser: a recorded game, or one that the scripted pair plays now."""
     from iglu_marl.rendering import ReplayRecorder, read_replay, write_replay
 
+    recorder = ReplayRecorder()
     if game is not None and game.suffix.lower() in (".html", ".htm", ".json"):
         page = read_replay(game)
-        return _said(write_replay(output, page), as_json, title=page["title"], moments=page["moments"])
+        _said(write_replay(output, page), as_json, title=page["title"], moments=page["moments"])
+        return
     if game is not None:
         from iglu_marl.recording import replay
 
-        recorder = ReplayRecorder()
-        replayed = replay(game, episode=episode, on_step=recorder)
-        return _said(recorder.write(output), as_json, **_facts(recorder, replayed))
-    chosen = choose(DemoOptions(tasks=tasks, data=data, task=task, controls=controls, seed=seed))
-    env, agents = scripted_game(chosen, cast(ControlsName, controls))
-    recorder = ReplayRecorder()
-    bars = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-    )
-    with Progress(
-        *bars, TimeElapsedColumn(), console=Console(stderr=True, quiet=as_json), transient=True
-    ) as progress:
-        bar = progress.add_task("blocks", total=chosen.target_size)
+        trajectory = replay(game, episode=episode, on_step=recorder)
+    else:
+        from iglu_marl.commands.demo import scripted_game
+        from iglu_marl.commands.task_selection import choose_task
+        from iglu_marl.rollout import play
 
-        def watch(seen: Any) -> None:
-            recorder(seen)
-            progress.update(bar, completed=int(seen.unwrapped.episode.worlds.best[0]))
+        chosen = choose_task(tasks, data, task, seed)
+        env, agents = scripted_game(chosen, controls)
+        with progress_bar(as_json) as progress:
+            bar = progress.add_task("blocks", total=chosen.target_size)
 
-        trajectory = play(env, agents, seed=seed, on_step=watch)
-    env.close()
-    return _said(recorder.write(output), as_json, **_facts(recorder, trajectory))
+            def watch(seen: Any) -> None:
+                recorder(seen)
+                progress.update(bar, completed=int(seen.unwrapped.episode.worlds.best[0]))
+
+            trajectory = play(env, agents, seed=seed, on_step=watch)
+        env.close()
+    _said(recorder.write(output), as_json, **_facts(recorder, trajectory))
 
 
 def _facts(recorder: Any, trajectory: Trajectory) -> dict[str, Any]:

@@ -1,43 +1,51 @@
-"""What `iglu-marl replay` does: simulate recorded games again, compare, show them, and export them."""
+"""`iglu-marl replay`: simulates recorded games again, compares, shows and exports them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
+from typer import Argument, Option
 
-from iglu_marl.commands.demo import GIF_FPS, GIF_FRAMES, GIF_SIZE, MP4_FPS, MP4_FRAMES, every, frames
+from iglu_marl.commands.game_video import write_game_video
+from iglu_marl.commands.options import Json
+from iglu_marl.commands.output import game_facts, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, ReplayError
-from iglu_marl.envs.two_agent import BUILDER
-from iglu_marl.recording import Recording, read_recording, replay
+
+if TYPE_CHECKING:
+    from iglu_marl.recording import Recording
 
 
-def run(
-    files: Sequence[Path],
-    *,
-    episode: int | None = None,
-    verify: bool = True,
-    video: Path | None = None,
-    html: Path | None = None,
-    upstream: Path | None = None,
-    dataset: Dataset | None = None,
-    as_json: bool = False,
+def replay(
+    files: Annotated[
+        list[Path], Argument(metavar="FILE...", help="A recording, or several.", show_default=False)
+    ],
+    episode: Annotated[int | None, Option(help="Which one of each file, from 0. Default: all.")] = None,
+    verify: Annotated[
+        bool, Option("--verify/--no-verify", help="Compare the state after every move, bit for bit.")
+    ] = True,
+    video: Annotated[Path | None, Option(help="A video to write, .mp4 or .gif")] = None,
+    html: Annotated[Path | None, Option(help="A page to write that shows the game.")] = None,
+    upstream: Annotated[Path | None, Option(help="A folder to write, in the multi-turn layout.")] = None,
+    minari: Annotated[
+        str | None, Option(metavar="ID", help="A Minari dataset to write, iglu/games-v0 say.")
+    ] = None,
+    agent: Annotated[str, Option(help="With --minari: whose part, builder_0 or architect_0.")] = "builder_0",
+    sees: Annotated[
+        str, Option(help="With --minari: what it observes, as pov,dialog. Default: as recorded.")
+    ] = "",
+    append: Annotated[bool, Option("--append", help="With --minari: add to a dataset that exists.")] = False,
+    as_json: Json = False,
 ) -> bool:
-    """Replay one episode of each file, or all of them; returns whether all came out as recorded.
-
-    video, html, upstream: files, and a folder in the upstream multi-turn layout, of the first of these episodes.
-    dataset: the Minari dataset that all of them become, if they came out as recorded.
-    Raises `DataError` for a file that is no recording, `ConfigError` for an episode that it does not have.
-    """
+    """Simulate recorded games again, compare them, show and export them. Exit code 1 at a difference."""
     chosen = [each for file in files for each in _chosen(file, episode)]
-    console = Console(quiet=as_json, highlight=False, soft_wrap=True)
+    console = text_console(as_json)
     found = []
     for position, (number, recording) in enumerate(chosen):
+        # a video, page or folder shows the first of these episodes, a dataset has all of them
         exports = {} if position else {"video": video, "html": html, "upstream": upstream}
         facts = _replayed(recording, number, verify, exports)
         found.append(facts)
@@ -47,8 +55,15 @@ def run(
             console.print(f"Saved {path}")
     told: dict[str, Any] = {"recording": str(files[0]) if len(files) == 1 else [str(file) for file in files]}
     same = all(facts["same"] for facts in found)
-    if dataset is not None and same:
-        told["dataset"] = dataset.write([recording for _, recording in chosen])
+    if minari is not None and same:
+        from iglu_marl.recording.offline import write_minari
+
+        keys = [key.strip() for key in sees.split(",") if key.strip()]
+        recordings = [recording for _, recording in chosen]
+        made = write_minari(recordings, minari, agent=agent, sees=keys, append=append, verify=False)
+        told["dataset"] = {
+            "dataset": minari, "episodes": int(made.total_episodes), "steps": int(made.total_steps)
+        }  # fmt: skip
         console.print("Saved {dataset}: {episodes} episodes, {steps} steps".format_map(told["dataset"]))
     if as_json:
         print(json.dumps({**told, "episodes": found}))
@@ -56,32 +71,14 @@ def run(
 
 
 def _chosen(file: Path, episode: int | None) -> list[tuple[int, Recording]]:
+    from iglu_marl.recording import read_recording
+
     recordings = read_recording(file)
     if episode is None:
         return list(enumerate(recordings))
     if not -len(recordings) <= episode < len(recordings):
         raise ConfigError(f"--episode is {episode}, but {file} has {len(recordings)}")
     return [(episode % len(recordings), recordings[episode])]
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A Minari dataset to be written: its id, whose part it holds, what is observed ("" = as recorded)."""
-
-    name: str
-    agent: str = BUILDER
-    sees: str = ""
-    append: bool = False
-
-    def write(self, recordings: list[Recording]) -> dict[str, Any]:
-        """Write recordings that have been verified; returns the figures."""
-        from iglu_marl.recording.offline import write_minari
-
-        sees = [name.strip() for name in self.sees.split(",") if name.strip()]
-        made = write_minari(
-            recordings, self.name, agent=self.agent, sees=sees, append=self.append, verify=False
-        )
-        return {"dataset": self.name, "episodes": int(made.total_episodes), "steps": int(made.total_steps)}
 
 
 def _line(facts: dict[str, Any], verify: bool) -> str:
@@ -99,24 +96,20 @@ def _replayed(
     recording: Recording, number: int, verify: bool, exports: dict[str, Path | None]
 ) -> dict[str, Any]:
     """Simulate one episode, and write what is wanted of it."""
+    from iglu_marl import recording as recordings
+
     watchers, writers = _watchers(recording, number, exports)
     try:
-        game = replay(recording, verify=verify, on_step=watchers)
+        game = recordings.replay(recording, verify=verify, on_step=watchers)
     except ReplayError as error:
         return {"episode": number, "same": False, "difference": str(error), "files": []}
     return {
         "episode": number,
         "same": True,
-        "task": game.task.task_id,
-        "seed": game.seed,
+        **game_facts(game),
         "view": recording.view,
         "moves": len(recording.moves),
         "ended": recording.end is not None,
-        "completed": game.completed,
-        "intersection": game.intersection,
-        "target_blocks": game.target_blocks,
-        "steps": game.builder_steps,
-        "turns": game.architect_turns,
         "return": game.returns.get(Role.BUILDER, 0.0),
         "files": [str(write()) for write in writers],
     }
@@ -154,14 +147,10 @@ def _watchers(
 
 
 def _film(recording: Recording, states: list[Any], path: Path) -> Path:
-    """The composed frames of the saved states as a video; a GIF is for pages: few frames, small."""
-    from iglu_marl.rendering import write_video
-
+    """The composed frames of the saved states as a video."""
     env = recording.make_env(render_mode="rgb_array")
     env.reset(seed=recording.seed, options={"task": recording.task, "pose": recording.header["pose"]})
-    gif = path.suffix.lower() == ".gif"
-    limit, size, fps = (GIF_FRAMES, GIF_SIZE, GIF_FPS) if gif else (MP4_FRAMES, None, MP4_FPS)
     try:
-        return write_video(path, frames(env, every(states, limit), size), fps)
+        return write_game_video(path, env, states)
     finally:
         env.close()

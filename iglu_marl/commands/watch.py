@@ -1,30 +1,37 @@
-"""What `iglu-marl watch` does: make a video of what a person did, from a recorded tape or a recorded session."""
+"""`iglu-marl watch`: a video or page of what a person did, from a recorded tape or session; or a game in a window."""
 
 from __future__ import annotations
 
 import bisect
 import json
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from typer import Option
 
+from iglu_marl.commands.options import (
+    CONTROLS,
+    Engine,
+    Json,
+    above_zero,
+    at_least,
+    ends_in,
+    expect,
+    one_in,
+    one_of,
+)
+from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
-from iglu_marl.core.scoring import Alignment, align, maximal_intersection
 from iglu_marl.data.archive import Pack
 from iglu_marl.data.packs import PACKS
 from iglu_marl.data.store import find_pack, open_pack
 
-VIEWS = ("composed", "eyes")
-SUFFIXES = (".mp4", ".gif", ".html")
 TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
 LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
 STILL_S = 1.0  # the last picture stays
@@ -34,38 +41,99 @@ Frame = npt.NDArray[np.uint8]
 Pose = tuple[float, float, float, float, float]
 
 
+def watch(
+    tape: Annotated[
+        str | None, Option(help="A world file: FILE, PACK.zip/MEMBER, or PACK/MEMBER by the pack's name.")
+    ] = None,
+    session: Annotated[
+        str | None, Option(help="A session of the Minecraft Dialogue Corpus, by its name.")
+    ] = None,
+    data: Annotated[Path | None, Option(help="The zip or folder in which to look for it.")] = None,
+    output: Annotated[
+        Path,
+        Option(
+            "--output",
+            "-o",
+            help="The video, .mp4 or .gif, or a page, .html",
+            callback=ends_in(".mp4", ".gif", ".html"),
+        ),
+    ] = Path("recording.mp4"),
+    view: Annotated[
+        str, Option(help="composed, or eyes: what the person saw", callback=one_of("composed", "eyes"))
+    ] = "composed",
+    fps: Annotated[float, Option(help="Pictures a second.", callback=above_zero())] = 20.0,
+    speed: Annotated[float, Option(help="Times as fast as it was.", callback=above_zero())] = 2.0,
+    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=above_zero())] = 120.0,
+    set_up: Annotated[
+        bool, Option("--set-up", help="Also what the tool did to set up the given world.")
+    ] = False,
+    as_json: Json = False,
+    live: Annotated[bool, Option("--live", help="Instead: watch agents play, in a window.")] = False,
+    recording: Annotated[Path | None, Option(help="Instead: watch a recorded game, in a window.")] = None,
+    episode: Annotated[int, Option(help="With --recording: which one, from 0.")] = 0,
+    architect: Annotated[
+        str,
+        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.pairing:ARCHITECTS")),
+    ] = "scripted",
+    builder: Annotated[
+        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.pairing:BUILDERS"))
+    ] = "scripted",
+    tasks: Annotated[Path | None, Option(help="With --live: a file of named structures (JSON).")] = None,
+    task: Annotated[str | None, Option(help="With --live: which structure.")] = None,
+    controls: Annotated[
+        str, Option(help="With --live: the builder's encoding.", callback=CONTROLS)
+    ] = "walking",
+    seed: Annotated[
+        int, Option(help="With --live: decides everything that is drawn.", callback=at_least(0))
+    ] = 0,
+    camera: Annotated[
+        str,
+        Option(help="In a window: follow (the builder's eyes) or orbit.", callback=one_of("follow", "orbit")),
+    ] = "follow",
+    engine: Engine = "auto",
+) -> None:
+    """A video (or page) of what a person did: from a recorded tape, or from a session with its dialogue.
+
+    With --live or --recording: a window in which a game is watched, with pause, steps on and back, speed and cameras.
+    """
+    if live or recording is not None:
+        from iglu_marl.commands import game_viewer
+
+        expect("--speed", speed, 0.01 <= speed <= 100, "a number in 0.01..100, in a window")
+        if recording is not None:
+            game = game_viewer.recorded_game(recording, episode)
+        else:
+            game = game_viewer.live_game(tasks, task, seed, controls, architect, builder)
+        game_viewer.watch_game(*game, speed=speed, camera=camera, engine=engine)
+        return
+    if tape is not None and session is None:
+        film = film_of_tape(*load_tape(tape, data), set_up=set_up)
+    elif session is not None and tape is None:
+        film = film_of_session(session, data)
+    else:
+        raise ConfigError("name one of --tape and --session")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "recording": film.title,
+        **film.facts,
+        "scenes": len(film.scenes),
+        "recorded_s": round(film.scenes[-1].time_s - film.scenes[0].time_s, 1),
+    }
+    if output.suffix.lower() == ".html":
+        path = _write_page(film, view, output)
+    else:
+        scenes = timeline(film, fps, speed, max_seconds)
+        path, facts["video_s"] = _write_video(film, scenes, view, fps, output, as_json)
+    facts["file"] = str(path)
+    if as_json:
+        print(json.dumps(facts))
+    console = text_console(as_json)
+    for key, value in facts.items():
+        console.print(f"{key.replace('_', ' '):>20}  {value}", markup=False)
+
+
 @dataclass(frozen=True)
-class WatchOptions:
-    """The options of the command, validated. Raises `ConfigError`."""
-
-    tape: str | None = None
-    session: str | None = None
-    data: Path | None = None
-    output: Path = Path("recording.mp4")
-    view: str = "composed"
-    fps: float = 20.0
-    speed: float = 2.0
-    max_seconds: float = 120.0
-    set_up: bool = False
-    json: bool = False
-
-    def __post_init__(self) -> None:
-        if (self.tape is None) == (self.session is None):
-            raise ConfigError("name one of --tape and --session")
-        if self.view not in VIEWS:
-            raise ConfigError(f"--view is {self.view!r}, expected one of {', '.join(VIEWS)}")
-        for name in ("fps", "speed", "max_seconds"):
-            value = getattr(self, name)
-            if not (0 < value < math.inf):
-                raise ConfigError(f"--{name.replace('_', '-')} is {value}, expected a number above 0")
-        if self.output.suffix.lower() not in SUFFIXES:
-            raise ConfigError(
-                f"--output is {str(self.output)!r}, expected a file that ends with .mp4, .gif or .html"
-            )
-
-
-@dataclass(frozen=True)
-class Scene:
+class FilmScene:
     """One moment: seconds since the start, the eye and gaze, the world, and how many utterances had been heard."""
 
     time_s: float
@@ -79,7 +147,7 @@ class Film:
     """Scenes in order, and what stays the same: title, target, who said what, facts for the result."""
 
     title: str
-    scenes: list[Scene]
+    scenes: list[FilmScene]
     target: BlockGrid
     said: list[tuple[str, str]] = field(default_factory=list)
     shifted: bool = False  # whether the build may lie elsewhere than the target
@@ -156,7 +224,7 @@ def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:
         if not np.array_equal(grid, kept):
             kept = grid.copy()
         done = bisect.bisect_right(frames_of_edits, frame)
-        scenes.append(Scene(tick / TICKS_PER_S, (x, y, z, yaw, pitch), kept, done))
+        scenes.append(FilmScene(tick / TICKS_PER_S, (x, y, z, yaw, pitch), kept, done))
     told = [("builder", _told(edit.cell, edit.color)) for edit in path.edits]
     facts = {
         "recorder": recording.tape.recorder.value,
@@ -184,7 +252,7 @@ def film_of_session(name: str, data: Path | None) -> Film:
         raise DataError(f"{corpus.location} has no session {name!r}; it has {known}")
     session = corpus.sessions[name]
     times, poses, heard = session.times_s, session.poses(HUMAN_EYE_HEIGHT), session.heard
-    scenes: list[Scene] = []
+    scenes: list[FilmScene] = []
     for state in range(len(session)):
         pose = poses[state] if np.isfinite(poses[state]).all() else None
         if pose is None and not scenes:
@@ -193,7 +261,7 @@ def film_of_session(name: str, data: Path | None) -> Film:
         # Several states share a second; they are shown one after the other.
         time = float(times[state]) if np.isfinite(times[state]) else 0.0
         time = max(time, scenes[-1].time_s + 0.2) if scenes else time
-        scenes.append(Scene(time, (x, y, z, yaw, pitch), session.grids[state], int(heard[state])))
+        scenes.append(FilmScene(time, (x, y, z, yaw, pitch), session.grids[state], int(heard[state])))
     if not scenes:
         raise DataError(f"no state of the session {name!r} tells where the builder was")
     said = [(utterance.role.value, utterance.text) for utterance in session.dialogue]
@@ -205,7 +273,7 @@ def film_of_session(name: str, data: Path | None) -> Film:
 # ------------------------------------------------------------------------------------------------------- the pictures
 
 
-def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[Scene]:
+def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[FilmScene]:
     """The scene of each frame of the video; long pauses are cut, and so is what is beyond `max_seconds`."""
     times = np.array([scene.time_s for scene in film.scenes])
     shown = np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(times), LONGEST_PAUSE_S * speed))]) / speed
@@ -228,6 +296,8 @@ class _Camera:
     def _align(self, grid: BlockGrid) -> None:
         if grid is self._world:
             return
+        from iglu_marl.core.scoring import Alignment, align, maximal_intersection
+
         self._world, target = grid, self.film.target
         if self.film.shifted:
             found = maximal_intersection(grid, target, return_argmax=True)
@@ -236,7 +306,7 @@ class _Camera:
         else:
             self._matched = int(np.count_nonzero((grid == target) & (grid != 0)))
 
-    def moment(self, scene: Scene) -> dict[str, Any]:
+    def moment(self, scene: FilmScene) -> dict[str, Any]:
         """A scene as the arguments of `composed_frame` and `ReplayRecorder.add`."""
         self._align(scene.grid)
         size = int(np.count_nonzero(self.film.target))
@@ -256,7 +326,7 @@ class _Camera:
             },
         }
 
-    def draw(self, scene: Scene) -> Frame:
+    def draw(self, scene: FilmScene) -> Frame:
         """The picture of a scene, uint8[height, width, 3]."""
         from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
 
@@ -269,14 +339,13 @@ class _Camera:
         )
 
 
-def frames(film: Film, options: WatchOptions) -> tuple[Iterator[Frame], int]:
-    """The pictures of the video, and how many there are."""
-    scenes = timeline(film, options.fps, options.speed, options.max_seconds)
-    camera = _Camera(film, options.view)
-    still = round(STILL_S * options.fps)
+def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Frame], int]:
+    """The pictures of the video, and how many there are. scenes: those of `timeline`."""
+    camera = _Camera(film, view)
+    still = round(STILL_S * fps)
 
     def draw() -> Iterator[Frame]:
-        last: tuple[Scene, Frame] | None = None
+        last: tuple[FilmScene, Frame] | None = None
         for scene in scenes:
             if last is None or scene is not last[0]:
                 last = scene, camera.draw(scene)
@@ -287,46 +356,22 @@ def frames(film: Film, options: WatchOptions) -> tuple[Iterator[Frame], int]:
     return draw(), len(scenes) + still
 
 
-def _write_video(film: Film, options: WatchOptions) -> tuple[Path, dict[str, Any]]:
+def _write_video(
+    film: Film, scenes: list[FilmScene], view: str, fps: float, path: Path, as_json: bool
+) -> tuple[Path, float]:
+    """Write a video; returns its path and its length in seconds."""
     from iglu_marl.rendering import write_video
 
-    pictures, count = frames(film, options)
-    bars = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*bars, console=Console(stderr=True, quiet=options.json), transient=True) as progress:
-        shown = progress.track(pictures, total=count, description=options.output.suffix[1:])
-        return write_video(options.output, shown, options.fps), {"video_s": round(count / options.fps, 1)}
+    pictures, count = frames(film, scenes, view, fps)
+    with progress_bar(as_json) as progress:
+        shown = progress.track(pictures, total=count, description=path.suffix[1:])
+        return write_video(path, shown, fps), round(count / fps, 1)
 
 
-def _write_page(film: Film, options: WatchOptions) -> tuple[Path, dict[str, Any]]:
+def _write_page(film: Film, view: str, path: Path) -> Path:
     from iglu_marl.rendering import ReplayRecorder
 
-    recorder, camera = ReplayRecorder(film.title), _Camera(film, options.view)
+    recorder, camera = ReplayRecorder(film.title), _Camera(film, view)
     for scene in film.scenes:
         recorder.add(**camera.moment(scene))
-    return recorder.write(options.output), {}
-
-
-def run(options: WatchOptions) -> None:
-    """Read the recording, write the video or page, tell what is in it."""
-    if options.tape is not None:
-        film = film_of_tape(*load_tape(options.tape, options.data), set_up=options.set_up)
-    else:
-        assert options.session is not None
-        film = film_of_session(options.session, options.data)
-    console = Console(quiet=options.json, highlight=False, soft_wrap=True)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    write = _write_page if options.output.suffix.lower() == ".html" else _write_video
-    path, more = write(film, options)
-    facts = {
-        "recording": film.title,
-        **film.facts,
-        "scenes": len(film.scenes),
-        "recorded_s": round(film.scenes[-1].time_s - film.scenes[0].time_s, 1),
-        **more,
-        "file": str(path),
-    }
-    if options.json:
-        print(json.dumps(facts))
-        return
-    for key, value in facts.items():
-        console.print(f"{key.replace('_', ' '):>20}  {value}", markup=False)
+    return recorder.write(path)

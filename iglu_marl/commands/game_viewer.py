@@ -1,4 +1,4 @@
-"""What `iglu-marl watch --live` and `--recording` do: show a game in a window, as it is played or as it was.
+"""Watching a game in a window, as it is played or as it was recorded.
 
 Every state that was shown is kept, so one can also go back. Nothing of this changes the game.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.commands.demo import DemoOptions, choose
-from iglu_marl.commands.play import carried_over
-from iglu_marl.core.controls import CONTROLS
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.commands.human_game import carried_over
+from iglu_marl.commands.task_selection import choose_task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
@@ -22,7 +19,7 @@ from iglu_marl.recording import replay
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
-from iglu_marl.rendering.ui.window import ENGINES, Key, Moved, Wheel, Window, WindowClosed
+from iglu_marl.rendering.ui.window import Key, Moved, Wheel, Window, WindowClosed
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 STEP_S = 0.05
@@ -41,69 +38,41 @@ _HELP = (
 )
 
 
-@dataclass(frozen=True)
-class LiveOptions:
-    """The options of the command, validated. Raises `ConfigError`.
-
-    recording: a file of recorded games, and `episode`, which of them; without one, agents play.
-    """
-
-    recording: Path | None = None
-    episode: int = 0
-    architect: str = "scripted"
-    builder: str = "scripted"
-    tasks: Path | None = None
-    task: str | None = None
-    controls: Any = "walking"
-    seed: int = 0
-    speed: float = 1.0
-    camera: str = "follow"
-    engine: str = "auto"
-
-    def __post_init__(self) -> None:
-        from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
-
-        known = {
-            "architect": sorted(ARCHITECTS), "builder": sorted(BUILDERS), "controls": CONTROLS, "camera": CAMERAS,
-            "engine": ENGINES,
-        }  # fmt: skip
-        for name, names in known.items():
-            if getattr(self, name) not in names:
-                raise ConfigError(f"--{name} is {getattr(self, name)!r}, expected one of {', '.join(names)}")
-        if self.seed < 0:
-            raise ConfigError(f"--seed is {self.seed}, expected an integer of 0 or more")
-        if not 0.01 <= self.speed <= 100:
-            raise ConfigError(f"--speed is {self.speed}, expected a number in 0.01..100")
-
-
-def live_game(options: LiveOptions) -> tuple[Any, Iterator[Any]]:
+def live_game(
+    tasks: Path | None = None,
+    task: str | None = None,
+    seed: int = 0,
+    controls: Any = "walking",
+    architect: str = "scripted",
+    builder: str = "scripted",
+) -> tuple[Any, Iterator[Any]]:
     """An environment to show states in, and the states of a game as two agents play it."""
     from iglu_marl.agents import agents_for
 
-    task = choose(DemoOptions(tasks=options.tasks, task=options.task, seed=options.seed))
+    chosen = choose_task(tasks, task=task, seed=seed)
     env: Any = raw_env(
-        tasks=task,
-        controls=options.controls,
+        tasks=chosen,
+        controls=controls,
         builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
         builder_can_ask=True,
         max_steps=MAX_STEPS,
         max_turns=None,
         turn_steps=TURN_STEPS,
     )
-    env.reset(seed=options.seed)
-    found = agents_for(env, options.architect, options.builder)
+    env.reset(seed=seed)
+    found = agents_for(env, architect, builder)
     agents = {name: found[ROLES[name]] for name in (ARCHITECT, BUILDER)}
 
     def states() -> Iterator[Any]:
         for number, (name, agent) in enumerate(agents.items()):
-            begin(agent, ROLES[name], options.seed + number, task)
+            begin(agent, ROLES[name], seed + number, chosen)
         yield env.episode.get_state()
         while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             name = env.agent_selection
             env.step(agents[name].act(env.observe(name)))
             yield env.episode.get_state()
 
-    return carried_over(env, options.controls), states()
+    return carried_over(env, controls), states()
 
 
 def recorded_game(path: Path, episode: int = 0) -> tuple[Any, Iterator[Any]]:
@@ -215,18 +184,17 @@ class Show:
             self.cockpit.open_help()
 
 
-def watch_game(options: LiveOptions, window: Any = None) -> None:
-    """Open a window and show the game. window: for tests, one of one's own."""
-    env, states = (
-        live_game(options) if options.recording is None else recorded_game(options.recording, options.episode)
-    )
-    show = Show(
-        env,
-        states,
-        window or Window("iglu_marl: watch", engine=options.engine),
-        options.speed,
-        options.camera,
-    )
+def watch_game(
+    env: Any,
+    states: Iterator[Any],
+    *,
+    speed: float = 1.0,
+    camera: str = "follow",
+    engine: str = "auto",
+    window: Window | None = None,
+) -> None:
+    """Open a window and show a game: that of `live_game` or `recorded_game`. window: one's own, for tests."""
+    show = Show(env, states, window or Window("iglu_marl: watch", engine=engine), speed, camera)
     show.cockpit.window.open()
     try:
         show.run()

@@ -1,4 +1,4 @@
-"""What `iglu-marl bench` measures: each measure makes ready what it needs and says what one round does."""
+"""What `iglu-marl bench` measures: each case makes ready what it needs and says what one round does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
@@ -38,14 +39,14 @@ Grid = npt.NDArray[np.int8]
 
 
 class Round(NamedTuple):
-    """One round of a measure: what to call, and how many units of work that does."""
+    """One round of a case: what to call, and how many units of work that does."""
 
     run: Callable[[], Any]
     units: int
 
 
 @dataclass(frozen=True)
-class Measure:
+class BenchCase:
     """Something to be timed: `prepare()` gives a round. goal_us: what the project asks for, per unit of work."""
 
     group: str
@@ -100,24 +101,18 @@ def _env_round(env: Any, actions: list[Any]) -> Round:
     return Round(run, len(actions))
 
 
-def _single(blocks: int = 0, **options: Any) -> Callable[[], Round]:
-    def prepare() -> Round:
-        env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
-        env.reset(seed=0, options={"task": scenes(blocks, 1)[0]})
-        return _env_round(env, walk(2000, edits=blocks == 0).tolist())
-
-    return prepare
+def _single(blocks: int = 0, **options: Any) -> Round:
+    env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
+    env.reset(seed=0, options={"task": scenes(blocks, 1)[0]})
+    return _env_round(env, walk(2000, edits=blocks == 0).tolist())
 
 
-def _busy(**options: Any) -> Callable[[], Round]:
-    def prepare() -> Round:
-        env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
-        env.reset(
-            seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
-        )
-        return _env_round(env, BUSY * 300)
-
-    return prepare
+def _busy(**options: Any) -> Round:
+    env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
+    env.reset(
+        seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
+    )
+    return _env_round(env, BUSY * 300)
 
 
 def _busy_flier() -> Round:
@@ -127,50 +122,48 @@ def _busy_flier() -> Round:
     return _env_round(env, [env.action_space.sample() for _ in range(2000)])
 
 
-def _reset(max_cache: int) -> Callable[[], Round]:
-    def prepare() -> Round:
-        tasks = RandomTasks(max_blocks=20, max_dist=8, num_colors=6, max_cache=max_cache)
-        env = gym.make("IGLUGridworld-v0", render=False, tasks=tasks)
-        env.reset(seed=0)
+def _reset(max_cache: int) -> Round:
+    tasks = RandomTasks(max_blocks=20, max_dist=8, num_colors=6, max_cache=max_cache)
+    env = gym.make("IGLUGridworld-v0", render=False, tasks=tasks)
+    env.reset(seed=0)
 
-        def run() -> None:
-            for _ in range(500):
-                env.reset()
+    def run() -> None:
+        for _ in range(500):
+            env.reset()
 
-        return Round(run, 500)
-
-    return prepare
+    return Round(run, 500)
 
 
 SINGLE = [
-    Measure("single", "step, state only", _single(render=False), 4.0),
-    Measure("single", "step with pose and grid", _single(render=False, vector_state=True)),
-    Measure("single", "step, busy builder (29 % edits), state only", _busy(render=False), 6.67),
-    Measure("single", "step, busy flier (Dict actions), state only", _busy_flier),
+    BenchCase("single", "step, state only", partial(_single, render=False), 4.0),
+    BenchCase("single", "step with pose and grid", partial(_single, render=False, vector_state=True)),
+    BenchCase("single", "step, busy builder (29 % edits), state only", partial(_busy, render=False), 6.67),
+    BenchCase("single", "step, busy flier (Dict actions), state only", _busy_flier),
     *(
-        Measure(
-            "single", f"step, pixels 64×64, {n} blocks", _single(n), 16.7 if n == 20 else None, quick=n == 20
+        BenchCase(
+            "single",
+            f"step, pixels 64×64, {n} blocks",
+            partial(_single, n),
+            16.7 if n == 20 else None,
+            quick=n == 20,
         )
         for n in (0, 20, 60)
     ),
-    Measure("single", "reset, a new random task", _reset(0)),
-    Measure("single", "reset, prepared task", _reset(100), 40.0),
+    BenchCase("single", "reset, a new random task", partial(_reset, 0)),
+    BenchCase("single", "reset, prepared task", partial(_reset, 100), 40.0),
 ]
 
 # ------------------------------------------------------------------------------------------------------- score
 
 
-def _intersection(blocks: int) -> Callable[[], Round]:
-    def prepare() -> Round:
-        pairs = [(scene(blocks, seed), scene(blocks, seed + 100)) for seed in range(20)]
+def _intersection(blocks: int) -> Round:
+    pairs = [(scene(blocks, seed), scene(blocks, seed + 100)) for seed in range(20)]
 
-        def run() -> None:
-            for grid, target in pairs:
-                maximal_intersection(grid, target)
+    def run() -> None:
+        for grid, target in pairs:
+            maximal_intersection(grid, target)
 
-        return Round(run, len(pairs))
-
-    return prepare
+    return Round(run, len(pairs))
 
 
 def _edit() -> Round:
@@ -190,34 +183,31 @@ def _edit() -> Round:
 
 
 SCORE = [
-    Measure("score", "maximal_intersection from scratch, 20 blocks", _intersection(20), 20.0),
-    Measure("score", "maximal_intersection from scratch, 60 blocks", _intersection(60), quick=False),
-    Measure("score", "step that edits a block, score kept up to date", _edit),
+    BenchCase("score", "maximal_intersection from scratch, 20 blocks", partial(_intersection, 20), 20.0),
+    BenchCase(
+        "score", "maximal_intersection from scratch, 60 blocks", partial(_intersection, 60), quick=False
+    ),
+    BenchCase("score", "step that edits a block, score kept up to date", _edit),
 ]
 
 # -------------------------------------------------------------------------------------------------- two agents
 
 
-def _aec(chat: Literal["text", "tokens"]) -> Callable[[], Round]:
-    def prepare() -> Round:
-        env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
-        rng = np.random.default_rng(0)
-        tokens = [rng.integers(1, 100, 16) for _ in range(100)]
-        line = (
-            "place a red block on the ground at the centre, then two blue ones to the right of it, please; "
-        )
-        said: list[Any] = tokens if chat == "tokens" else [f"{line * 2}{i}"[:200] for i in range(100)]
-        script = list(zip(said, walk(100).tolist(), strict=True))
+def _aec(chat: Literal["text", "tokens"]) -> Round:
+    env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
+    rng = np.random.default_rng(0)
+    tokens = [rng.integers(1, 100, 16) for _ in range(100)]
+    line = "place a red block on the ground at the centre, then two blue ones to the right of it, please; "
+    said: list[Any] = tokens if chat == "tokens" else [f"{line * 2}{i}"[:200] for i in range(100)]
+    script = list(zip(said, walk(100).tolist(), strict=True))
 
-        def run() -> None:
-            env.reset(seed=0)
-            for utterance, action in script:
-                env.step(utterance)
-                env.step(action)
+    def run() -> None:
+        env.reset(seed=0)
+        for utterance, action in script:
+            env.step(utterance)
+            env.step(action)
 
-        return Round(run, 2 * len(script))
-
-    return prepare
+    return Round(run, 2 * len(script))
 
 
 def _parallel() -> Round:
@@ -232,31 +222,30 @@ def _parallel() -> Round:
     return Round(run, len(actions))
 
 
-def _games(count: int) -> Callable[[], Round]:
-    def prepare() -> Round:
-        games = VectorGame(
-            count, tasks=targets(), builder_sees=("inventory", "compass", "dialog"), copy=False, max_steps=200
-        )
-        games.reset(0)
-        rng = np.random.default_rng(0)
-        said = rng.integers(1, 100, (8, count, 16)) * (rng.random((8, count, 1)) < 0.1)
-        script = list(zip(said, walk((8, count)), strict=True))
+def _games(count: int) -> Round:
+    games = VectorGame(
+        count, tasks=targets(), builder_sees=("inventory", "compass", "dialog"), copy=False, max_steps=200
+    )
+    games.reset(0)
+    rng = np.random.default_rng(0)
+    said = rng.integers(1, 100, (8, count, 16)) * (rng.random((8, count, 1)) < 0.1)
+    script = list(zip(said, walk((8, count)), strict=True))
 
-        def run() -> None:
-            for words, actions in script:
-                games.step({"architect_0": words, "builder_0": actions})
+    def run() -> None:
+        for words, actions in script:
+            games.step({"architect_0": words, "builder_0": actions})
 
-        return Round(run, 8 * count)
-
-    return prepare
+    return Round(run, 8 * count)
 
 
 TWO_AGENTS = [
-    Measure("two agents", "AEC agent step, text of 200 characters", _aec("text"), 5.0),
-    Measure("two agents", "AEC agent step, 16 tokens", _aec("tokens"), 5.0),
-    Measure("two agents", "parallel step of both, with observations", _parallel),
+    BenchCase("two agents", "AEC agent step, text of 200 characters", partial(_aec, "text"), 5.0),
+    BenchCase("two agents", "AEC agent step, 16 tokens", partial(_aec, "tokens"), 5.0),
+    BenchCase("two agents", "parallel step of both, with observations", _parallel),
     *(
-        Measure("two agents", f"VectorGame step of both, N = {n:,}", _games(n), count=n, quick=n == 1024)
+        BenchCase(
+            "two agents", f"VectorGame step of both, N = {n:,}", partial(_games, n), count=n, quick=n == 1024
+        )
         for n in (64, 1024, 4096)
     ),
 ]
@@ -264,29 +253,25 @@ TWO_AGENTS = [
 # ------------------------------------------------------------------------------------------------------ vector
 
 
-def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Callable[[], Round]:
+def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Round:
     """Steps of a vector environment; every 200 steps a world's episode ends."""
+    env = gym.make_vec(
+        "IGLUGridworld-v0", num_envs=count, tasks=tasks, **{"max_steps": 200, "copy": False, **options}
+    )
+    env.reset(seed=0)
+    worlds: Worlds = env.unwrapped.worlds  # type: ignore[attr-defined]
+    for delay in range(0, count, max(1, count // 200)):  # not all at once
+        worlds.steps[delay : delay + max(1, count // 200)] = delay * 199 // count
+    actions = list(walk((64, count), edits))
 
-    def prepare() -> Round:
-        env = gym.make_vec(
-            "IGLUGridworld-v0", num_envs=count, tasks=tasks, **{"max_steps": 200, "copy": False, **options}
-        )
-        env.reset(seed=0)
-        worlds: Worlds = env.unwrapped.worlds  # type: ignore[attr-defined]
-        for delay in range(0, count, max(1, count // 200)):  # not all at once
-            worlds.steps[delay : delay + max(1, count // 200)] = delay * 199 // count
-        actions = list(walk((64, count), edits))
+    def run() -> None:
+        for batch in actions:
+            env.step(batch)
 
-        def run() -> None:
-            for batch in actions:
-                env.step(batch)
-
-        return Round(run, len(actions) * count)
-
-    return prepare
+    return Round(run, len(actions) * count)
 
 
-def _state(count: int, **options: Any) -> Callable[[], Round]:
+def _state(count: int, **options: Any) -> Round:
     return _vector(count, targets(), render=False, vector_state=True, **options)
 
 
@@ -294,61 +279,56 @@ def _goal(count: int) -> float | None:
     return None if count < 1024 else 0.333 if count == 1024 else 0.25
 
 
-def _pixels(count: int, blocks: int = 20, **options: Any) -> Callable[[], Round]:
+def _pixels(count: int, blocks: int = 20, **options: Any) -> Round:
     return _vector(count, scenes(blocks), edits=False, **options)
 
 
-_PIXELS = "pixels 64×64, 20 blocks"
+def _pixel_case(
+    name: str, count: int = 1024, goal_us: float | None = 8.33, quick: bool = False, **options: Any
+) -> BenchCase:
+    return BenchCase("vector pixels", name, partial(_pixels, count, **options), goal_us, quick, count)
+
+
 VECTOR = [
-    *(Measure("vector state", f"N = {n:,}", _state(n), _goal(n), n <= 1024, n) for n in COUNTS),
+    *(BenchCase("vector state", f"N = {n:,}", partial(_state, n), _goal(n), n <= 1024, n) for n in COUNTS),
     *(
-        Measure("vector state, copied", f"N = {n:,}", _state(n, copy=True), _goal(n), n == 1024, n)
+        BenchCase("vector state, copied", f"N = {n:,}", partial(_state, n, copy=True), _goal(n), n == 1024, n)
         for n in COUNTS
     ),
     *(
-        Measure("vector state, 2 threads", f"N = {n:,}", _state(n, num_threads=2), None, False, n)
+        BenchCase("vector state, 2 threads", f"N = {n:,}", partial(_state, n, num_threads=2), None, False, n)
         for n in COUNTS
         if n >= 4096
     ),
-    *(
-        Measure("vector pixels", f"N = {n:,}", _pixels(n), 8.33 if n >= 64 else None, n == 64, n)
-        for n in COUNTS[:-1]
-    ),
-    Measure("vector pixels", "N = 1,024, copied", _pixels(1024, copy=True), 8.33, False, 1024),
-    Measure("vector pixels", "N = 1,024, 2 threads", _pixels(1024, num_threads=2), None, False, 1024),
-    Measure(
-        "vector pixels", "N = 1,024, [3, height, width]", _pixels(1024, pov_layout="chw"), 8.33, False, 1024
-    ),
-    Measure(
-        "vector pixels", "N = 1,024, palette indices", _pixels(1024, pov_layout="index"), 8.33, False, 1024
-    ),
-    *(
-        Measure(
-            "vector pixels", f"N = 64, {side}×{side}", _pixels(64, render_size=(side, side)), None, False, 64
-        )
-        for side in (32, 128, 256)
-    ),
+    *(_pixel_case(f"N = {n:,}", n, 8.33 if n >= 64 else None, n == 64) for n in COUNTS[:-1]),
+    _pixel_case("N = 1,024, copied", copy=True),
+    _pixel_case("N = 1,024, 2 threads", goal_us=None, num_threads=2),
+    _pixel_case("N = 1,024, [3, height, width]", pov_layout="chw"),
+    _pixel_case("N = 1,024, palette indices", pov_layout="index"),
+    *(_pixel_case(f"N = 64, {side}×{side}", 64, None, render_size=(side, side)) for side in (32, 128, 256)),
 ]
 
 # ----------------------------------------------------------------------------------------------------- painter
 
 
-def _painter(count: int, blocks: int) -> Callable[[], Round]:
-    def prepare() -> Round:
-        worlds, painter = Worlds(count), Painter()
-        rng = np.random.default_rng(1)
-        for index, task in zip(range(count), scenes(blocks) * (count // 50 + 1), strict=False):
-            x, z, yaw, pitch = rng.uniform((-4, -4, 0, -40), (4, 4, 360, 10))
-            worlds.spawn(index, task, pose=(x, 0.5, z, yaw, pitch))
-        indices = list(range(count))
-        return Round(lambda: painter.render(worlds, indices, (64, 64)), count)
-
-    return prepare
+def _painter(count: int, blocks: int) -> Round:
+    worlds, painter = Worlds(count), Painter()
+    rng = np.random.default_rng(1)
+    for index, task in zip(range(count), scenes(blocks) * (count // 50 + 1), strict=False):
+        x, z, yaw, pitch = rng.uniform((-4, -4, 0, -40), (4, 4, 360, 10))
+        worlds.spawn(index, task, pose=(x, 0.5, z, yaw, pitch))
+    indices = list(range(count))
+    return Round(lambda: painter.render(worlds, indices, (64, 64)), count)
 
 
 PAINTER = [
-    Measure(
-        "painter", f"frame 64×64, {blocks} blocks, {n} at once", _painter(n, blocks), None, blocks == 20, n
+    BenchCase(
+        "painter",
+        f"frame 64×64, {blocks} blocks, {n} at once",
+        partial(_painter, n, blocks),
+        None,
+        blocks == 20,
+        n,
     )
     for n in (1, 64)
     for blocks in (0, 20, 60)
@@ -363,32 +343,28 @@ _QUESTIONS = (
 )
 
 
-def _answers(batched: bool) -> Callable[[], Round]:
+def _answers(batched: bool) -> Round:
     """Two typical programs in turn, each on a world of its own."""
+    from iglu_marl.language import answer
+    from iglu_marl.language.interpreter import Programs
 
-    def prepare() -> Round:
-        from iglu_marl.language import answer
-        from iglu_marl.language.interpreter import Programs
+    programs = Programs(_QUESTIONS)
+    grids = np.stack([scene(20, seed) for seed in range(100)])
+    which = np.arange(100) % 2
 
-        programs = Programs(_QUESTIONS)
-        grids = np.stack([scene(20, seed) for seed in range(100)])
-        which = np.arange(100) % 2
+    def one_by_one() -> None:
+        for grid, number in zip(grids, which, strict=True):
+            answer(programs[int(number)], grid)
 
-        def one_by_one() -> None:
-            for grid, number in zip(grids, which, strict=True):
-                answer(programs[int(number)], grid)
-
-        return Round((lambda: programs.ask_each(grids, which)) if batched else one_by_one, 100)
-
-    return prepare
+    return Round((lambda: programs.ask_each(grids, which)) if batched else one_by_one, 100)
 
 
 LANGUAGE = [
-    Measure("language", "answer a program, one world", _answers(False), 30.0),
-    Measure("language", "answer a program, 100 worlds at once", _answers(True), 5.0, count=100),
+    BenchCase("language", "answer a program, one world", partial(_answers, False), 30.0),
+    BenchCase("language", "answer a program, 100 worlds at once", partial(_answers, True), 5.0, count=100),
 ]
 
-MEASURES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER, *LANGUAGE]
+CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER, *LANGUAGE]
 
 # ------------------------------------------------------------------------------------------------ new processes
 

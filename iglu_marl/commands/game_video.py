@@ -1,0 +1,54 @@
+"""Videos of games: the composed frames of the states that a game went through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.progress import Progress
+
+MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (576, 324)  # for pages: few frames, small (width, height)
+STILL_FRAMES = 20  # the last picture stays for a second
+
+
+def frames(
+    env: Any, states: list[Any], size: tuple[int, int] | None = None
+) -> Iterator[npt.NDArray[np.uint8]]:
+    """The composed frame of each saved state, drawn anew, and scaled to (width, height) when asked."""
+    from PIL import Image
+
+    frame: npt.NDArray[np.uint8] | None = None
+    for state in states:
+        env.set_state(state)
+        frame = env.render()
+        if size is not None:
+            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
+        yield frame
+    if frame is not None:
+        yield from [frame] * STILL_FRAMES
+
+
+def every(states: list[Any], limit: int) -> list[Any]:
+    """At most `limit` states, evenly chosen, the last one among them."""
+    if len(states) <= limit:
+        return states
+    return [states[int(index)] for index in np.linspace(0, len(states) - 1, limit)]
+
+
+def write_game_video(path: Path, env: Any, states: list[Any], progress: Progress | None = None) -> Path:
+    """Write the game as a video, .mp4 or .gif; a GIF is for pages: few frames, small."""
+    from iglu_marl.rendering import write_video
+
+    gif = path.suffix.lower() == ".gif"
+    limit, size, fps = (GIF_FRAMES, GIF_SIZE, GIF_FPS) if gif else (MP4_FRAMES, None, MP4_FPS)
+    chosen = every(states, limit)
+    pictures = frames(env, chosen, size)
+    if progress is not None:
+        pictures = iter(
+            progress.track(pictures, total=len(chosen) + STILL_FRAMES, description=f"{path.suffix[1:]:>6}")
+        )
+    return write_video(path, pictures, fps)

@@ -1,0 +1,219 @@
+"""A game at a window: people play the builder, the architect, or both; it is recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.task import Task
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
+from iglu_marl.game.agent import begin
+from iglu_marl.recording import Recorder
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.layers import Layer
+from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, onlooker_screen
+from iglu_marl.rendering.ui.window import Closed, Key, Window, WindowClosed
+
+SWITCHED = ("human-level", "flying")  # what TAB changes between
+TURN_STEPS = 20  # with a live architect the floor comes around once a second
+PATIENCE, REPEAT_AFTER = (
+    30,
+    120,
+)  # such turns, before a scripted architect says something else, or the same again
+# Of partners who play with people: patient, and the game goes on while a model thinks.
+_MANNERS: dict[str, dict[str, Any]] = {
+    ARCHITECT: {
+        "scripted": {"patience": PATIENCE, "repeat_after": REPEAT_AFTER},
+        "llm": {"patience": PATIENCE, "settle_after": 3, "background": True},
+    },
+    BUILDER: {"llm": {"background": True}},
+}
+BUILDER_TURN_STEPS = 200  # of a builder whom a person instructs
+
+
+class Nobody:
+    """A partner who is not there: silent, or yielding at once. action: what it does at each turn."""
+
+    def __init__(self, action: Any) -> None:
+        self._action = action
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Nothing to prepare."""
+
+    def act(self, observation: Any) -> Any:
+        """The same as ever."""
+        return self._action
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def make_env(task: Task, role: str, partner: str, controls: Any) -> Any:
+    """The game: no limits but turns, whose length depends on who plays what."""
+    turn_steps: int | None = None
+    if role == "architect":
+        turn_steps = BUILDER_TURN_STEPS
+    elif role == "builder" and partner not in ("replay", "none"):
+        turn_steps = TURN_STEPS
+    return raw_env(
+        tasks=task,
+        controls=controls,
+        turn_steps=turn_steps,
+        max_steps=None,
+        max_turns=None,
+        builder_can_ask=True,
+        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
+    )
+
+
+def make_agents(
+    env: Any, role: str, partner: str, window: Window, step_s: float | None = None
+) -> dict[str, Any]:
+    """Who plays, by PettingZoo name. People share one window; step_s: seconds that their steps take."""
+    from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
+    from iglu_marl.agents.cockpit import Cockpit
+    from iglu_marl.agents.hands import Hands
+    from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+
+    controls = env.unwrapped.config.controls
+    cockpit = Cockpit(window)
+    pace = {} if step_s is None else {"step_s": step_s}
+    if role in ("builder", "both"):
+        switches = controls in SWITCHED
+        builder: Any = HumanBuilder.for_env(env, cockpit=cockpit, can_switch=switches, **pace)
+    elif partner == "none":
+        hands = Hands(controls, can_yield=True)
+        hands.yield_turn()
+        builder = Nobody({"act": hands.action(0.0), "say": ""})
+    else:
+        builder = BUILDERS[partner].for_env(env, **_MANNERS[BUILDER].get(partner, {}))
+    if role in ("architect", "both"):
+        architect: Any = HumanArchitect.for_env(env, cockpit=cockpit, **pace)
+    elif partner == "none":
+        architect = Nobody("")
+    elif partner == "replay":
+        architect = ReplayArchitect.for_env(env, patience=1)  # the floor comes back when the person says so
+    else:
+        architect = ARCHITECTS[partner].for_env(env, **_MANNERS[ARCHITECT].get(partner, {}))
+    return {ARCHITECT: architect, BUILDER: builder}
+
+
+def carried_over(env: Any, controls: Any) -> Any:
+    """The same game, as it stands now, in an environment whose builder acts in another encoding."""
+    game = env.unwrapped
+    other = raw_env(dataclasses.replace(game.config, controls=controls))
+    other.reset(options={"task": game.task})
+    other.set_state(game.get_state())
+    return other
+
+
+def play_game(
+    env: Any,
+    agents: dict[str, Any],
+    recorder: Recorder | None = None,
+    on_step: Callable[[Any], None] | None = None,
+    seed: int | None = None,
+) -> tuple[Any, str]:
+    """Play an environment that was just reset to its end.
+
+    Returns the environment in which it ended (TAB carries a game over to another one) and how: "complete",
+    "truncated" or "left".
+    """
+    for number, (name, agent) in enumerate(agents.items()):
+        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        begin(agent, ROLES[name], own, env.unwrapped.task)
+    if recorder is not None:
+        recorder.begin(env, seed)
+    try:
+        while True:
+            name = env.agent_selection
+            if env.terminations[name] or env.truncations[name]:
+                return env, "complete" if env.terminations[name] else "truncated"
+            action = agents[name].act(env.observe(name))
+            env.step(action)
+            if recorder is not None:
+                recorder.note(env, {ROLES[name]: action})
+            asked = getattr(agents[name], "asked_controls", None)
+            if asked is not None:
+                env = carried_over(env, asked)
+                agents[name].use(asked)
+                if recorder is not None:
+                    recorder.switch(env)
+            if on_step is not None:
+                on_step(env)
+    except WindowClosed:
+        return env, "left"
+    finally:
+        if recorder is not None:
+            recorder.end(env)
+
+
+def show_result(window: Any, env: Any, how: str) -> None:
+    """The whole game in one picture, target and all, until a key is pressed or the window is closed."""
+    title = {"complete": "Complete!", "truncated": "Out of steps."}[how] + "  Enter leaves."
+    window.capture(False)
+    window.typing(False)
+    moment = moment_of(env.unwrapped.episode)
+    views = game_views(**{**moment, "status": {**moment["status"], "title": title}})
+    size = (0, 0)
+    layers: list[Layer] = []
+    while not window.closed:
+        if window.size != size:
+            size = window.size
+            layers = onlooker_screen(*views, size, Overlay(), OrbitAngles())
+        window.draw(layers)
+        for event in window.poll():
+            if isinstance(event, Closed) or (
+                isinstance(event, Key) and event.down and event.name in ("return", "escape", "q")
+            ):
+                window.close()
+                break
+        time.sleep(0.02)
+
+
+def _recorder(path: Path, agents: dict[str, Any]) -> Recorder:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+    return Recorder(path, agents={ROLES[name].value: type(agent).__name__ for name, agent in agents.items()})
+
+
+def play_in_window(
+    env: Any, role: str, partner: str, seed: int, engine: str, path: Path | None
+) -> tuple[Any, str, dict[str, Any] | None]:
+    """Play an environment that was just reset, in a window, to its end; record it in the file `path`.
+
+    Returns the environment in which it ended, how (see `play_game`), and what a language model counted.
+    """
+    title = "architect and builder" if role == "both" else role
+    window = Window(f"iglu_marl: {title}", engine=engine)
+    agents = make_agents(env, role, partner, window)
+    window.open()  # before anything is written: without a display there is no game
+    watch = getattr(agents[ARCHITECT], "watch", None) if role == "architect" else None
+    try:
+        with ExitStack() as stack:
+            recorder = None if path is None else stack.enter_context(_recorder(path, agents))
+            env, how = play_game(env, agents, recorder, watch, seed)
+        if how != "left":
+            show_result(window, env, how)
+    finally:
+        for agent in agents.values():
+            agent.close()
+        window.close()
+    models = [
+        agent.stats.as_dict()
+        for agent in agents.values()
+        if hasattr(getattr(agent, "stats", None), "as_dict")
+    ]
+    return env, how, models[0] if models else None

@@ -1,0 +1,108 @@
+"""The options that several commands share, and the checks of options: each is written once.
+
+A check runs when the command line is read, and raises `ConfigError` with the option as it is typed. An option's own
+default is not checked, so what is dear to import is imported only when an option names one of its members.
+"""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import CallbackParam, Option
+
+from iglu_marl.core.errors import ConfigError
+
+# ------------------------------------------------------------------------------------------------------ checks
+
+Check = Callable[[CallbackParam, Any], Any]
+
+
+def expect(option: str, value: Any, valid: bool, expected: str) -> None:
+    """Raise `ConfigError` unless the value of an option is valid."""
+    if not valid:
+        shown = str(value) if isinstance(value, Path) else value
+        raise ConfigError(f"{option} is {shown!r}, expected {expected}")
+
+
+def expect_one_of(option: str, value: Any, known: Collection[Any]) -> None:
+    """Raise `ConfigError` unless the value of an option is one of the known ones."""
+    expect(option, value, value in known, f"one of {', '.join(map(str, known))}")
+
+
+def _check(test: Callable[[str, Any], None]) -> Check:
+    def check(param: CallbackParam, value: Any) -> Any:
+        if value is not None and value != param.default:
+            test(str(param.opts[0]), value)
+        return value
+
+    return check
+
+
+def one_of(*names: str) -> Check:
+    """A check for one of these names."""
+    return _check(lambda option, value: expect_one_of(option, value, names))
+
+
+def one_in(place: str) -> Check:
+    """A check for one of the names in a collection of the package, "module:NAME", imported when it is needed."""
+    return _check(lambda option, value: expect_one_of(option, value, pkgutil.resolve_name(place)))
+
+
+def at_least(least: int) -> Check:
+    """A check for an integer of so much or more."""
+    expected = f"an integer of {least} or more"
+    return _check(lambda option, value: expect(option, value, value >= least, expected))
+
+
+def within(least: float, most: float, unit: str = "") -> Check:
+    """A check for a number between two others, or as much as one of them."""
+    expected = f"{least:g}..{most:g} {unit}".rstrip()
+    return _check(lambda option, value: expect(option, value, least <= value <= most, expected))
+
+
+def above_zero() -> Check:
+    """A check for a finite number above 0."""
+    return _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
+
+
+def ends_in(*suffixes: str) -> Check:
+    """A check for a file with one of these suffixes."""
+    expected = f"a file that ends in {' or '.join(suffixes)}"
+    return _check(lambda option, value: expect(option, value, value.suffix.lower() in suffixes, expected))
+
+
+# ----------------------------------------------------------------------------------------------------- options
+
+
+def choice(*names: str, about: str = "") -> Any:
+    """An option whose value is one of a few names, which its help tells."""
+    told = f"{', '.join(names[:-1])} or {names[-1]}"
+    return Option(help=f"{told}: {about}" if about else told, callback=one_of(*names))
+
+
+Json = Annotated[bool, Option("--json", help="Print the result as JSON, and nothing else.")]
+Seed = Annotated[int, Option(help="Decides everything random.", callback=at_least(0))]
+
+# the structures and where they are
+Tasks = Annotated[Path | None, Option(help="A file of named structures (JSON). Default: the bundled ones.")]
+Data = Annotated[
+    Path | None, Option(help="The Minecraft Dialogue Corpus (zip or folder): structures such as C7.")
+]
+TaskId = Annotated[str | None, Option(help="Which structure, by name or id. Default: by the seed.")]
+TaskSource = Annotated[str, Option(help="bundled, turns, random, or a file of structures (JSON)")]
+PackPath = Annotated[
+    Path | None, Option(help="Its zip or folder. Default: IGLU_DATA_PATH, then fetched packs.")
+]
+
+# the game and who plays it
+CONTROLS = one_in("iglu_marl.core.controls:CONTROLS")
+Controls = Annotated[str, Option(help="The builder's action encoding.", callback=CONTROLS)]
+ScriptedControls = Annotated[str, choice("walking", "flying")]
+Chat = Annotated[str, choice("text", "tokens")]
+View = Annotated[str, choice("aec", "parallel")]
+MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callback=at_least(1))]
+Engine = Annotated[str, choice("auto", "opengl", "software", about="who draws the window")]
