@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Pose, Role, Task
-from iglu_marl.agents.body import Body
-from iglu_marl.agents.ears import Ears
+from iglu_marl.agents.scripted.dialogue_tracker import Ears
+from iglu_marl.agents.scripted.state_tracker import Body
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec

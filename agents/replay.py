@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
-from iglu_marl.agents.ears import need
+from iglu_marl.agents.scripted.dialogue_tracker import need
 from iglu_marl.agents.settings import Settings
 
 PATIENCE = 2

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo

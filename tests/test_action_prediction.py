@@ -16,7 +16,12 @@ from made_packs import cache as cache
 from typer.testing import CliRunner
 
 from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Task
-from iglu_marl.action_prediction import (
+from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
+from iglu_marl.cli import app
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.data.mdc.corpus import Corpus, Session
+from iglu_marl.evaluation.action_prediction import (
     AgentPredictor,
     Prediction,
     Predictions,
@@ -29,12 +34,7 @@ from iglu_marl.action_prediction import (
     predict_actions,
     task_samples,
 )
-from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
-from iglu_marl.cli import app
-from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.data.bap import Action
-from iglu_marl.data.mdc import Corpus, Session
-from iglu_marl.metrics import Counts
+from iglu_marl.evaluation.metrics import Counts
 
 EMPTY = blocks_to_grid([])
 RED_AT_CENTRE = "Place a red block on the ground at the centre."

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import cache
-from iglu_marl.data.cache import cache_folder, cached, json_array, read_json
+from iglu_marl.data.packs import cache
+from iglu_marl.data.packs.cache import cache_folder, cached, json_array, read_json
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ import sys, time
 import numpy as np
 from pathlib import Path
 from types import SimpleNamespace
-from iglu_marl.data.cache import cached
+from iglu_marl.data.packs.cache import cached
 def build():
     with open(sys.argv[1], "a") as log:
         log.write("built\\n")

@@ -25,9 +25,9 @@ from iglu_marl.data import (
     SingleturnDataset,
     bundled,
     read_sessions,
-    store,
     tasks_from_folder,
 )
+from iglu_marl.data.packs import store
 from iglu_marl.tasks import SessionTasks
 
 FILES = {

@@ -25,8 +25,8 @@ from iglu_marl import AgentError, ConfigError, DataError, Role, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.evaluation import MEASURES, Evaluation, digest, factory, named, tasks_of
-from iglu_marl.metrics import Interval, bootstrap
-from iglu_marl.reports import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.evaluation.metrics import Interval, bootstrap
+from iglu_marl.evaluation.report import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 FAST: dict[str, Any] = {"controls": "flying", "config": {"max_steps": 200}, "progress": False}
@@ -166,7 +166,7 @@ def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.Monk
     log = tmp_path / "games.jsonl"
     before = log.read_text()
     plays: list[Any] = []
-    from iglu_marl.evaluation import running
+    from iglu_marl.evaluation import runner as running
 
     play = running.play
     monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))

@@ -26,8 +26,8 @@ from file_server import FileServer, file_server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iglu_marl.data import fetch, store
-from iglu_marl.data.fetch import Download, FetchError, WrongDataError, download, fetch_pack
+from iglu_marl.data.packs import fetch, store
+from iglu_marl.data.packs.fetch import Download, FetchError, WrongDataError, download, fetch_pack
 
 BODY = np.random.default_rng(5).bytes(300_000)
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 300000\n"
@@ -357,7 +357,7 @@ def test_the_bar_goes_to_the_error_stream(
 PROGRAM = """
 import sys
 from pathlib import Path
-from iglu_marl.data.fetch import Download, download
+from iglu_marl.data.packs.fetch import Download, download
 url, target, size, sha256 = sys.argv[1:]
 print(download(Download(url, Path(target), int(size), sha256, backoff_s=0.0)))
 """

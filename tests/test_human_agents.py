@@ -18,9 +18,9 @@ from people import PlayedWindow, click, key_down, key_up, move_mouse, post, pres
 import iglu_marl  # noqa: E402
 from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds  # noqa: E402
 from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # noqa: E402
-from iglu_marl.agents.cockpit import Cockpit  # noqa: E402
-from iglu_marl.agents.hands import Hands  # noqa: E402
-from iglu_marl.agents.human import MOUSE_DEG  # noqa: E402
+from iglu_marl.agents.human.agents import MOUSE_DEG  # noqa: E402
+from iglu_marl.agents.human.controls import Hands  # noqa: E402
+from iglu_marl.agents.human.player import Cockpit  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import CONTROLS  # noqa: E402
 from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402

@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Task
-from iglu_marl.action_prediction import Sample, Situation, nothing, predict_actions
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.commands.train import corpus_parts
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.data.bap import Action
-from iglu_marl.data.mdc import Corpus
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.data.mdc.corpus import Corpus
+from iglu_marl.evaluation.action_prediction import Sample, Situation, nothing, predict_actions
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 NAMES = ("", "blue", "yellow", "green", "orange", "purple", "red")
@@ -367,8 +367,8 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
 
 
 def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.text import Vocabulary
-    from iglu_marl.agents.learned.trained import TrainedModel
 
     vocabulary = Vocabulary(["block", "put", "a"])
     model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
@@ -386,8 +386,8 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
 
 
 def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.text import Vocabulary
-    from iglu_marl.agents.learned.trained import TrainedModel
     from iglu_marl.agents.learned.training import train
 
     with pytest.raises(DataError, match="no model"):
@@ -514,8 +514,8 @@ def test_it_does_what_can_be_done(torch: Any) -> None:
 
 
 def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.text import Vocabulary
-    from iglu_marl.agents.learned.trained import TrainedModel
 
     env = iglu_marl.env(
         controls="flying", builder_sees=("dialog", "inventory", "pose", "grid"), turn_steps=40, max_turns=2
@@ -539,7 +539,7 @@ def test_without_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from iglu_marl.agents import LearnedBuilder\n"
-        "from iglu_marl.action_prediction import Situation\n"
+        "from iglu_marl.evaluation.action_prediction import Situation\n"
         "LearnedBuilder(lambda situation: [])\n"
         "try: LearnedBuilder('folder')\n"
         "except Exception as error: print(type(error).__name__, error)\n"

@@ -21,11 +21,11 @@ from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.llm import Failure, LLMSettings, Reply, act_together
 from iglu_marl.agents.llm.budget import Budget, RateLimit, Tokens
+from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.prompting import Prompts, quoted
 from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read_order
-from iglu_marl.agents.llm.scenes import told_as_coordinates, told_as_layers, told_changes, told_pose
-from iglu_marl.agents.llm.thinking import GIVE_UP_AFTER
+from iglu_marl.agents.llm.world_text import told_as_coordinates, told_as_layers, told_changes, told_pose
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import make_codec, parse
 from iglu_marl.planning import Edit

@@ -18,10 +18,11 @@ import pytest
 from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
 from iglu_marl.agents import OracleBuilder
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks, in_zone
-from iglu_marl.data import CDMDataset, Corpus, action_sequences, mdc, read_gold
-from iglu_marl.data.bap import turns
-from iglu_marl.data.cdm import session_task, statistics
-from iglu_marl.data.mdc import HUMAN_EYE_HEIGHT, Skip
+from iglu_marl.data import CDMDataset, Corpus, action_sequences, read_gold
+from iglu_marl.data.mdc import corpus as mdc
+from iglu_marl.data.mdc.action_sequences import turns
+from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, Skip
+from iglu_marl.data.mdc.dataset import session_task, statistics
 from iglu_marl.envs.single import SilentBuilderEnv
 from iglu_marl.tasks import TaskSet, default_tasks, draw
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import iglu_marl
 from iglu_marl import ConfigError, Dialogue, GridError, Role, Task, Trajectory
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.metrics import (
+from iglu_marl.evaluation.metrics import (
     SKILLS,
     Counts,
     NetAction,

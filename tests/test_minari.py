@@ -18,7 +18,7 @@ import iglu_marl
 from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Recorder, ReplayError, Role, Task
 from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
-from iglu_marl.data.minari_export import write_episodes
+from iglu_marl.data.iglu.minari_export import write_episodes
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.offline import write_minari

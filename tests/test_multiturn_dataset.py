@@ -30,7 +30,8 @@ import iglu_marl
 from iglu_marl import Pose
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, multiturn_dataset, read_sessions
+from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions
+from iglu_marl.data.iglu import multiturn_dataset
 from iglu_marl.tasks import draw
 
 pytestmark = pytest.mark.usefixtures("cache")

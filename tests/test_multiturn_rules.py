@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import grid_to_blocks
-from iglu_marl.data.multiturn import (
+from iglu_marl.data.iglu.multiturn import (
     COLOR_OF_VOXEL,
     Report,
     Row,

@@ -24,7 +24,7 @@ import iglu_marl
 from iglu_marl import GameConfig
 from iglu_marl.core.errors import ConfigError, GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
-from iglu_marl.envs.stage import make_renderer
+from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import EYE_LENS, Lens, Painter, orbit, paint_scenes
 from iglu_marl.rendering.colors import REMOVED
 from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, auto, egl, renderer

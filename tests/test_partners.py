@@ -10,8 +10,9 @@ import pytest
 
 import iglu_marl
 from iglu_marl import Agent, AgentError, Dialogue, Role, Task, Trajectory
-from iglu_marl.agents import agents_for, partners
-from iglu_marl.agents.partners import ARCHITECTS, BUILDERS, shortest, vaguely
+from iglu_marl.agents import agents_for
+from iglu_marl.agents.scripted import partners
+from iglu_marl.agents.scripted.partners import ARCHITECTS, BUILDERS, shortest, vaguely
 from iglu_marl.language import Edit, Failure, Talk, parse, read, render
 from iglu_marl.tasks import BundledTasks, RandomTasks
 

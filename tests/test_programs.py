@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import witness
-from iglu_marl.language.arrangements import random_world
+from iglu_marl.language import reference_evaluator as witness
 from iglu_marl.language.interpreter import Programs, Step, answer
 from iglu_marl.language.program import FUNCTIONS, MAX_DEPTH, RELATIONS, SHAPE_NAMES, Program, Type
+from iglu_marl.language.random_scenes import random_world
 from iglu_marl.language.scene import Scene
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
@@ -347,7 +347,7 @@ _DIGEST = """
 import hashlib
 import numpy as np
 from iglu_marl.language import answer, statement_goals
-from iglu_marl.language.arrangements import random_world
+from iglu_marl.language.random_scenes import random_world
 from iglu_marl.language.interpreter import Programs
 
 rng, told = np.random.default_rng(0), hashlib.sha256()

@@ -26,7 +26,7 @@ from made_packs import (
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.data import Bm25, Game, RankingTask, SingleturnReport, clarifying_questions, question_bank
-from iglu_marl.data.questions import QuestionReport, words
+from iglu_marl.data.iglu.clarifying_questions import QuestionReport, words
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -17,8 +17,7 @@ from iglu_marl import LanguageError
 from iglu_marl.cli import app
 from iglu_marl.commands.language import pairs
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import witness
-from iglu_marl.language.arrangements import arrange, draw_pieces, random_world
+from iglu_marl.language import reference_evaluator as witness
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.generator import FRAMES, Generator
 from iglu_marl.language.goals import (
@@ -43,6 +42,7 @@ from iglu_marl.language.questions import (
     question_templates,
     question_words,
 )
+from iglu_marl.language.random_scenes import arrange, draw_pieces, random_world
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words

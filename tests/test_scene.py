@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import witness
+from iglu_marl.language import reference_evaluator as witness
 from iglu_marl.language.program import RELATIONS
 from iglu_marl.language.scene import Scene, quarter_of
 

@@ -17,8 +17,8 @@ from test_agents import Told
 import iglu_marl
 from iglu_marl import AgentError, Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
-from iglu_marl.agents.decomposition import Step, decompose
-from iglu_marl.agents.pointing import by_loose_reference, by_reference
+from iglu_marl.agents.scripted.decomposition import Step, decompose
+from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.core.grid import blocks_to_grid, cell_index
 from iglu_marl.language import (
     At,

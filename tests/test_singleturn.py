@@ -32,7 +32,8 @@ from made_packs import (
 import iglu_marl
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Task
-from iglu_marl.data import SingleturnDataset, read_games, singleturn
+from iglu_marl.data import SingleturnDataset, read_games
+from iglu_marl.data.iglu import singleturn
 from iglu_marl.tasks import draw
 
 pytestmark = pytest.mark.usefixtures("cache")

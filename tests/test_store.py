@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import archive, store
-from iglu_marl.data.multiturn import Report, read_sessions
-from iglu_marl.data.store import (
+from iglu_marl.data.iglu.multiturn import Report, read_sessions
+from iglu_marl.data.packs import archive, store
+from iglu_marl.data.packs.store import (
     PACKS,
     MemberError,
     MissingPackError,
@@ -638,7 +638,7 @@ def test_a_multi_turn_pack_reads_the_same_from_zip_and_folder(tmp_path: Path, ro
 
 
 def test_nothing_heavy_is_imported_to_find_packs() -> None:
-    code = "import sys, iglu_marl, iglu_marl.data, iglu_marl.data.store, iglu_marl.data.fetch; print(*sys.modules)"
+    code = "import sys, iglu_marl.data, iglu_marl.data.packs.store, iglu_marl.data.packs.fetch; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )

@@ -19,10 +19,7 @@ from iglu_marl import ConfigError, DataError
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import in_zone
 from iglu_marl.data import bundled, nearest_controls, parse_tape, read_recording, trajectory_of
-from iglu_marl.data.archive import Pack, open_pack
-from iglu_marl.data.minari_export import episode, export_minari, observation_space
-from iglu_marl.data.multiturn import COLOR_OF_VOXEL, read_world
-from iglu_marl.data.tape import (
+from iglu_marl.data.iglu.event_stream import (
     Aim,
     Broke,
     Changed,
@@ -37,7 +34,10 @@ from iglu_marl.data.tape import (
     to_blocks,
     undo_stride,
 )
-from iglu_marl.data.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_pose
+from iglu_marl.data.iglu.minari_export import episode, export_minari, observation_space
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, read_world
+from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_pose
+from iglu_marl.data.packs.archive import Pack, open_pack
 
 TAPE = """0 action start_recover_world_state
 1 action select_and_place_block 57 0 63 0 0 64.12 4 0 0 -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iglu_marl.agents.body import Body, _searched
+from iglu_marl.agents.scripted.state_tracker import Body, _searched
 from iglu_marl.core.grid import cell_index
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import lower_bound, plan, replays

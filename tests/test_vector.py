@@ -22,8 +22,9 @@ import iglu_marl
 from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.errors import RenderError
-from iglu_marl.envs import VectorGame, draws
-from iglu_marl.envs.display import batched, rows
+from iglu_marl.envs import VectorGame
+from iglu_marl.envs import task_sampling as draws
+from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
 from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks

@@ -26,9 +26,9 @@ from iglu_marl.data import (
     trajectory_of,
     write_sessions,
 )
-from iglu_marl.data.multiturn import Report
-from iglu_marl.data.tape import Broke, Placed
-from iglu_marl.data.writer import COLUMNS, Note
+from iglu_marl.data.iglu.event_stream import Broke, Placed
+from iglu_marl.data.iglu.multiturn import Report
+from iglu_marl.data.iglu.writer import COLUMNS, Note
 
 A, B = Role.ARCHITECT, Role.BUILDER
 

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, Dialogue, Role, Utterance
-from iglu_marl.action_prediction import Predictor, Situation
-from iglu_marl.agents.body import Body
-from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.scripted.state_tracker import Body
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.data.bap import Action
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.evaluation.action_prediction import Predictor, Situation
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 _HINT = (
@@ -28,7 +28,8 @@ class LearnedBuilder:
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
     model: the folder of a trained model (see `iglu-marl train edits`), or any predictor of
-    `iglu_marl.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says anything.
+    `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says
+    anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -170,7 +171,7 @@ class LearnedBuilder:
 
 def _loaded(model: str | os.PathLike[str]) -> Predictor:
     try:
-        from iglu_marl.agents.learned.trained import TrainedModel
+        from iglu_marl.agents.learned.checkpoint import TrainedModel
     except ImportError as error:
         raise AgentError(f"a LearnedBuilder needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
     return TrainedModel.load(model, decoding="steps")

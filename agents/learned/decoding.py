@@ -19,7 +19,7 @@ import torch
 from iglu_marl.agents.learned.examples import Batch, Example, batch_of
 from iglu_marl.agents.learned.frames import CELLS, INTO, MIRROR, cell_of, frame_of
 from iglu_marl.agents.learned.model import EditModel, Scores, tensors
-from iglu_marl.data.bap import Action
+from iglu_marl.data.mdc.action_sequences import Action
 
 Decoding = Literal["threshold", "steps"]
 MOST_STEPS = 40

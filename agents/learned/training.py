@@ -22,13 +22,13 @@ import numpy.typing as npt
 import torch
 
 from iglu_marl import ConfigError, DataError
-from iglu_marl.action_prediction import Sample
+from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
 from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, step_by_step
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import RIGHT, UNKNOWN, Vocabulary
-from iglu_marl.agents.learned.trained import TrainedModel, save_tensors
-from iglu_marl.metrics import Counts, micro
+from iglu_marl.evaluation.action_prediction import Sample
+from iglu_marl.evaluation.metrics import Counts, micro
 
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
 COLUMNS = (

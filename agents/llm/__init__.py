@@ -8,10 +8,10 @@
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.backends import make_backend
 from iglu_marl.agents.llm.builder import LLMBuilder
+from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.messages import Backend, Failure, Message, Reply, Request
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats
-from iglu_marl.agents.llm.thinking import act_together
 
 __all__ = [
     "Backend",

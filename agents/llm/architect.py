@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Role, Utterance
-from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.llm.decision import Decider, Deciding, Mind, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import clipped, read_message
-from iglu_marl.agents.llm.scenes import as_png, pictured, told, told_changes, told_pose
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.thinking import Decider, Deciding, Mind, check_sayable
+from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes, told_pose
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
 

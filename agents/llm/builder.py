@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Role, Utterance
-from iglu_marl.agents.ears import DIALOG_KEYS, need
+from iglu_marl.agents.llm.decision import Decider, Deciding, Mind, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import Order, Unreadable, clipped, read_order
-from iglu_marl.agents.llm.scenes import counts_of, pictured, told_pose
-from iglu_marl.agents.llm.scenes import told as told_scene
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.thinking import Decider, Deciding, Mind, check_sayable
-from iglu_marl.agents.scripted_builder import ScriptedBuilder
+from iglu_marl.agents.llm.world_text import counts_of, pictured, told_pose
+from iglu_marl.agents.llm.world_text import told as told_scene
+from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, need
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index

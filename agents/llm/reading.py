@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from iglu_marl.agents.llm.messages import cleaned
-from iglu_marl.agents.llm.scenes import place_of
+from iglu_marl.agents.llm.world_text import place_of
 from iglu_marl.core.grid import COLOR_NAMES, Cell, in_zone
 from iglu_marl.planning import Edit
 

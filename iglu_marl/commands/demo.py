@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from iglu_marl.core.task import Subtasks, Task
     from iglu_marl.envs.single import SilentBuilderEnv
     from iglu_marl.game.agent import Agent
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
@@ -179,7 +179,7 @@ _Game = tuple[
 
 def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
     """The scripted pair plays."""
-    from iglu_marl.rollout import play
+    from iglu_marl.recording.rollout import play
 
     env, agents = scripted_game(task, controls)
     console.print(
@@ -218,7 +218,7 @@ def _replayed_game(
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
     """Let a builder act until the last turn is reached, or until it has nothing left to do."""
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
     observation, _ = env.reset(seed=seed)
     task = env.task

@@ -41,7 +41,7 @@ def evaluate(
 ) -> None:
     """Every architect with every builder on the same tasks: tables, plots and games."""
     from iglu_marl import evaluation
-    from iglu_marl.reports import shown
+    from iglu_marl.evaluation.report import shown
 
     result = evaluation.evaluate(
         architect or ["scripted"],

@@ -102,7 +102,7 @@ class Show:
     def __init__(
         self, env: Any, states: Iterator[Any], window: Any, speed: float = 1.0, camera: str = "follow"
     ) -> None:
-        from iglu_marl.agents.cockpit import Cockpit
+        from iglu_marl.agents.human.player import Cockpit
 
         self.env, self.states = env, states
         self.cockpit = Cockpit(window)
@@ -164,7 +164,7 @@ class Show:
             self.angles.turn(0.0, 5.0 * event.up)
 
     def _key(self, event: Any) -> None:
-        from iglu_marl.agents.cockpit import HELP_KEYS
+        from iglu_marl.agents.human.player import HELP_KEYS
 
         moves = {"right": 1, "left": -1, "home": -len(self.seen), "end": len(self.seen) - 1 - self.place}
         if event.name == "space":

@@ -81,9 +81,9 @@ def make_agents(
 ) -> dict[str, Any]:
     """Who plays, by PettingZoo name. People share one window; step_s: seconds that their steps take."""
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
-    from iglu_marl.agents.cockpit import Cockpit
-    from iglu_marl.agents.hands import Hands
-    from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+    from iglu_marl.agents.human.controls import Hands
+    from iglu_marl.agents.human.player import Cockpit
+    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
 
     controls = env.unwrapped.config.controls
     cockpit = Cockpit(window)

@@ -46,7 +46,7 @@ def play(
     as_json: Json = False,
 ) -> bool:
     """Play in a window: build what a partner describes, or describe what a partner builds."""
-    from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
     from iglu_marl.commands.human_game import make_env, play_in_window
     from iglu_marl.commands.task_selection import choose_session, choose_task
 

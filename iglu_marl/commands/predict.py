@@ -19,7 +19,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from iglu_marl.action_prediction import Predictions, Predictor, Sample
+    from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
 
 
 def predict(
@@ -46,7 +46,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
-    from iglu_marl.action_prediction import AgentPredictor, predict_actions
+    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions
 
     console = Console(quiet=as_json, highlight=False)
     builders = builder or ([] if model else ["nothing", "one-more", "scripted"])
@@ -77,8 +77,8 @@ def predict(
 
 def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
     """The samples of a split of a corpus. Raises `DataError` for an empty split."""
-    from iglu_marl.action_prediction import bap_samples, task_samples
-    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
     from iglu_marl.tasks import BundledTasks
 
     if corpus == "mdc":
@@ -100,8 +100,8 @@ def _predictors(
     builders: list[str], models: list[Path], *, controls: str, max_steps: int, decoding: str
 ) -> Iterator[dict[str, Predictor]]:
     """The predictors by name; agents are closed in the end."""
-    from iglu_marl.action_prediction import BASELINES, AgentPredictor
     from iglu_marl.evaluation import factory
+    from iglu_marl.evaluation.action_prediction import BASELINES, AgentPredictor
 
     found: dict[str, Predictor] = {}
     with contextlib.ExitStack() as stack:
@@ -114,7 +114,7 @@ def _predictors(
                 found[name] = agent
         for folder in models:
             need_torch("a trained model")
-            from iglu_marl.agents.learned.trained import TrainedModel
+            from iglu_marl.agents.learned.checkpoint import TrainedModel
 
             how: Any = decoding
             found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=how, threads=1)

@@ -30,7 +30,7 @@ from iglu_marl.core.grid import BlockGrid
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Subtasks, Task
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
 StructureName = Annotated[
     str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
@@ -186,7 +186,7 @@ def render_replay(
     else:
         from iglu_marl.commands.demo import scripted_game
         from iglu_marl.commands.task_selection import choose_task
-        from iglu_marl.rollout import play
+        from iglu_marl.recording.rollout import play
 
         chosen = choose_task(tasks, data, task, seed)
         env, agents = scripted_game(chosen, controls)

@@ -28,9 +28,9 @@ from iglu_marl.commands.options import (
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
-from iglu_marl.data.archive import Pack
-from iglu_marl.data.packs import PACKS
-from iglu_marl.data.store import find_pack, open_pack
+from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.packs.store import find_pack, open_pack
 
 TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
 LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
@@ -73,10 +73,10 @@ def watch(
     episode: Annotated[int, Option(help="With --recording: which one, from 0.")] = 0,
     architect: Annotated[
         str,
-        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.pairing:ARCHITECTS")),
+        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.registry:ARCHITECTS")),
     ] = "scripted",
     builder: Annotated[
-        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.pairing:BUILDERS"))
+        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.registry:BUILDERS"))
     ] = "scripted",
     tasks: Annotated[Path | None, Option(help="With --live: a file of named structures (JSON).")] = None,
     task: Annotated[str | None, Option(help="With --live: which structure.")] = None,
@@ -212,8 +212,8 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
 
 def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:
     """The film of a world file's tape. Raises `DataError` for what is no world file."""
-    from iglu_marl.data.tape import read_recording
-    from iglu_marl.data.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
+    from iglu_marl.data.iglu.event_stream import read_recording
+    from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
 
     recording = read_recording(content, name=name)
     path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
@@ -243,7 +243,7 @@ def _told(cell: Cell, color: int) -> str:
 
 def film_of_session(name: str, data: Path | None) -> Film:
     """The film of a session of the Minecraft Dialogue Corpus. Raises `DataError` for an unknown one."""
-    from iglu_marl.data.mdc import HUMAN_EYE_HEIGHT, Corpus
+    from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, Corpus
 
     structure = next((part for part in name.split("-") if part.startswith("C")), "")
     corpus = Corpus.open(data, structures=[structure], fetch=False)

@@ -9,8 +9,8 @@ from pettingzoo.utils import OrderEnforcingWrapper
 from typing_extensions import Unpack
 
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.base import StageState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 

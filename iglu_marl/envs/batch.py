@@ -22,9 +22,9 @@ from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds, as_task
-from iglu_marl.envs.display import Display
-from iglu_marl.envs.draws import Draws, DrawsState, Prepared, check_like, read_seeds, rows_of_dialogs
-from iglu_marl.envs.stage import Stage
+from iglu_marl.envs.base import Stage
+from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.task_sampling import Draws, DrawsState, Prepared, check_like, read_seeds, rows_of_dialogs
 from iglu_marl.game.chat import TokenChat
 
 # Fewer worlds than these are not worth a thread's while.

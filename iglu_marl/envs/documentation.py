@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
-from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 

@@ -15,8 +15,8 @@ from typing_extensions import Unpack
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.base import StageState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 

@@ -21,13 +21,13 @@ from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_S
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
+from iglu_marl.envs.base import FRAMES_PER_SECOND, Stage, StageState, draw_view
 from iglu_marl.envs.batch import Batch
-from iglu_marl.envs.display import Display
-from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.envs.batch_observations import Display
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Episode, Say
-from iglu_marl.game.observing import (
+from iglu_marl.game.observations import (
     Observer,
     architect_observer,
     gridworld_observer,

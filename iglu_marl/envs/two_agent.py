@@ -14,11 +14,11 @@ from iglu_marl.core.errors import ActionError, AgentError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
-from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, draw_view
+from iglu_marl.envs.base import FRAMES_PER_SECOND, Stage, draw_view
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
-from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 AGENTS = (ARCHITECT, BUILDER)

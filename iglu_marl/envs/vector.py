@@ -20,10 +20,10 @@ from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.base import Stage
 from iglu_marl.envs.batch import BatchState, read_mode
-from iglu_marl.envs.display import Copies, batched, rows, shown_space
+from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
-from iglu_marl.envs.stage import Stage
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
 

@@ -23,12 +23,12 @@ from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.base import Stage
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
+from iglu_marl.envs.batch_observations import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.draws import check_like
 from iglu_marl.envs.parallel import ParallelGame
-from iglu_marl.envs.stage import Stage
+from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig, GameOptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iglu_marl.language.dialogue_acts import Said, Talk, read, say
 from iglu_marl.language.generator import Generator, Record
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.instructions import Action, Edit, Failure, Reason, fits, parse, render, wordings
@@ -13,7 +14,6 @@ from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import At, Beside, Blocks, Context, It, LastBlock, NextTo, You
 from iglu_marl.language.scene import Scene, Thing
 from iglu_marl.language.shapes import Direction, Kind, Shape, shape_cells
-from iglu_marl.language.talk import Said, Talk, read, say
 from iglu_marl.language.verbs import (
     Build,
     Copy,

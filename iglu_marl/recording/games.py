@@ -16,7 +16,7 @@ from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
-from iglu_marl.game.observing import Observer, gridworld_observer, silent_builder_observer
+from iglu_marl.game.observations import Observer, gridworld_observer, silent_builder_observer
 
 GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
 """Of a header: what the environment follows from, whatever is played in it."""

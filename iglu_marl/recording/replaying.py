@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.recording.reading import Move, Recording, read_recording
+from iglu_marl.recording.rollout import Trajectory, Turn
 from iglu_marl.recording.values import LAYOUT, checksum
-from iglu_marl.rollout import Trajectory, Turn
 
 
 class _Player:

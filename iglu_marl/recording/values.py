@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, IgluMarlError

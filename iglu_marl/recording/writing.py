@@ -17,6 +17,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError, StateError
 from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
+from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,
@@ -28,7 +29,6 @@ from iglu_marl.recording.values import (
     to_json,
     versions,
 )
-from iglu_marl.rollout import Trajectory
 
 
 def view_of(env: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.listing import LISTED, Listed
+from iglu_marl.tasks.corpus_structures import LISTED, Listed
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.tasks.structures import DATA_PATH_VARIABLE, Structure, find_structure_files, load_structures
 
@@ -30,7 +30,7 @@ def at_hand(key: str) -> bool:
     """
     if any(key in load_structures(file) for file in find_structure_files()):
         return True
-    from iglu_marl.data.store import local_pack  # read when it is needed
+    from iglu_marl.data.packs.store import local_pack  # read when it is needed
 
     pack = local_pack("mdc")
     if pack is None:
@@ -53,9 +53,9 @@ class _Found:
         self.places.append(str(path))
 
     def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
-        from iglu_marl.data.cdm import session_task
-        from iglu_marl.data.mdc import Corpus
-        from iglu_marl.data.store import find_pack, local_pack
+        from iglu_marl.data.mdc.corpus import Corpus
+        from iglu_marl.data.mdc.dataset import session_task
+        from iglu_marl.data.packs.store import find_pack, local_pack
 
         pack = find_pack("mdc", path, fetch) if fetch or path is not None else local_pack("mdc")
         if pack is None:

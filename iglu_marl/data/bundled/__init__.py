@@ -13,7 +13,7 @@ from typing import cast
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.multiturn import Folder, Report, read_sessions
+from iglu_marl.data.iglu.multiturn import Folder, Report, read_sessions
 
 __all__ = ["files", "load"]
 

@@ -24,11 +24,11 @@ from gymnasium.vector import VectorEnv
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.envs.wrappers.hosts import Alike, Change, GameHost, MaskedHost, Recipe, Seat, seats, wrap
-from iglu_marl.envs.wrappers.layout import Grids, Style, Vector, Words
-from iglu_marl.envs.wrappers.masks import ActionMask
-from iglu_marl.envs.wrappers.moves import KINDS, Digits, Kind, Shared, action_table
-from iglu_marl.envs.wrappers.words import Tokens
+from iglu_marl.envs.wrappers.action_masks import ActionMask
+from iglu_marl.envs.wrappers.actions import KINDS, Digits, Kind, Shared, action_table
+from iglu_marl.envs.wrappers.adapters import Alike, Change, GameHost, MaskedHost, Recipe, Seat, seats, wrap
+from iglu_marl.envs.wrappers.flatten import Grids, Style, Vector, Words
+from iglu_marl.envs.wrappers.tokens import Tokens
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 
