@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -25,6 +24,7 @@ from iglu_marl.core.scoring import intersection_scores
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data import bundled
 from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.pictures import scene_frame
 from iglu_marl.envs.single import SilentBuilderEnv
 from iglu_marl.game.agent import Agent
 from iglu_marl.rollout import Trajectory, play
@@ -35,7 +35,7 @@ VIDEOS = ("mp4", "gif", "both", "none")
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
 MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
-GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (576, 324)  # for pages: few frames, small (width, height)
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (324, 576)  # for pages: few frames, small (height, width)
 STILL_FRAMES = 20  # the last picture stays for a second
 
 Frame = npt.NDArray[np.uint8]
@@ -150,13 +150,11 @@ class _Watcher:
 
 
 def frames(env: Any, states: list[Any], size: tuple[int, int] | None = None) -> Iterator[Frame]:
-    """The composed frame of each saved state, drawn anew, and scaled to (width, height) when asked."""
+    """The composed frame of each saved state, drawn anew, in another size (height, width) when asked."""
     frame: Frame | None = None
     for state in states:
         env.set_state(state)
-        frame = env.render()
-        if size is not None:
-            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
+        frame = env.render() if size is None else scene_frame(env.unwrapped.episode, size)
         yield frame
     if frame is not None:
         yield from [frame] * STILL_FRAMES

@@ -97,8 +97,9 @@ class Overlay:
 class _Canvas:
     """A window's area, and the layers that are put on it; places are told by an anchor."""
 
-    def __init__(self, size: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int], smoothing: int = 2) -> None:
         self.height, self.width = size
+        self.smoothing = smoothing  # of orbit views
         u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
         self.u = max(0.5, round(u * 20) / 20)  # in steps, so that widgets are drawn anew only now and then
         self.gap = round(12 * self.u)
@@ -144,7 +145,7 @@ class _Canvas:
             ghost = None if view.aligned_target is None else view.aligned_target.tobytes()
             pose = None if view.pose is None else tuple(round(value, 3) for value in view.pose)
             shown = view.grid.tobytes(), ghost, pose
-        self.put(_orbit_panel(title, size, camera, self.u, *shown), box[0], box[1])
+        self.put(_orbit_panel(title, size, self.smoothing, camera, self.u, *shown), box[0], box[1])
 
     def progress(self, view: ArchitectView) -> float:
         """How far the build is, in the upper right corner; returns where it begins."""
@@ -173,6 +174,7 @@ class _Canvas:
 def _orbit_panel(
     title: str,
     size: tuple[int, int],
+    smoothing: int,
     camera: tuple[float, float, float],
     u: float,
     grid: bytes | None,
@@ -189,7 +191,14 @@ def _orbit_panel(
     assert blocks is not None
     azimuth, elevation, top = camera
     picture = orbit.orbit_view(
-        blocks, size=size, azimuth_deg=azimuth, elevation_deg=elevation, ghost=aligned, pose=pose, top=top
+        blocks,
+        size=size,
+        azimuth_deg=azimuth,
+        elevation_deg=elevation,
+        ghost=aligned,
+        pose=pose,
+        top=top,
+        smoothing=smoothing,
     )
     return widgets.framed(picture, title, u, None if ghost is None else widgets.legend(u))
 
@@ -289,15 +298,18 @@ def onlooker_screen(
     size: tuple[int, int],
     overlay: Overlay,
     angles: OrbitAngles,
+    smoothing: int = 2,
 ) -> list[Layer]:
     """All of a game for someone who watches: the builder's view, the build, the target, the talk, and how far it is."""
-    canvas = _Canvas(size)
+    canvas = _Canvas(size, smoothing)
     u, gap = canvas.u, canvas.gap
     eyes, build, target, talk = _onlooker_boxes(canvas)
     left, top, right, bottom = eyes
     middle = (left + right) / 2
     canvas.first_person(builder, eyes)
-    canvas.put(widgets.corners(right - left, bottom - top, u), left, top)
+    for anchor in ("lt", "rt", "lb", "rb"):
+        corner = left if anchor[0] == "l" else right, top if anchor[1] == "t" else bottom
+        canvas.put(widgets.corner(anchor, u), *corner, anchor)
     low = canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
     if builder.pose is not None:
         canvas.put(widgets.compass(round(builder.pose[3]) % 360, u), middle, top + 8 * u, "mt")

@@ -332,10 +332,11 @@ def framed(picture: Picture, title: str, u: float, aside: Picture | None = None)
     return image
 
 
-@kept(8)
-def corners(wide: int, high: int, u: float) -> Image.Image:
-    """The page's colour outside of round corners: makes a panel of whatever lies below."""
-    picture, _ = _blank((wide, high), PAGE)
-    inside = rounded_mask(picture.size, max(1, round(10 * u)))
-    picture.putalpha(inside.point(lambda value: 255 - value))
-    return picture
+@kept(16)
+def corner(anchor: str, u: float) -> Image.Image:
+    """The page's colour outside of a round corner, "lt", "rt", "lb" or "rb": makes panels of what lies below."""
+    radius = max(1, round(10 * u))
+    picture, _ = _blank((2 * radius, 2 * radius), PAGE)
+    picture.putalpha(rounded_mask(picture.size, radius).point(lambda value: 255 - value))
+    left, top = radius * (anchor[0] == "r"), radius * (anchor[1] == "b")
+    return picture.crop((left, top, left + radius, top + radius))
