@@ -14,6 +14,9 @@ from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.rendering import composed_frame, orbit_view, write_png, write_video
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.orbit import BACKGROUND, orbit_camera
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.layers import composite
+from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, builder_screen, onlooker_screen
 
 TARGET = blocks_to_grid(
     [(x, -1, 0, 6) for x in range(-2, 3)] + [(0, y, 0, 2) for y in range(3)] + [(3, -1, 3, 1)]
@@ -167,6 +170,32 @@ def test_composed_frames_have_the_asked_size(size):
     assert (frame == again).all()
 
 
+def test_the_composed_frame_is_the_onlookers_screen():
+    """Windows and files show one interface: no part of the frame is drawn by itself."""
+    told = {"grid": BUILD, "pose": POSE, "dialogue": TALK, "target": TARGET, "aligned_target": TARGET}
+    views = game_views(**told, status=STATUS)
+    size = (540, 960)
+    screen = onlooker_screen(*views, (1080, 1920), Overlay(), OrbitAngles(), smoothing=1)
+    picture = np.asarray(composite(screen, (1080, 1920), smoothing=1).reduce(2))
+    assert (composed_frame(**told, status=STATUS, size=size) == picture).all()
+    window = np.asarray(composite(onlooker_screen(*views, size, Overlay(), OrbitAngles()), size))
+    assert (np.abs(window.astype(int) - picture) > 40).any(axis=2).mean() < 0.08
+
+
+def test_what_the_builder_sees_is_told_without_the_target():
+    """The builder's half of the views of a game is the same whatever the target and the score are."""
+    shown = [
+        game_views(
+            BUILD, pose=POSE, dialogue=TALK, target=target, aligned_target=target, status=status
+        ).builder
+        for target, status in ((TARGET, STATUS), (BUILD, {**STATUS, "intersection": 9, "target_blocks": 6}))
+    ]
+    screens = [
+        np.asarray(composite(builder_screen(view, (270, 480), Overlay()), (270, 480))) for view in shown
+    ]
+    assert (screens[0] == screens[1]).all()
+
+
 def compose(**changes):
     arguments = {"grid": BUILD, "pose": POSE, "dialogue": TALK, "target": TARGET, "status": STATUS}
     return composed_frame(**{**arguments, **changes})
@@ -256,6 +285,10 @@ def test_bad_composed_frames():
         compose(target=np.zeros(3))
     with pytest.raises(GridError, match="aligned_target"):
         compose(aligned_target=np.zeros(3))
+    for pose in ((1, 2, 3), (0, 0, 0, 0, np.nan), "here"):
+        for shown in ({}, {"pov": np.zeros((8, 8, 3), np.uint8)}):
+            with pytest.raises(RenderError, match="pose is"):
+                compose(pose=pose, **shown)
 
 
 def frames(count, height=48, width=65):

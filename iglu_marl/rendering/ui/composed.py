@@ -114,8 +114,9 @@ def composed_frame(
         status=status,
         pov=pov,
     )
-    screen = onlooker_screen(*views, (height, width), Overlay(), OrbitAngles())
-    return np.array(composite(screen, (height, width)))
+    double = 2 * height, 2 * width  # text is smooth then, too
+    screen = onlooker_screen(*views, double, Overlay(), OrbitAngles(), smoothing=1)
+    return np.array(composite(screen, double, smoothing=1).reduce(2))
 
 
 def _short(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
-from typing import ParamSpec, cast
+from typing import Any, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
@@ -31,16 +31,25 @@ _POINTS = {0: "N", 45: "NE", 90: "E", 135: "SE", 180: "S", 225: "SW", 270: "W", 
 
 
 def kept(count: int) -> Callable[[Callable[P, Image.Image]], Callable[P, Picture]]:
-    """Widgets are read-only arrays, of which the last `count` are kept."""
+    """Makes read-only arrays of drawings, and keeps the `count` used last; arrays may be among the arguments."""
 
     def decorate(draw: Callable[P, Image.Image]) -> Callable[P, Picture]:
+        pictures: dict[Any, Picture] = {}  # in the order of their use
+
         @wraps(draw)
         def widget(*args: P.args, **kwargs: P.kwargs) -> Picture:
-            picture = np.array(draw(*args, **kwargs))
-            picture.setflags(write=False)
+            named = (*args, *kwargs, *kwargs.values())
+            key = tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in named)
+            picture = pictures.pop(key, None)
+            if picture is None:
+                picture = np.array(draw(*args, **kwargs))
+                picture.setflags(write=False)
+            pictures[key] = picture
+            if len(pictures) > count:
+                pictures.pop(next(iter(pictures)), None)
             return picture
 
-        return cast(Callable[P, Picture], lru_cache(maxsize=count)(widget))
+        return widget
 
     return decorate
 
@@ -332,10 +341,11 @@ def framed(picture: Picture, title: str, u: float, aside: Picture | None = None)
     return image
 
 
-@kept(8)
-def corners(wide: int, high: int, u: float) -> Image.Image:
-    """The page's colour outside of round corners: makes a panel of whatever lies below."""
-    picture, _ = _blank((wide, high), PAGE)
-    inside = rounded_mask(picture.size, max(1, round(10 * u)))
-    picture.putalpha(inside.point(lambda value: 255 - value))
-    return picture
+@kept(16)
+def corner(anchor: str, u: float) -> Image.Image:
+    """The page's colour outside of a round corner, "lt", "rt", "lb" or "rb": makes panels of what lies below."""
+    radius = max(1, round(10 * u))
+    picture, _ = _blank((2 * radius, 2 * radius), PAGE)
+    picture.putalpha(rounded_mask(picture.size, radius).point(lambda value: 255 - value))
+    left, top = radius * (anchor[0] == "r"), radius * (anchor[1] == "b")
+    return picture.crop((left, top, left + radius, top + radius))
