@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, Controls, Task, Worlds
-from iglu_marl.core.controls import YIELD, ControlsName
+from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.planning import Plan, plan
 
-NOOP, JUMP, BREAK, PLACE = 0, 5, 16, 17  # walking actions
-HOTBAR = range(6, 12)  # walking actions that select a colour: 5 + its id
 PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
 
 _NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
@@ -114,14 +113,14 @@ class Body:
     def wait(self) -> Any:
         """The action that does nothing."""
         self._step(*self.controls.noop())
-        return NOOP if self.controls.name == "walking" else self._still()
+        return int(Action.NOOP) if self.controls.name == "walking" else self._still()
 
     def rest(self) -> Any:
         """The action that ends the turn, or does nothing where turns cannot be ended."""
         action = self.wait()
         if not self.controls.can_yield:
             return action
-        return YIELD if self.controls.name == "walking" else {**action, "yield": 1}
+        return int(Action.YIELD) if self.controls.name == "walking" else {**action, "yield": 1}
 
     def _step(self, records: npt.NDArray[Any], index: int) -> None:
         self.world.step(records[index : index + 1])
@@ -141,16 +140,15 @@ class Body:
         action = self._still()
         for key, value in _KEYS.get(number, {}).items():
             action[key] = np.array(value, np.float32) if key == "camera" else value
-        if number in HOTBAR:
-            action["hotbar"] = number - HOTBAR.start + 1
+        action["hotbar"] = Action(number).color
         return action
 
     def _select_late(self, number: int) -> int:
         """Where choosing a colour also places, a colour is chosen in the very step that shall place it."""
-        if number in HOTBAR:
+        if Action(number).color:
             self._pending = number
-            return NOOP
-        if number == PLACE and self._pending:
+            return int(Action.NOOP)
+        if number == Action.PLACE and self._pending:
             number, self._pending = self._pending, 0
         return number
 
@@ -166,15 +164,15 @@ class Body:
 
 # The walking actions as keys of the encoding "human-level".
 _KEYS: dict[int, dict[str, Any]] = {
-    1: {"forward": 1},
-    2: {"back": 1},
-    3: {"left": 1},
-    4: {"right": 1},
-    JUMP: {"jump": 1},
-    12: {"camera": (-5.0, 0.0)},
-    13: {"camera": (5.0, 0.0)},
-    14: {"camera": (0.0, 5.0)},
-    15: {"camera": (0.0, -5.0)},
-    BREAK: {"attack": 1},
-    PLACE: {"use": 1},
+    Action.FORWARD: {"forward": 1},
+    Action.BACK: {"back": 1},
+    Action.LEFT: {"left": 1},
+    Action.RIGHT: {"right": 1},
+    Action.JUMP: {"jump": 1},
+    Action.TURN_LEFT: {"camera": (-CAMERA_STEP_DEG, 0.0)},
+    Action.TURN_RIGHT: {"camera": (CAMERA_STEP_DEG, 0.0)},
+    Action.LOOK_UP: {"camera": (0.0, CAMERA_STEP_DEG)},
+    Action.LOOK_DOWN: {"camera": (0.0, -CAMERA_STEP_DEG)},
+    Action.BREAK: {"attack": 1},
+    Action.PLACE: {"use": 1},
 }

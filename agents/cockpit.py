@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from iglu_marl.rendering.screens import Overlay
-from iglu_marl.rendering.textline import TextLine
+from iglu_marl.rendering.ui.line_edit import LineEdit
+from iglu_marl.rendering.ui.screens import Overlay
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -36,7 +36,7 @@ class Cockpit:
 
             window = Window(title)
         self.window = window
-        self.line = TextLine(limit)
+        self.line = LineEdit(limit)
         self.help: Pairs = ()
         self.talking = False
         self.notice = ""  # a note that stays
@@ -78,7 +78,7 @@ class Cockpit:
 
         A line that was entered comes as a string. Raises `WindowClosed` when the person leaves.
         """
-        from iglu_marl.rendering.window import Closed, Key, Typed
+        from iglu_marl.rendering.ui.window import Closed, Key, Typed
 
         if self.window.closed:
             self.leave()
@@ -96,7 +96,7 @@ class Cockpit:
 
     def leave(self) -> None:
         """Close the window; raises `WindowClosed`."""
-        from iglu_marl.rendering.window import WindowClosed
+        from iglu_marl.rendering.ui.window import WindowClosed
 
         self.window.close()
         raise WindowClosed("the window was closed")

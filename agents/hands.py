@@ -11,11 +11,11 @@ import numpy as np
 from gymnasium import spaces
 
 from iglu_marl import Controls
-from iglu_marl.core.controls import CAMERA_STEP_DEG, WALKING_ACTIONS, YIELD, ControlsName
+from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
+from iglu_marl.core.controls import ControlsName
 
 FORWARD, BACK, LEFT, RIGHT, UP, DOWN, FAST = "forward", "back", "left", "right", "up", "down", "fast"
-_ACTION = {name: number for number, name in enumerate(WALKING_ACTIONS)}
-_HOTBAR = _ACTION["hotbar_1"] - 1
+_ACTION = {action.name.lower(): int(action) for action in Action}
 _REPEAT_STEPS = 5  # whole-cell moves are repeated this seldom
 _FLY_STEPS = 3  # a flier moves in every third step (5 cells/s), unless in a hurry
 _RISE = 0.6  # of the greatest speed of rising and sinking
@@ -231,8 +231,8 @@ class Hands:
         if deed is not None and self._ready(deed, half):
             self._deeds.popleft()
             if deed.name == "hotbar":
-                return _HOTBAR + deed.color
-            return YIELD if deed.name == "yield" else _ACTION[deed.name]
+                return int(Action.hotbar(deed.color))
+            return _ACTION[deed.name]
         yaw, pitch = self._look if deed is None else (deed.yaw_deg, deed.pitch_deg)
         moves = [what for what in (UP, FORWARD, BACK, LEFT, RIGHT) if self._wants(what)]
         turning = max(abs(yaw), abs(pitch)) > half

@@ -19,11 +19,10 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.scoring import Alignment, Shifts, Target, align
-from iglu_marl.rendering.screens import (
-    ArchitectSight,
-    BuilderSight,
-    Gaze,
-    Orbit,
+from iglu_marl.rendering.ui.screens import (
+    ArchitectView,
+    BuilderView,
+    OrbitAngles,
     architect_screen,
     builder_screen,
 )
@@ -74,7 +73,6 @@ class HumanBuilder:
         self.asked_controls: ControlsName | None = None
         self._ears = Ears(codec, message_length)
         self._limit = message_length if codec is None else _TEXT_LIMIT
-        self._gaze = Gaze()
         self._forget()
 
     @classmethod
@@ -161,7 +159,7 @@ class HumanBuilder:
 
     def _answer(self, event: Any) -> None:
         """Do what a key or a button asks for."""
-        from iglu_marl.rendering.window import Button, Key, Moved, Unfocused, Wheel
+        from iglu_marl.rendering.ui.window import Button, Key, Moved, Unfocused, Wheel
 
         if isinstance(event, str):
             self._say(event)
@@ -303,7 +301,7 @@ class HumanBuilder:
         self._last = now
         return (*self._near.tolist(), yaw, pitch), (x, y, z, yaw, pitch)
 
-    def sight(self) -> BuilderSight:
+    def view(self) -> BuilderView:
         """What the screen shows now."""
         seen = self._seen
         pose, aim = self._drawn_pose() if seen["pose"] is not None else (None, None)
@@ -313,7 +311,7 @@ class HumanBuilder:
             facts.append(("blocks", str(int(np.count_nonzero(seen["grid"])))))
         if self.hands.is_flying:
             facts.append(("", "flying"))
-        return BuilderSight(
+        return BuilderView(
             grid=seen["grid"],
             pose=pose,
             aim=aim,
@@ -331,7 +329,7 @@ class HumanBuilder:
         hints += [("T", "talk")] if self.can_ask else []
         hints += [("Y", "end turn")] if self.hands.can_yield else []
         overlay = cockpit.overlay(tuple(hints), "Say something to the architect, then press Enter")
-        cockpit.window.draw(builder_screen(self.sight(), cockpit.window.size, overlay, self._gaze))
+        cockpit.window.draw(builder_screen(self.view(), cockpit.window.size, overlay))
         cockpit.window.capture(overlay.card is None)
 
     def _help(self) -> Pairs:
@@ -373,7 +371,7 @@ class HumanArchitect:
     ) -> None:
         self.shifts, self.step_s = shifts, step_s
         self.cockpit = cockpit or Cockpit(title="iglu_marl: architect")
-        self.orbit = Orbit()
+        self.orbit = OrbitAngles()
         self.ghost = True
         self._ears = Ears(codec, message_length)
         self._limit = message_length if codec is None else _TEXT_LIMIT
@@ -455,10 +453,10 @@ class HumanArchitect:
         hints = (("F1", "help"), ("Esc", "menu"))
         cockpit.window.capture(False)
         overlay = cockpit.overlay(hints, prompt)
-        cockpit.window.draw(architect_screen(self.sight(floor), cockpit.window.size, overlay, self.orbit))
+        cockpit.window.draw(architect_screen(self.view(floor), cockpit.window.size, overlay, self.orbit))
 
     def _answer(self, event: Any) -> None:
-        from iglu_marl.rendering.window import Key, Moved, Wheel
+        from iglu_marl.rendering.ui.window import Key, Moved, Wheel
 
         if isinstance(event, str):
             self._enter(event)
@@ -475,7 +473,7 @@ class HumanArchitect:
         elif name == "f2":
             self.ghost = not self.ghost
         elif name == "f3":
-            self.orbit = Orbit()
+            self.orbit = OrbitAngles()
         elif name in ("page up", "page down"):
             self.orbit.turn(15.0 if name == "page down" else -15.0, 0.0)
         elif name == "escape" and self.cockpit.line.text:
@@ -515,7 +513,7 @@ class HumanArchitect:
         here = Alignment(0, 0, 0) if matches[0, 10, 10] == best else prepared.alignment(grid)[1]
         return best, prepared, align(goal, here)
 
-    def sight(self, floor: str) -> ArchitectSight:
+    def view(self, floor: str) -> ArchitectView:
         """What the screen shows now."""
         grid, goal = (np.asarray(self._observation[key], dtype=np.int8) for key in ("grid", "target_grid"))
         best, prepared, aligned = self._measured(grid, goal)
@@ -526,15 +524,15 @@ class HumanArchitect:
         facts = [("turn", str(self._turns))]
         facts += [("step", str(self._steps))] if self._steps else []
         facts.append(("", f"{floor}, {len(self._ahead)} to be said" if self._ahead else floor))
-        return ArchitectSight(
+        return ArchitectView(
             target=goal,
             grid=grid,
-            aligned=aligned if self.ghost else None,
+            aligned_target=aligned if self.ghost else None,
             pose=pose,
             dialogue=spelled(self._heard),
-            score=best,
-            goal=prepared.size,
-            done=best == prepared.size == int(np.count_nonzero(grid)),
+            intersection=best,
+            target_blocks=prepared.size,
+            complete=best == prepared.size == int(np.count_nonzero(grid)),
             facts=tuple(facts),
         )
 

@@ -75,7 +75,7 @@ def bench_opengl_64(benchmark: Any, blocks: int, count: int) -> None:
     from benchmarks.bench_measures import report
 
     renderer = OpenGLRenderer(PLAIN)
-    benchmark.extra_info["driver"] = renderer.studio.description
+    benchmark.extra_info["driver"] = renderer.context.description
     report(benchmark, [seconds_per_frame(renderer, count, (64, 64), blocks) for _ in range(5)], "opengl")
     renderer.close()
 
@@ -100,12 +100,12 @@ def report_driver() -> None:
     say(f"  CUDA_VISIBLE_DEVICES: {os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')}")
     began = time.perf_counter()
     renderer = OpenGLRenderer(PLAIN)
-    studio = renderer.studio
-    say(f"  {studio.description}; software: {studio.software}; opened in {time.perf_counter() - began:.3f} s")
+    context = renderer.context
+    say(f"  {context.description}; software: {context.software}; opened in {time.perf_counter() - began:.3f} s")
     times = []
     for _ in range(200):
         began = time.perf_counter()
-        studio.run(int)
+        context.run(int)
         times.append(time.perf_counter() - began)
     say(f"  to make the context current and put it back: {1e6 * float(np.median(times)):.1f} µs")
     renderer.close()
@@ -181,7 +181,7 @@ def agreement(seed: int) -> tuple[str, float]:
     result = compare(
         renderer.render_scenes, partial(paint_scenes, lens=PLAIN), found, (64, 64), asked_every=0
     )
-    name = renderer.studio.description
+    name = renderer.context.description
     renderer.close()
     return name, result.agreement
 
@@ -206,7 +206,7 @@ def report_forked(count: int, limit_s: int) -> bool:
     """Forks of a process that has drawn. On a GPU they draw in software, or say that they cannot; none may hang."""
     parent = OpenGLRenderer(PLAIN)
     parent.render_grid(np.zeros((9, 11, 11)), (0, 0, 0, 0, 0), (64, 64))
-    gpu = not parent.studio.software
+    gpu = not parent.context.software
     children = []
     for number in range(count):
         child = os.fork()

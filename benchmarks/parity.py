@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     args = parser.parse_args(arguments)
     renderer = OpenGLRenderer()
-    print(renderer.studio.description, flush=True)
+    print(renderer.context.description, flush=True)
     for size in SIZES:
         every = args.witness * (20 if size[0] > 128 else 1)
         print(measure(args.scenes, size, args.seed, every), flush=True)

@@ -6,9 +6,9 @@ pandas, requests, torch or transformers, and no kernels.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from iglu_marl.core.lazy import members
 from iglu_marl.envs.registration import register
 
 if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py keeps it equal to _MEMBERS
@@ -51,44 +51,44 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
 
 __version__ = "0.1.0"
 
-# public name -> module that defines it
+# public name -> module inside the package that defines it
 _MEMBERS = {
-    "ActionError": "iglu_marl.core.errors",
-    "Agent": "iglu_marl.game.agent",
-    "AgentError": "iglu_marl.core.errors",
-    "ConfigError": "iglu_marl.core.errors",
-    "Controls": "iglu_marl.core.controls",
-    "DataError": "iglu_marl.core.errors",
-    "Dialogue": "iglu_marl.core.dialogue",
-    "DialogueError": "iglu_marl.core.errors",
-    "GameConfig": "iglu_marl.game.config",
-    "GridError": "iglu_marl.core.errors",
-    "IgluMarlError": "iglu_marl.core.errors",
-    "LanguageError": "iglu_marl.core.errors",
-    "PlanningError": "iglu_marl.core.errors",
-    "Pose": "iglu_marl.core.worlds",
-    "PoseError": "iglu_marl.core.errors",
-    "Recorder": "iglu_marl.recording",
-    "RenderError": "iglu_marl.core.errors",
-    "ReplayError": "iglu_marl.core.errors",
-    "Role": "iglu_marl.core.dialogue",
-    "StateError": "iglu_marl.core.errors",
-    "Subtasks": "iglu_marl.core.task",
-    "Task": "iglu_marl.core.task",
-    "TaskError": "iglu_marl.core.errors",
-    "Trajectory": "iglu_marl.rollout",
-    "Utterance": "iglu_marl.core.dialogue",
-    "Worlds": "iglu_marl.core.worlds",
-    "env": "iglu_marl.envs.aec",
-    "evaluate": "iglu_marl.evaluation",
-    "from_iglu2022_ids": "iglu_marl.core.grid",
-    "intersection_scores": "iglu_marl.core.scoring",
-    "maximal_intersection": "iglu_marl.core.scoring",
-    "parallel_env": "iglu_marl.envs.parallel",
-    "play": "iglu_marl.rollout",
-    "raw_env": "iglu_marl.envs.aec",
-    "replay": "iglu_marl.recording",
-    "to_iglu2022_ids": "iglu_marl.core.grid",
+    "ActionError": "core.errors",
+    "Agent": "game.agent",
+    "AgentError": "core.errors",
+    "ConfigError": "core.errors",
+    "Controls": "core.controls",
+    "DataError": "core.errors",
+    "Dialogue": "core.dialogue",
+    "DialogueError": "core.errors",
+    "GameConfig": "game.config",
+    "GridError": "core.errors",
+    "IgluMarlError": "core.errors",
+    "LanguageError": "core.errors",
+    "PlanningError": "core.errors",
+    "Pose": "core.worlds",
+    "PoseError": "core.errors",
+    "Recorder": "recording",
+    "RenderError": "core.errors",
+    "ReplayError": "core.errors",
+    "Role": "core.dialogue",
+    "StateError": "core.errors",
+    "Subtasks": "core.task",
+    "Task": "core.task",
+    "TaskError": "core.errors",
+    "Trajectory": "rollout",
+    "Utterance": "core.dialogue",
+    "Worlds": "core.worlds",
+    "env": "envs.aec",
+    "evaluate": "evaluation",
+    "from_iglu2022_ids": "core.grid",
+    "intersection_scores": "core.scoring",
+    "maximal_intersection": "core.scoring",
+    "parallel_env": "envs.parallel",
+    "play": "rollout",
+    "raw_env": "envs.aec",
+    "replay": "recording",
+    "to_iglu2022_ids": "core.grid",
 }
 
 # public modules, loaded as attributes: `import iglu_marl; iglu_marl.agents`
@@ -112,23 +112,7 @@ _MODULES = frozenset(
     }
 )
 
-__all__ = ["__version__", *sorted(_MEMBERS)]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name, or a public module, at its first use."""
-    if name in _MEMBERS:
-        value = getattr(importlib.import_module(_MEMBERS[name]), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
-
+__getattr__, __dir__, _public = members(__name__, _MEMBERS, _MODULES)
+__all__ = ["__version__", *_public]
 
 register()

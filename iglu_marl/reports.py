@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.text import well_formed
 from iglu_marl.metrics import SKILLS, Interval
 from iglu_marl.tables import MEASURES, Tables
 
@@ -374,7 +375,7 @@ def write(evaluation: Tables, folder: Path) -> list[Path]:
     for name, text in texts.items():
         path = folder / name
         temporary = folder / f".{name}.{uuid.uuid4().hex}"
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(well_formed(text), encoding="utf-8")
         os.replace(temporary, path)
         written.append(path)
     return written

@@ -38,6 +38,17 @@ class Broken(Silent):
         return "Place a red block on the ground, at the centre."
 
 
+class Garbled(Silent):
+    """Says what no file or terminal takes, and numerals that are no numbers."""
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        self.turn = 0
+
+    def act(self, observation: Any) -> str:
+        self.turn += 1
+        return ("\ud800", "remove the block ²", "place a red block ② east \udfff")[self.turn % 3]
+
+
 class Slow(ScriptedArchitect):
     """Thinks before each game."""
 

@@ -24,6 +24,7 @@ class Served:
     content_type: str = "application/zip"
     chunked: bool = False  # no Content-Length
     gzipped: bool = False
+    told_length: str | None = None  # as Content-Length, in place of the true one
     statuses: list[int] = field(default_factory=list)  # answered instead of the file; -1: hang up at once
     cuts: list[int | None] = field(default_factory=list)  # bytes of this answer before the connection breaks
     stalls: list[float] = field(default_factory=list)  # seconds before the head of the answer
@@ -152,7 +153,7 @@ class FileServer:
         if file.chunked:
             handler.send_header("Transfer-Encoding", "chunked")
         else:
-            handler.send_header("Content-Length", str(len(body) - (start or 0)))
+            handler.send_header("Content-Length", file.told_length or str(len(body) - (start or 0)))
         handler.end_headers()
 
     def _body(self, handler: BaseHTTPRequestHandler, seen: Seen, file: Served, body: bytes) -> None:

@@ -115,7 +115,7 @@ def drawn_builds(draw: Any) -> v.Build:
 
 sentences = (
     edits()
-    | built(v.Place, colors, places)
+    | built(v.Place, colors, places, st.none() | st.integers(2, 11))
     | drawn_builds()
     | built(v.Remove, references)
     | built(v.Replace, references, colors)

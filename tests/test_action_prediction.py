@@ -326,7 +326,7 @@ def test_a_log_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> No
 def test_the_samples_of_the_corpus(shared: Path, cache: Path) -> None:
     corpus = Corpus.open(shared / "data" / "mdc.zip")
     samples = list(bap_samples(session for session in corpus.sessions.values() if session.split == "val"))
-    assert len(samples) == 1326
+    assert len(samples) == 1321
     assert len({one.unit for one in samples}) == 101
     by_unit: dict[str, list[Sample]] = {}
     for one in samples:
@@ -339,7 +339,8 @@ def test_the_samples_of_the_corpus(shared: Path, cache: Path) -> None:
         earlier = [part.actions for part in by_unit[one.unit][: int(one.name.split("/")[1])]]
         assert list(one.situation.history) == earlier
     result = predict_actions(one_more, samples)
-    assert result.interval().value == pytest.approx(0.0504, abs=5e-5)  # as docs/action_prediction.md has it
+    # The table of docs/action_prediction.md has 0.0504: it was measured with the recorder's dropouts in the samples.
+    assert result.interval().value == pytest.approx(0.0510, abs=5e-5)
 
 
 def test_tasks_as_samples() -> None:

@@ -25,6 +25,7 @@ from iglu_marl.agents import (
 )
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.language import Edit, TemplateCodec, parse, render, say
 from iglu_marl.tasks import DUMMY_TASK, RandomTasks, Subtasks
 
@@ -473,7 +474,7 @@ def test_builder_notices_what_others_do() -> None:
     told.step()
     told.world.grid[0, 0, 9, 9] = YELLOW
     told.world.pose[0] = 3.2, -0.25, 3.1, 77.0, -11.0
-    iglu_marl.core.rules.sense_at(told.world.state, 0)
+    sense_at(told.world.state, 0)
     assert next(said for _ in range(200) if (said := told.step())) == "Done."
     assert told.blocks == [(0, -1, -2, RED), (4, -1, 4, YELLOW)]
 
@@ -486,7 +487,7 @@ def test_builder_carried_into_the_air_lands_first() -> None:
     told.step()
     told.world.pose[0] = 3.0, 7.3, 3.0, 0.0, 0.0
     told.world.speed[0] = -3.0
-    iglu_marl.core.rules.sense_at(told.world.state, 0)
+    sense_at(told.world.state, 0)
     assert next(said for _ in range(300) if (said := told.step())) == "Done."
     assert told.blocks == [(0, -1, -2, RED)]
 

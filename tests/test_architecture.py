@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from iglu_marl.core.jit import SOURCES
+
 PACKAGE = "iglu_marl"
 
 # Imports point down, or stay on their floor. The wings hang on floor 1; floors 2 and up may use them.
@@ -50,10 +52,10 @@ FACADE_FLOOR = 4
 # Library -> the only files (or folders) that may import it.
 OWNERS = {
     "OpenGL": ["rendering/opengl/"],
-    "pygame": ["rendering/window.py"],
+    "pygame": ["rendering/ui/window.py"],
     "pandas": ["data/"],
     "requests": ["agents/llm/", "data/"],
-    "numba": ["core/jit.py", "core/rules.py", "rendering/painter.py"],
+    "numba": ["core/jit.py"],
     "typer": ["cli.py", "commands/"],
     "pettingzoo": ["envs/", "compat/", "agents/", "rollout.py", "metrics.py", "recording/", "cli.py"],
     "torch": ["agents/"],
@@ -64,10 +66,13 @@ OWNERS = {
 # File -> what it may not import, although its floor could.
 BARRED = {
     "game/episode.py": ["gymnasium"],
-    "core/rules.py": [f"{PACKAGE}.*"],
-    "core/grid.py": [f"{PACKAGE}.core.rules"],
+    "core/grid.py": [f"{PACKAGE}.core.kernels", f"{PACKAGE}.core.jit"],
 }
-EXCEPT = {"core/rules.py": f"{PACKAGE}.core.jit"}  # the compiler switch
+JIT = f"{PACKAGE}.core.jit"  # the compiler switch
+NO_CONSTANTS = {
+    JIT,
+    f"{PACKAGE}.core.errors",
+}  # what kernels may import although their cache does not look at it
 
 GENERATORS = {"Generator", "BitGenerator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
 
@@ -161,13 +166,22 @@ def check_owner(source: Source, target: Import) -> str | None:
     ):
         return f"imports {library}, whose home is {homes or 'nowhere'}"
     for barred in BARRED.get(source.place, []):
-        prefix = barred.removesuffix(".*")
-        permitted = EXCEPT.get(source.place)
-        if f"{target.target}.".startswith(f"{prefix}.") and not (
-            permitted and f"{target.target}.".startswith(f"{permitted}.")
-        ):
+        if f"{target.target}.".startswith(f"{barred}."):
             return f"imports {target.target}, which this file may not"
     return None
+
+
+def check_kernels(source: Source, target: Import) -> str | None:
+    """What is compiled, and what that uses, lies in the files by which the cache of kernels goes."""
+    if target.module.split(".")[0] != PACKAGE or source.place == "core/jit.py":
+        return None
+    if SOURCES.fullmatch(source.place) is None:
+        return f"compiles kernels, and {SOURCES.pattern} does not match it" if target.module == JIT else None
+    path = target.module.removeprefix(f"{PACKAGE}.").replace(".", "/")
+    modules = {f"{path}.py", f"{path}/{target.name}.py"}
+    if target.module in NO_CONSTANTS or target.target in NO_CONSTANTS or any(map(SOURCES.fullmatch, modules)):
+        return None
+    return f"is cached, and imports {target.target}, whose edits the cache does not notice"
 
 
 def check_agents(source: Source, target: Import) -> str | None:
@@ -239,6 +253,7 @@ def complaints(root: Path) -> list[str]:
                 check_floor(source, target, rooms),
                 check_owner(source, target),
                 check_agents(source, target),
+                check_kernels(source, target),
             )
             lines += [(target.line, what) for what in checks if what]
         found += [f"{source.place}:{line}: {what}" for line, what in lines]
@@ -247,7 +262,9 @@ def complaints(root: Path) -> list[str]:
 
 def test_the_house_is_in_order(root: Path) -> None:
     places = {source.place for source in sources(root)}
-    assert {"__init__.py", "core/grid.py", "core/rules.py"} <= places, "the checker looks at the wrong folder"
+    assert {"__init__.py", "core/grid.py", "core/kernels/step.py"} <= places, (
+        "the checker looks at the wrong folder"
+    )
     assert complaints(root) == []
 
 
@@ -259,14 +276,19 @@ CLEAN = {
     "iglu_marl/core/grid.py": "import numpy as np\nfrom iglu_marl.core.errors import GridError\n",
     "iglu_marl/core/errors.py": "class GridError(ValueError): ...\n",
     "iglu_marl/core/jit.py": "import numba\n",
-    "iglu_marl/core/rules.py": "import numpy as np\nfrom iglu_marl.core.jit import jit\n",
+    "iglu_marl/core/kernels/__init__.py": "",
+    "iglu_marl/core/kernels/records.py": "import numpy as np\nfrom iglu_marl.core.errors import GridError\n",
+    "iglu_marl/core/kernels/ray.py": (
+        "from iglu_marl.core.jit import jit\nfrom iglu_marl.core import grid as zone\n"
+        "from iglu_marl.core.kernels.records import NO_CELL\nfrom . import records\n"
+    ),
     "iglu_marl/const.py": "from iglu_marl.core import grid\n",
     "iglu_marl/game/episode.py": "from ..core import grid\nfrom iglu_marl.tasks import sources\n",
     "iglu_marl/tasks/sources.py": "from iglu_marl.data.store import get\nfrom iglu_marl.core import grid\n",
     "iglu_marl/data/store.py": "import pandas as pd, requests\nfrom iglu_marl import __version__\n",
-    "iglu_marl/rendering/painter.py": "import numba\nfrom . import palette\n",
+    "iglu_marl/rendering/kernels.py": "from iglu_marl.core.jit import jit\nfrom . import palette\n",
     "iglu_marl/rendering/opengl/drawer.py": "def context():\n    from OpenGL import GL\n",
-    "iglu_marl/rendering/window.py": "import pygame\n",
+    "iglu_marl/rendering/ui/window.py": "import pygame\n",
     "iglu_marl/envs/aec.py": "import pettingzoo\nfrom iglu_marl.game import a\nfrom ..rendering import b\n",
     "iglu_marl/compat/gridworld.py": "from iglu_marl.envs import aec\n",
     "iglu_marl/rollout.py": "from iglu_marl.envs import aec\nimport iglu_marl.agents\n",
@@ -283,7 +305,7 @@ CLEAN = {
 
 FAULTS = {
     # floors
-    "core/grid.py -> game": ("iglu_marl/core/grid.py", "from iglu_marl.game import episode", "floor 1"),
+    "core -> game": ("iglu_marl/core/errors.py", "from iglu_marl.game import episode", "floor 1"),
     "core -> wing": ("iglu_marl/core/errors.py", "import iglu_marl.tasks.sources", "imports the wing tasks"),
     "core -> facade": ("iglu_marl/core/errors.py", "from iglu_marl import play", "floor 4"),
     "game -> envs, relative": ("iglu_marl/game/episode.py", "from ..envs import aec", "floor 3"),
@@ -308,21 +330,30 @@ FAULTS = {
     "rollout -> cli": ("iglu_marl/rollout.py", "from iglu_marl import cli", "floor 5"),
     "agents -> cli": ("agents/scripted.py", "from iglu_marl.cli import main", "floor 5"),
     "wing -> game": ("iglu_marl/tasks/sources.py", "from iglu_marl.game import a", "wing tasks imports"),
-    "wing -> wing": ("iglu_marl/rendering/painter.py", "from ..tasks import x", "wing rendering imports"),
+    "wing -> wing": ("iglu_marl/rendering/sheets.py", "from ..tasks import x", "wing rendering imports"),
     "data -> tasks": ("iglu_marl/data/store.py", "from ..tasks import sources", "wing data imports"),
     "wing -> facade": ("iglu_marl/planning/walk.py", "from iglu_marl import Task", "wing planning imports"),
     "a room without a floor": ("iglu_marl/attic/box.py", "import math", "has no floor"),
     "a module without a floor": ("iglu_marl/helpers.py", "import math", "has no floor"),
     # homes
-    "OpenGL": ("iglu_marl/rendering/views.py", "def f():\n    import OpenGL.GL", "imports OpenGL"),
+    "OpenGL": ("iglu_marl/rendering/orbit.py", "def f():\n    import OpenGL.GL", "imports OpenGL"),
     "pygame": ("iglu_marl/envs/single.py", "import pygame", "imports pygame"),
     "pandas": ("iglu_marl/tasks/sources.py", "import pandas as pd", "imports pandas"),
     "requests": ("agents/scripted.py", "from requests import get", "imports requests"),
     "numba in grid": ("iglu_marl/core/grid.py", "import numba", "imports numba"),
     "numba in worlds": ("iglu_marl/core/worlds.py", "from numba import njit", "imports numba"),
-    "rules in grid": ("iglu_marl/core/grid.py", "from iglu_marl.core import rules", "this file may not"),
-    "ours in rules": ("iglu_marl/core/rules.py", "from iglu_marl.core.grid import x", "this file may not"),
-    "ours in rules, relative": ("iglu_marl/core/rules.py", "from . import grid", "this file may not"),
+    "kernels in grid": ("iglu_marl/core/grid.py", "from iglu_marl.core import kernels", "this file may not"),
+    "kernels elsewhere": (
+        "iglu_marl/core/worlds.py",
+        "from iglu_marl.core.jit import jit",
+        "compiles kernels",
+    ),
+    "constants elsewhere": (
+        "iglu_marl/core/kernels/ray.py",
+        "from iglu_marl.core.task import x",
+        "not notice",
+    ),
+    "constants elsewhere, relative": ("iglu_marl/core/kernels/ray.py", "from .. import task", "not notice"),
     "PettingZoo in game": ("iglu_marl/game/config.py", "import pettingzoo", "imports pettingzoo"),
     "Gymnasium in episode": ("iglu_marl/game/episode.py", "from gymnasium import Env", "this file may not"),
     "torch": ("iglu_marl/envs/single.py", "import torch.nn", "imports torch"),

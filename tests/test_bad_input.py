@@ -384,6 +384,16 @@ def test_utterances(view: str, chat: str) -> None:
     player.moves(game, 60)
 
 
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
+def test_half_characters(view: str, strict: bool) -> None:
+    """Both may say them; what is heard can be printed and written to files."""
+    game = begun(view, 1, **{**SHORT, "strict": strict, "builder_can_ask": True})
+    step(game, "a \ud800", {"act": 0, "say": ""})
+    step(game, "", {"act": 0, "say": "\udfff b"})
+    assert game.unwrapped.episode.dialogue.text == "<Architect> a \ufffd\n<Builder> \ufffd b"
+
+
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_long_utterances(view: str, chat: str) -> None:
@@ -592,6 +602,19 @@ def test_states(view: str) -> None:
     assert player.moves(game, 40)
 
 
+@pytest.mark.parametrize("field", Worlds().state.dtype.names)
+def test_every_field_of_a_state_has_a_range(field: str) -> None:
+    worlds = Worlds(3)
+    before = worlds.get_state().tobytes()
+    kind = worlds.state[field].dtype
+    for value in (NAN, -INF) if kind.kind == "f" else (np.iinfo(kind).min,):
+        for place in (0, -1):
+            wrong = worlds.get_state()
+            wrong[field].reshape(3, -1)[1, place] = value
+            refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError, field, "of world 1", str(value))
+    assert worlds.get_state().tobytes() == before
+
+
 def test_states_of_worlds() -> None:
     worlds = Worlds(3)
     before = worlds.get_state().tobytes()
@@ -606,11 +629,17 @@ def test_states_of_worlds() -> None:
         *(("slices", bad) for bad in (0, -1, 100)),
         *(("shifts", bad) for bad in (-11, 11)),
         *(("event", bad) for bad in (-1, 11)),
+        *(("change", bad) for bad in (-1, 7)),
+        *((flag, 2) for flag in ("floor", "completion", "invariant", "terminated", "truncated")),
+        *((count, bad) for count in ("best", "matches", "blocks") for bad in (-1, 1090)),
         ("speed", NAN),
+        ("reward", INF),
+        ("steps", -1),
     ):
         wrong = worlds.get_state()
         wrong[field].reshape(3, -1)[2, -1] = value
-        refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError, field)
+        said = str(np.array(value, wrong[field].dtype.base))
+        refuses(lambda wrong=wrong: worlds.set_state(wrong), StateError, field, "of world 2", said, "..")
     for octet in (0x55, 0x80, 0xFF):
         wrong = worlds.get_state()
         wrong.view(np.uint8)[:] = octet

@@ -108,7 +108,7 @@ def test_choices_are_those_of_the_code() -> None:
     from iglu_marl.agents.learned.decoding import Decoding
     from iglu_marl.commands.game_viewer import CAMERAS
     from iglu_marl.language.questions import KINDS
-    from iglu_marl.rendering.window import ENGINES
+    from iglu_marl.rendering.ui.window import ENGINES
 
     found = dict(commands())
     for words, option, names in (

@@ -11,7 +11,9 @@ from gymnasium.spaces import Box, Dict, Discrete
 from probing import IDS
 
 from iglu_marl import Task
-from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.actions import Action
+from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.envs import parallel_env, raw_env
 
 FAR_AWAY = [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 6, -5, 3)]  # a target that nobody builds by chance
@@ -506,3 +508,48 @@ def test_a_yield_in_parallel() -> None:
     assert worlds.blocks[0] == 0
     assert worlds.pose[0].tolist() == [*DOWN]
     assert worlds.steps[0] == 1
+
+
+# --- who owns what an action is translated to ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_control_stays_as_it_is_when_the_next_action_is_read(name: Any) -> None:
+    controls = Controls(name, can_yield=True)
+    controls.space.seed(3)
+    actions = [controls.space.sample() for _ in range(20)]
+    found = [controls.encode(action) for action in actions]
+    wanted = controls.encode_batch(actions)
+    assert [records[index] for records, index in found] == list(wanted)
+    many = [controls.encode_many(batch_of([action]), 1) for action in actions]
+    assert [records[numbers][0] for records, numbers in many] == list(wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "walking"])
+def test_a_control_can_be_written_where_the_caller_says(name: Any) -> None:
+    controls, own = Controls(name), np.ones(1, CONTROL)
+    controls.space.seed(3)
+    for _ in range(5):
+        action = controls.space.sample()
+        records, index = controls.encode(action, out=own)
+        assert records is own
+        assert own[index] == controls.encode_batch([action])[0]
+        assert controls.encode_many(batch_of([action]), 1, own)[0] is own
+        assert own[index] == controls.encode_batch([action])[0]
+
+
+def batch_of(actions: list[Any]) -> Any:
+    """Actions of one space, as an action of the batched space."""
+    if not isinstance(actions[0], dict):
+        return np.array(actions)
+    return {key: np.array([action[key] for action in actions]) for key in actions[0]}
+
+
+def test_actions_have_names() -> None:
+    assert len(Action) == Controls(can_yield=True).space.n == Controls().space.n + 1  # type: ignore[attr-defined]
+    assert [Action.hotbar(color) for color in range(1, 7)] == list(range(6, 12))
+    assert [action.color for action in Action] == [0] * 6 + [1, 2, 3, 4, 5, 6] + [0] * 7
+    table, place = Controls(can_yield=True).encode(Action.PLACE)
+    assert np.flatnonzero(table["place"]).tolist() == [place] == [17]
+    assert np.flatnonzero(table["remove"]).tolist() == [Action.BREAK]
+    assert np.flatnonzero(table["yields"]).tolist() == [Action.YIELD]

@@ -8,6 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,16 @@ from typer.testing import CliRunner
 
 from iglu_marl import cli
 from iglu_marl.core.errors import ConfigError, IgluMarlError
-from iglu_marl.data import bundled, read_sessions, store, tasks_from_folder
+from iglu_marl.data import (
+    CDMDataset,
+    MultiturnDataset,
+    OwnTasks,
+    SingleturnDataset,
+    bundled,
+    read_sessions,
+    store,
+    tasks_from_folder,
+)
 from iglu_marl.tasks import SessionTasks
 
 FILES = {
@@ -184,14 +194,40 @@ def test_the_shared_packs_are_whole(shared: Path) -> None:
         assert verdict["problems"] == missing
 
 
+def exported(tmp_path: Path, *arguments: Any) -> OwnTasks:
+    place = tmp_path / f"{arguments[0]}.jsonl"
+    told = call_json("export", *arguments, "-o", place)["tasks"]
+    read = tasks_from_folder(place)
+    assert len(read) == told
+    return read
+
+
 def test_export_of_tasks_reads_back(tmp_path: Path) -> None:
-    (tmp_path / "tasks").mkdir()
-    assert call_json("export", "bundled", "-o", tmp_path / "tasks" / "b.jsonl")["tasks"] == 364
-    read = list(tasks_from_folder(tmp_path / "tasks"))
-    for ours, theirs in zip(SessionTasks(bundled.load()), read, strict=True):
-        assert (ours.target_grid == theirs.target_grid).all()
-        assert (ours.start_grid == theirs.start_grid).all()
-        assert ours.dialogue == theirs.dialogue
+    read = exported(tmp_path, "bundled")
+    assert list(read) == list(SessionTasks(bundled.load()))  # instruction, id and full structure included
+    assert len(read) == 364
+    assert {record["structure"] for record in read.records()} == set(bundled.load())
+    session = bundled.load()["birthday-cake"][0]
+    assert read.by_id(session.task_id) == session
+    parts = read.split([1, 1], by="structure").values()
+    structures = [{record["structure"] for record in part.records()} for part in parts]
+    assert structures[0].isdisjoint(structures[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks"), [("iglu-singleturn", 1416), ("iglu-multiturn", 466), ("mdc", 5023)]
+)
+def test_export_of_shared_packs_reads_back(shared: Path, tmp_path: Path, name: str, tasks: int) -> None:
+    path = shared / "data" / f"{name}.zip"
+    read = exported(tmp_path, name, "--path", path)
+    datasets: dict[str, Any] = {
+        "iglu-singleturn": SingleturnDataset,
+        "iglu-multiturn": partial(MultiturnDataset, dialogs=False),
+        "mdc": CDMDataset,
+    }
+    written = datasets[name](path=path)
+    assert list(read) == list(written)
+    assert len(written) == tasks
 
 
 def test_export_of_sessions_reads_back(tmp_path: Path) -> None:

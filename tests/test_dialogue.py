@@ -67,6 +67,30 @@ def test_growing_a_dialogue_equals_building_it_at_once(said):
     assert grown.text == at_once.text
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("\ud800", "\ufffd"),
+        ("a \udfff b\nc\ud83d", "a \ufffd b\nc\ufffd"),
+        ("\ud83d\ude42", "\U0001f642"),  # both halves: the character
+        ("\ude42\ud83d \U0001f642 ż", "\ufffd\ufffd \U0001f642 ż"),
+    ],
+)
+def test_half_a_character_becomes_the_sign_for_what_cannot_be_shown(text, kept, capsys):
+    dialogue = Dialogue().say("architect", text)
+    assert dialogue[0].text == kept
+    assert dialogue == Dialogue.parse(text) == Dialogue.parse(dialogue.text)
+    print(dialogue)
+    assert capsys.readouterr().out == f"<Architect> {kept}\n"
+
+
+@given(st.lists(st.text(st.characters(categories=["Cs", "Ll", "So", "Zs"]), max_size=6), max_size=4))
+def test_every_dialogue_can_be_written(said):
+    dialogue = Dialogue(Utterance(ARCHITECT, text) for text in said)
+    assert dialogue.text.encode("utf-8").decode("utf-8") == dialogue.text
+    assert all(len(part.text) <= len(text) for part, text in zip(dialogue, said, strict=True))
+
+
 def test_lines_without_a_speaker_continue_or_are_the_architects():
     dialogue = Dialogue.parse(
         "Build a tower\nof three blocks\n<Builder> Which colour?\nI have all.\n\n<architect> Red"

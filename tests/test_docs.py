@@ -28,7 +28,7 @@ import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
-from iglu_marl.core.controls import WALKING_ACTIONS
+from iglu_marl.core.actions import Action
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
@@ -354,7 +354,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "ids": ids,
     "silent": silent,
     "summary": summary,
-    "walking": lambda: [[str(number), cell(name)] for number, name in enumerate(WALKING_ACTIONS)],
+    "walking": lambda: [[str(int(action)), cell(action.name.lower())] for action in Action],
     **{name: lambda name=name: keys_of(name) for name in ("flying", "human-level", "discrete", "continuous")},  # type: ignore[misc]
 }
 

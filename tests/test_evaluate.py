@@ -338,6 +338,22 @@ def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
     assert "## Errors (2)" in markdown(found)
 
 
+def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
+    """Also names that cannot be written as they are."""
+    tasks = [small(1)[0].replace(task_id="t\ud800")]
+    options = {**FAST, "config": {"max_steps": 200, "max_turns": 7}}
+    found = evaluate({"half\udfff": evaluated_agents.Garbled}, "careful", tasks, output=tmp_path, **options)
+    (row,) = found.rows
+    assert row["instructions"] == 7
+    assert [text for who, text in row["dialogue"] if who == "architect"][:3] == [
+        "remove the block ²",
+        "place a red block ② east \ufffd",
+        "\ufffd",
+    ]
+    for name in ("evaluation.md", "evaluation.html", "games.csv", "pairs.csv"):
+        assert "half\ufffd" in (tmp_path / name).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

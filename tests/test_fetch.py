@@ -82,6 +82,12 @@ def test_servers_of_all_kinds(server: FileServer, tmp_path: Path, how: Any, fact
     assert download(plan_for(server, tmp_path, **facts)).read_bytes() == BODY
 
 
+@pytest.mark.parametrize("told", ["²", "1²", "many", "9" * 5000])
+def test_a_length_that_is_no_number_is_no_length(server: FileServer, tmp_path: Path, told: str) -> None:
+    server.serve("/x.zip", BODY, told_length=told)
+    assert download(plan_for(server, tmp_path, **known())).read_bytes() == BODY
+
+
 def test_broken_connections_are_continued(server: FileServer, tmp_path: Path) -> None:
     server.serve("/x.zip", BODY, cuts=[100_000, 0, 0, 50_000])
     assert download(plan_for(server, tmp_path, **known())).read_bytes() == BODY

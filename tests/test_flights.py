@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from worlds import Block, world_with
 
-from iglu_marl.core import rules
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.kernels.records import GROUND_Y, NO_CELL
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import flight_kernels as kernels
 from iglu_marl.planning import lower_bound, plan, replays
@@ -27,7 +27,7 @@ def clutter(seed: int, count: int = 18) -> np.ndarray:
 def box_of(grid: np.ndarray) -> np.ndarray:
     """The cells that stop a ray, as the kernels want them."""
     solid = np.zeros(kernels.BOX, bool)
-    solid[rules.GROUND_Y - kernels.LOW_Y] = True
+    solid[GROUND_Y - kernels.LOW_Y] = True
     y, x, z = -1 - kernels.LOW_Y, -5 - kernels.LOW_X, -5 - kernels.LOW_Z
     solid[y : y + 9, x : x + 11, z : z + 11] |= grid != 0
     return solid
@@ -45,9 +45,9 @@ def test_rays_and_bodies_are_those_of_the_rules() -> None:
         hits, befores = sight.cast(poses)
         for pose, hit, before in zip(poses, hits.astype(int), befores.astype(int), strict=True):
             at, last = kernels.hit_from(box_of(grid), *pose)
-            assert at == (-1 if hit[0] == rules.NO_CELL else kernels.code(hit))
+            assert at == (-1 if hit[0] == NO_CELL else kernels.code(hit))
             if at >= 0:
-                assert last == (-1 if before[0] == rules.NO_CELL else kernels.code(before))
+                assert last == (-1 if before[0] == NO_CELL else kernels.code(before))
                 seen += 1
             for cell in (before, np.rint(pose[:3] - (0, 1, 0)).astype(int)):
                 assert kernels.in_the_way(pose[:3], cell) == blocked_by_body(pose[None], cell)[0]

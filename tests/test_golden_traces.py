@@ -63,7 +63,7 @@ def through_gym(trace: Trace) -> None:
         select_and_place=meta["select_and_place"],
         vector_state=True,
         render=False,
-        max_steps=10**6,
+        max_steps=10**6,  # as recorded; by default 250, as in 2022
     )
     task = Task("", UNREACHABLE, starting_grid=columns["start_blocks"])
     observation, _ = env.reset(options={"task": task, "pose": meta["pose"]})

@@ -26,7 +26,8 @@ from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.rendering import ReplayRecorder, read_replay, replay_page, write_replay
-from iglu_marl.rendering.painter import Lens, paint_scenes
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Lens
 from iglu_marl.tasks import BundledTasks
 
 EMPTY = np.zeros(ZONE_SHAPE, np.int8)

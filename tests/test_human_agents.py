@@ -21,9 +21,10 @@ from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # no
 from iglu_marl.agents.cockpit import Cockpit  # noqa: E402
 from iglu_marl.agents.hands import Hands  # noqa: E402
 from iglu_marl.agents.human import MOUSE_DEG  # noqa: E402
-from iglu_marl.core.controls import CONTROLS, WALKING_ACTIONS  # noqa: E402
-from iglu_marl.rendering.textline import TextLine  # noqa: E402
-from iglu_marl.rendering.window import WindowClosed  # noqa: E402
+from iglu_marl.core.actions import Action  # noqa: E402
+from iglu_marl.core.controls import CONTROLS  # noqa: E402
+from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402
+from iglu_marl.rendering.ui.window import WindowClosed  # noqa: E402
 
 RED_AHEAD = Task("", [(0, -1, -2, 6)])
 
@@ -176,11 +177,11 @@ def test_walking_does_one_thing_at_a_time() -> None:
     hands.turn(10.0, 0.0)
     hands.place()
     hands.yield_turn()
-    names = [WALKING_ACTIONS[hands.action(0.0)] for _ in range(6)]
+    names = [Action(hands.action(0.0)).name.lower() for _ in range(6)]
     assert names == ["hotbar_2", "turn_right", "turn_right", "place", "yield", "noop"]
     hands.hold("forward", True)
     hands.turn(20.0, 0.0)
-    names = [WALKING_ACTIONS[hands.action(0.0)] for _ in range(8)]
+    names = [Action(hands.action(0.0)).name.lower() for _ in range(8)]
     assert names.count("turn_right") == 4
     assert names.count("forward") == 4
 
@@ -204,7 +205,7 @@ def test_where_turns_cannot_be_ended() -> None:
 
 
 def test_writing_and_erasing() -> None:
-    line = TextLine(20)
+    line = LineEdit(20)
     line.insert("Zażółć gęślą\njaźń")
     assert line.text == "Zażółć gęślą jaźń"
     line.key("backspace")
@@ -227,7 +228,7 @@ def test_writing_and_erasing() -> None:
 
 
 def test_an_accent_goes_with_its_letter() -> None:
-    line = TextLine()
+    line = LineEdit()
     line.insert("e\u0301x\u0308\u0301y")
     line.key("backspace")
     line.key("backspace")
@@ -237,7 +238,7 @@ def test_an_accent_goes_with_its_letter() -> None:
 
 
 def test_a_line_ends_where_it_is_full() -> None:
-    line = TextLine(5)
+    line = LineEdit(5)
     line.insert("日本語です。もっと")
     assert line.text == "日本語です"
     assert line.full
@@ -246,7 +247,7 @@ def test_a_line_ends_where_it_is_full() -> None:
 
 
 def test_what_was_entered_comes_back() -> None:
-    line = TextLine()
+    line = LineEdit()
     for text in ("one", "two", "two", "  "):
         line.insert(text)
         line.enter()
@@ -279,7 +280,7 @@ def test_what_was_entered_comes_back() -> None:
     )
 )
 def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
-    line = TextLine(12)
+    line = LineEdit(12)
     for what, value in doings:
         if what == "insert":
             line.insert(value)
@@ -519,7 +520,7 @@ def test_the_architects_view() -> None:
 
     def story(window: PlayedWindow) -> Iterator[None]:
         def note() -> None:
-            sights.append((architect.sight(""), architect.orbit.azimuth_deg, architect.orbit.elevation_deg))
+            sights.append((architect.view(""), architect.orbit.azimuth_deg, architect.orbit.elevation_deg))
 
         yield
         note()
@@ -548,9 +549,9 @@ def test_the_architects_view() -> None:
     with pytest.raises(WindowClosed):
         architect.act(env.observe("architect_0"))
     first, no_ghost, turned, wheeled, again = sights
-    assert (first[0].score, first[0].goal, first[0].done) == (1, 2, False)
-    assert np.array_equal(first[0].aligned, task.target_grid)
-    assert no_ghost[0].aligned is None
+    assert (first[0].intersection, first[0].target_blocks, first[0].complete) == (1, 2, False)
+    assert np.array_equal(first[0].aligned_target, task.target_grid)
+    assert no_ghost[0].aligned_target is None
     assert turned[1:] == pytest.approx((first[1] - 20.0 + (360 if first[1] < 20 else 0), first[2] + 4.0))
     assert wheeled[1:] == pytest.approx(((turned[1] + 15.0) % 360, turned[2] + 10.0))
     assert again[1:] == first[1:]

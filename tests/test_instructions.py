@@ -201,6 +201,36 @@ def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text
 
 
 @settings(max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(["place", "remove", "a", "the", "red", "block", "blocks", "row", "of", "east", "on"])
+        | st.text(st.characters(categories=["Nd", "Nl", "No"]), min_size=1, max_size=3),
+        min_size=1,
+        max_size=8,
+    ).map(" ".join),
+    st.booleans(),
+)
+def test_no_numeral_of_any_script_breaks_the_parser(text, generous):
+    assert isinstance(parse(text, generous=generous), (*INSTRUCTIONS, Failure))
+
+
+@pytest.mark.parametrize("generous", [False, True])
+@pytest.mark.parametrize("numeral", ["²", "②", "½", "Ⅷ", "٣", "３"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remove the block {}",
+        "place a red block {} blocks east of the centre, on the ground",
+        "build a red row of {} east from the centre, on the ground",
+    ],
+)
+def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral, generous):
+    failure = parse(text.format(numeral), generous=generous)
+    assert isinstance(failure, Failure)
+    assert (failure.reason, failure.detail) == (Reason.UNKNOWN_WORD, numeral.lower())
+
+
+@settings(max_examples=300)
 @given(edits(), seeds, st.data())
 def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edit(edit, rng, data):
     """Left-out words lose information or nothing; what is left must not be taken for a different change."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import pickle
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +19,10 @@ import numpy as np
 import pytest
 from requirements import ROOT, require
 
-from iglu_marl import Controls, Task, TaskError, Worlds
+import iglu_marl
+from iglu_marl import Controls, StateError, Task, TaskError, Worlds
 from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.language import Edit, parse
 from iglu_marl.tasks import DUMMY_TASK, Curriculum, RandomTasks
 
@@ -95,6 +99,47 @@ def test_a_curriculum_is_decided_by_the_seed_and_fills_vector_environments() -> 
     envs = gym.make_vec("IGLUGridworldVector-v0", num_envs=3, tasks=source, target_in_obs=True)
     first = envs.reset(seed=5)[0]["target_grid"]
     assert np.array_equal(first, envs.reset(seed=5)[0]["target_grid"])
+
+
+ENVIRONMENTS: dict[str, Callable[[Any], Any]] = {
+    "single": lambda tasks: gym.make("IGLUGridworldVector-v0", tasks=tasks).unwrapped,
+    "aec": lambda tasks: iglu_marl.raw_env(tasks=tasks),
+    "parallel": lambda tasks: iglu_marl.parallel_env(tasks=tasks),
+    "vector": lambda tasks: gym.make_vec("IGLUGridworldVector-v0", num_envs=2, tasks=tasks),
+    "vector game": lambda tasks: VectorGame(2, tasks=tasks),
+    "goals in words": lambda tasks: gym.make("iglu_marl/LanguageGoal-v0", scenes=tasks),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_saved_environment_knows_how_far_its_curriculum_is(name: str) -> None:
+    inner = Curriculum([ONE, TWO], window=3)
+    source = Curriculum([inner, THREE, ONE], window=2)
+    env = ENVIRONMENTS[name]([source])
+    env.reset(seed=0)
+    source.record([True, False, True])
+    inner.record([True, True])
+    saved = env.get_state()
+    source.record([True])
+    assert inner.record([True])
+    assert (source.stage, inner.stage) == (1, 1)
+    for wrong in ((), source.get_state()), (source.get_state()._replace(stage=3),), (None,):
+        with pytest.raises(StateError, match="expected"):
+            env.set_state(with_sources(saved, wrong))
+    assert (source.stage, inner.stage) == (1, 1)
+    env.set_state(pickle.loads(pickle.dumps(saved)))  # noqa: S301 (our own bytes)
+    assert (source.stage, inner.stage) == (0, 0)
+    assert inner.record([True])  # the third of three
+    assert source.record([True])  # the second of two
+    with pytest.raises(StateError, match="states of 0 sources"):
+        ENVIRONMENTS[name](ONE).set_state(saved)
+
+
+def with_sources(saved: Any, states: tuple[Any, ...]) -> Any:
+    """A saved environment with other states of its task sources."""
+    if hasattr(saved, "sources"):
+        return saved._replace(sources=states)
+    return saved._replace(batch=saved.batch._replace(sources=states))
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,12 @@ def test_pictures_of_target_and_build() -> None:
         LLMArchitect(settings, backend=backend)
 
 
+def channels(*parts: str) -> str:
+    """A reply in channels: names and contents by turns."""
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return "<|end|><|start|>assistant".join(f"<|channel|>{name}<|message|>{text}" for name, text in pairs)
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
@@ -257,13 +263,39 @@ def test_pictures_of_target_and_build() -> None:
         ("WAIT", ""),
         ("wait.", ""),
         ("Wait for me, then place it.", "Wait for me, then place it."),
+        ("Okay, a red row.\n</think>\n\nPlace it.", "Place it."),
+        ("<think>a </think> b\n</THINK>\nPlace it.", "Place it."),
+        ("[THINK]Hm.[/THINK]Place it.", "Place it."),
+        (channels("analysis", "Red?", "final", "Place it.") + "<|return|>", "Place it."),
+        (channels("analysis", "Red?", "commentary", "Hm.", "final", "Place it."), "Place it."),
+        (channels("final <|constrain|>text", "Place it."), "Place it."),
+        (
+            channels("analysis", "I say: no.\n</think>", "final", "Place it.")[len("<|channel|>") :],
+            "Place it.",
+        ),
+        ("x" * 200_000 + "</think>Place it.", "Place it."),
+        ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
 def test_messages_are_read(reply: str, said: str) -> None:
     assert read_message(reply) == said
 
 
-@pytest.mark.parametrize("reply", ["", " \n ", "<think>never ending", '""', "```\n```"])
+NOTHING_SAID = [
+    "",
+    " \n ",
+    '""',
+    "```\n```",
+    "<think>never ending",
+    "Hm.</think><think>Place it.",
+    "Place it.</think>",
+    channels("analysis", "Place it."),
+    channels("analysis", "Place it.", "final", ""),
+    "analysis<|message|>Place it.",
+]
+
+
+@pytest.mark.parametrize("reply", NOTHING_SAID)
 def test_a_message_that_is_none(reply: str) -> None:
     with pytest.raises(Unreadable, match="empty"):
         read_message(reply)
@@ -321,6 +353,9 @@ def hearing(text: str, grid: Any = EMPTY) -> dict[str, Any]:
     }
 
 
+RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -331,6 +366,13 @@ def hearing(text: str, grid: Any = EMPTY) -> dict[str, Any]:
         '{not json} {"a": 1} {"edits": [{"action": "PLACE", "color": "red", "east": 2, "north": 3, "height": 1}]}',
         "place red at 2 3 1",
         "- Place red block at (2, 3, 1).",
+        f"{WRONG_ONE}\n</think>\n{RIGHT_ONE}",
+        f"<think>{WRONG_ONE}</think>{RIGHT_ONE}",
+        channels("analysis", WRONG_ONE, "final <|constrain|>json", RIGHT_ONE),
+        f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
+        f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
+        f"{RIGHT_ONE}\n{RIGHT_ONE}",
+        WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
     ],
 )
 def test_edits_are_found_and_read(reply: str) -> None:
@@ -357,6 +399,14 @@ BAD = {
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
     '{"edits": ' + "[" * 20_000: "no JSON object",
     "{" * 100_000: "no JSON object",
+    f"<think>{RIGHT_ONE}": "thoughts that did not end",
+    f"{RIGHT_ONE}</think>": "no JSON object",
+    channels("analysis", RIGHT_ONE): "channels other than the final one",
+    f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
+    f"```json\n{WRONG_ONE}\n```\n```json\n{RIGHT_ONE}\n```": "several JSON objects",
+    f"[{WRONG_ONE}, {RIGHT_ONE}]": "several JSON objects",
+    f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
+    f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE: "last JSON object could not be read",
 }
 
 
@@ -366,6 +416,28 @@ def test_edits_that_cannot_be_used_say_why(reply: str) -> None:
         read_order(reply, EMPTY, 5)
     assert BAD[reply] in str(problem.value)
     assert len(str(problem.value)) < 300
+
+
+def test_what_is_said_is_clean_after_its_escapes() -> None:
+    said = r"\u001b[2J\u202eHi\u2066 \u0007\u009bthere\r\n\t\u061c\ud83d\ude42 \ud800"
+    order = read_order(f'{{"edits": [], "say": "{said}"}}', EMPTY, 5)
+    assert order.say == "[2JHi there 🙂 \ufffd"
+
+
+def test_a_builder_does_not_say_its_thoughts_or_build_its_drafts() -> None:
+    """In a game: only the last word of each reply counts."""
+    env = game(about=task([(2, -1, -3, 6)]))
+    builds = f"{WRONG_ONE}? No.\n</think>\n" + RIGHT_ONE[:-1] + r', "say": "\u001bDone\u202e."}'
+    tells = "A blue one? No.\n</think>\n\nPlace a red block, please."
+    agents = pair(
+        env,
+        ScriptedBackend(lambda chat: tells if "You are the architect" in chat[0]["content"] else builds),
+    )
+    played = iglu_marl.play(env, agents, seed=0)
+    assert played.completed
+    texts = {part.text for part in played.dialogue}
+    assert texts <= {"Place a red block, please.", "Done."}
+    assert "Place a red block, please." in texts
 
 
 def test_a_bad_reply_is_answered_with_the_reason_and_asked_again() -> None:
@@ -580,7 +652,7 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
 
 
 def test_texts_are_cleaned() -> None:
-    assert cleaned("a\x1b[31mb\x00\u202ec\r\nd\ud800") == "a[31mbc\nd?"
+    assert cleaned("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
     assert cleaned("Żółty 🙂\tok") == "Żółty 🙂 ok"
 
 

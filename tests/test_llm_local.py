@@ -16,6 +16,7 @@ from iglu_marl import AgentError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm import Failure, LLMSettings, Message, Request, act_together, make_backend
 from iglu_marl.agents.llm.backends import borrow, give_back
+from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
 
 TEMPLATE = (
@@ -220,6 +221,28 @@ def test_replies_come_to_their_limit_and_tell(model: Path) -> None:
         tokenize=False, add_generation_prompt=True,
     )  # fmt: skip
     assert replies[0].prompt_tokens == len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_the_marks_of_thoughts_and_channels_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the special tokens of a reply only these: without them thoughts could not be told from the rest."""
+    import torch
+
+    backend = make_backend(settings_for(save_model(tmp_path), reply_tokens=99))
+    tokenizer, loaded = backend._load()  # type: ignore[attr-defined]
+    marks = ["<|channel|>", "<|message|>", "<|end|>", "<|start|>", "[THINK]", "[/THINK]", "<|other|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": marks})
+    replies = [
+        "<|channel|>analysis<|message|>Red?<|end|><|start|>assistant<|channel|>final<|message|>Place<|other|> it.",
+        "[THINK]Red?[/THINK]Place it.<|im_end|>",
+    ]
+    for text in replies:
+        made = torch.tensor([tokenizer(text, add_special_tokens=False)["input_ids"]])
+        monkeypatch.setattr(
+            loaded, "generate", lambda input_ids, made=made, **_: torch.cat([input_ids, made], dim=1)
+        )
+        (reply,) = backend.complete(chats(1))
+        assert reply.text == text.replace("<|other|>", "").removesuffix("<|im_end|>")
+        assert read_message(reply.text) == "Place it."
 
 
 def test_the_length_of_the_context(model: Path) -> None:

@@ -291,6 +291,15 @@ def test_other_names_of_sessions_are_read_too(tmp_path: Path) -> None:
     assert data.report().counts == {"irregular": 1}
 
 
+def test_names_with_other_digits_are_in_order_too(tmp_path: Path) -> None:
+    names = ["1-c5²", "1-c5", "2-c①", "10-c5", "٣-c5", "9" * 200 + "-c5"]
+    rows = [say(name, step, "one" if step == 1 else "") for name in names for step in (1, 2)]
+    data = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, {(name, 2): 1 for name in names}))
+    assert sorted(data.ids()) == sorted(names)
+    silent = MultiturnDataset(path=tmp_path / "m.zip", dialogs=False)
+    assert silent.ids() == ["1-c5", "10-c5", "1-c5²", "2-c①"]
+
+
 def test_damaged_worlds_end_a_session(tmp_path: Path) -> None:
     rows = [say("1-c1", 1, "a"), say("1-c1", 2), say("1-c1", 3, "b"), say("1-c1", 4)]
     files = {"dialogs.csv": table(DIALOG_COLUMNS, rows), step_file("1-c1", 2): world(*tower(1))}

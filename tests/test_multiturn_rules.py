@@ -278,8 +278,9 @@ def test_rows_without_a_session_or_a_step_are_counted() -> None:
     text = table(
         ",1,hut,True,a,,", "3-hut,,hut,True,b,,", "3-hut,x,hut,True,c,,", "3-hut,1.5,hut,True,,,", "3-hut"
     )
+    text += table("3-hut,²,hut,True,d,,", f"3-hut,{'9' * 5000},hut,True,e,,", header="").lstrip("\n")
     assert read_rows(text, report) == []
-    assert report.counts == {"bad_row": 5}
+    assert report.counts == {"bad_row": 7}
     assert "line 2" in str(report.skipped[0])
 
 

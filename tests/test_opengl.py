@@ -25,7 +25,8 @@ from iglu_marl import GameConfig
 from iglu_marl.core.errors import ConfigError, GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.envs.stage import make_renderer
-from iglu_marl.rendering import EYE_LENS, Lens, Painter, paint_scenes, views
+from iglu_marl.rendering import EYE_LENS, Lens, Painter, orbit, paint_scenes
+from iglu_marl.rendering.colors import REMOVED
 from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, auto, egl, renderer
 
 pytestmark = pytest.mark.opengl
@@ -40,7 +41,7 @@ def description():
     """The driver's name; the tests are skipped without a context."""
     try:
         with_context = OpenGLRenderer()
-        name = with_context.studio.description
+        name = with_context.context.description
         with_context.close()
     except RenderError as error:
         require("opengl", False, str(error))
@@ -105,12 +106,14 @@ def test_the_comparison_can_fail(gl):
 
 def test_other_lenses_and_palettes(gl):
     rng = np.random.default_rng(SEED)
-    colors = views.color_table(views.Look(), views.Look(edge=views.WRONG), views.Look(edge_light=0.55))
+    colors = orbit.color_table(
+        orbit.BlockStyle(), orbit.BlockStyle(edge=REMOVED), orbit.BlockStyle(edge_light=0.55)
+    )
     for number in range(8):
         grid = random_grid(rng, 100) + 6 * rng.integers(0, 4, (9, 11, 11)).astype(
             np.int8
         )  # 19..24: not drawn
-        camera = views.orbit_camera((120, 160), rng.uniform(0, 360), rng.uniform(5, 90), 6.0)
+        camera = orbit.orbit_camera((120, 160), rng.uniform(0, 360), rng.uniform(5, 90), 6.0)
         grid[grid % 6 == 0] = 0
         drawn = OpenGLRenderer(camera.lens)
         one = drawn.render_scenes(grid[None], [camera.pose], camera.size, colors=colors)
@@ -122,7 +125,7 @@ def test_other_lenses_and_palettes(gl):
 
 def test_changed_palettes_are_seen(gl):
     grid = random_grid(np.random.default_rng(SEED), 60)[None]
-    colors = views.color_table(views.Look()).copy()
+    colors = orbit.color_table(orbit.BlockStyle()).copy()
     first = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
     colors[5:] ^= 0x00FFFFFF
     second = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
@@ -269,7 +272,7 @@ def test_errors_of_opengl_are_ours(gl):
             GL.glEnable(0xFFFF)
 
     with pytest.raises(RenderError, match=r"OpenGL failed.*glEnable"):
-        gl.studio.run(wrong)
+        gl.context.run(wrong)
     assert gl.render_grid(np.zeros((9, 11, 11)), POSE, (8, 8)).any()
 
 
@@ -277,24 +280,24 @@ def test_errors_of_opengl_are_ours(gl):
 
 
 def test_nothing_is_opened_before_the_first_picture(description):
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}
     lazy = OpenGLRenderer(PLAIN)
     copies = [lazy, pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)]  # noqa: S301
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}
     pictures = [one.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) for one in copies]
     assert (pictures[0] == pictures[1]).all()
-    assert len(renderer._studios.open) == 1
-    drawn = [one.studio for one in copies]
+    assert len(renderer._contexts.open) == 1
+    drawn = [one.context for one in copies]
     assert drawn[0] is drawn[1] is drawn[2]
     for one in copies:
         assert one.lens == PLAIN
-        assert len(renderer._studios.open) == 1
+        assert len(renderer._contexts.open) == 1
         one.close()
         one.close()
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}
     assert (copies[1].render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) == pictures[0]).all()  # opened again
     del copies, lazy, one
-    assert renderer._studios.open == {}, "a renderer that is gone no longer holds the context"
+    assert renderer._contexts.open == {}, "a renderer that is gone no longer holds the context"
 
 
 def test_importing_opens_and_loads_nothing():
@@ -423,7 +426,7 @@ def test_forks_draw_their_own_pictures(description):
         + """
 parent = OpenGLRenderer(Lens())
 assert check(parent, 0) <= 5e-4
-GPU = not parent.studio.software
+GPU = not parent.context.software
 children = []
 for number in range(4):
     child = os.fork()
@@ -471,18 +474,18 @@ def test_a_gpu_does_not_survive_a_fork(description):
     """A fork after a GPU was used draws in software, and says so; a device that was asked for is an error."""
     if "llvmpipe" not in description:
         pytest.skip(f"{description}: there may be no software to fall back to")
-    studios = renderer._Studios()
-    studios.open[None] = types.SimpleNamespace(lost_by_fork="a GPU")
-    studios.forget()
-    studios.forget()  # a fork of the fork
+    contexts = renderer._SharedContexts()
+    contexts.open[None] = types.SimpleNamespace(lost_by_fork="a GPU")
+    contexts.forget()
+    contexts.forget()  # a fork of the fork
     with pytest.warns(UserWarning, match="forked after OpenGL had begun to use a GPU"):
-        studio = studios.enter(None, 1)
-    assert studio.software
-    studios.leave(None, 1)
-    assert studios.open == {}
+        context = contexts.enter(None, 1)
+    assert context.software
+    contexts.leave(None, 1)
+    assert contexts.open == {}
     with pytest.raises(RenderError, match="forked"):
-        studios.enter(0, 1)
-    assert studios.users == {}
+        contexts.enter(0, 1)
+    assert contexts.users == {}
 
 
 def test_spawned_workers(description, tmp_path):
@@ -550,12 +553,13 @@ print(resident_mb() - before)
 WINDOW = """
 import numpy as np
 from witness import heap
-from iglu_marl.rendering import Lens, paint_scenes, views
+from iglu_marl.rendering import Lens, orbit, paint_scenes
 from iglu_marl.rendering.opengl import OpenGLRenderer, ScreenDrawer
 
 grid = heap(np.random.default_rng(1), 25)
 pose, box = (1.3, 0.4, 2.1, 25.0, -15.0), (100, 50, 420, 290)
-camera, colors, orbit_box = views.orbit_camera((200, 180), 18, 42), views.color_table(views.Look()), (430, 10, 610, 210)
+camera, colors = orbit.orbit_camera((200, 180), 18, 42), orbit.color_table(orbit.BlockStyle())
+orbit_box = (430, 10, 610, 210)
 shade = np.zeros((40, 60, 4), np.uint8)
 shade[..., 0], shade[..., 3] = 255, 51
 badge = np.arange(20 * 10 * 3, dtype=np.uint32).astype(np.uint8).reshape(20, 10, 3)
@@ -723,7 +727,7 @@ def test_a_device_by_number(description):
     if listed:
         chosen = OpenGLRenderer(PLAIN, device=0)
         picture = chosen.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16))
-        assert chosen.studio.description.endswith("(device 0)")
+        assert chosen.context.description.endswith("(device 0)")
         assert (picture == paint_scenes(np.zeros((1, 9, 11, 11)), [POSE], (16, 16), lens=PLAIN)[0]).all()
         chosen.close()
 
@@ -761,8 +765,8 @@ def test_without_a_driver(description, monkeypatch):
     env = iglu_marl.parallel_env(renderer="opengl")
     with pytest.raises(RenderError, match=r"no OpenGL 3\.3 context.*surfaceless: eglInitialize gave"):
         env.reset(seed=0)
-    assert renderer._studios.open == {}
-    assert renderer._studios.users == {}
+    assert renderer._contexts.open == {}
+    assert renderer._contexts.users == {}
 
 
 def test_the_config_names_the_engines():
@@ -790,8 +794,8 @@ def test_auto_takes_a_gpu_for_large_pictures(description, monkeypatch):
     chosen = AutoRenderer(PLAIN)
     small = chosen.render(worlds, [0, 1], (32, 32))
     assert chosen._large is None
-    assert renderer._studios.open == {}
-    monkeypatch.setattr(renderer.Studio, "software", property(lambda self: False))
+    assert renderer._contexts.open == {}
+    monkeypatch.setattr(renderer.SharedContext, "software", property(lambda self: False))
     large = chosen.render(worlds, [0, 1], (256, 256))
     assert type(chosen._large) is OpenGLRenderer
     assert (large != Painter(PLAIN).render(worlds, [0, 1], (256, 256))).any(axis=3).mean() <= 5e-4
@@ -800,15 +804,15 @@ def test_auto_takes_a_gpu_for_large_pictures(description, monkeypatch):
     assert again._large is None
     assert again.lens == PLAIN
     chosen.close()
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}
 
 
 def test_auto_does_not_take_a_driver_that_computes_on_the_cpu(description, monkeypatch):
-    monkeypatch.setattr(renderer.Studio, "software", property(lambda self: True))
+    monkeypatch.setattr(renderer.SharedContext, "software", property(lambda self: True))
     chosen = AutoRenderer(PLAIN)
     chosen.render(worlds_of(1), [0], (256, 256))
     assert type(chosen._large) is Painter
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}
 
 
 def test_auto_falls_back_and_says_so_once(monkeypatch):
@@ -866,4 +870,4 @@ def test_a_game_in_opengl_is_the_painters(description):
         pictures[engine] = np.stack(seen)
     assert pictures["opengl"].shape == (15, 48, 64, 3)
     assert (pictures["opengl"] != pictures["painter"]).any(axis=3).mean() <= 5e-4
-    assert renderer._studios.open == {}
+    assert renderer._contexts.open == {}

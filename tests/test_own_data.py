@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iglu_marl
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import OwnTasks, tasks_from_folder
+from iglu_marl.data import OwnTasks, tasks_from_folder, write_tasks
 
 RED = [[0, -1, 0, "red"]]
 
@@ -140,6 +141,13 @@ WRONG: dict[str, tuple[str, str, str]] = {
     # file, content, message
     "json": ("t.json", "[\n1,\n", r"t\.json:3: no JSON"),
     "jsonl": ("t.jsonl", '{"target": [[0,-1,0,1]]}\n{', r"t\.jsonl:2: no JSON"),
+    "digits": ("t.json", "9" * 5000, r"t\.json:1: no JSON that can be read"),
+    "brackets": ("t.json", "[" * 100_000, r"t\.json:1: no JSON that can be read"),
+    "after others": (
+        "t.json",
+        '\n{"tasks": [{"target":\n[]}, {"id": "]",\n"target": []} ,\n\n\t3]}',
+        r"t\.json:6: a task is 3",
+    ),
     "no object": ("t.json", "[\n\n 3]", r"t\.json:3: a task is 3, expected an object"),
     "no target": ("t.json", "{}", r"t\.json:1: it has no 'target'"),
     "unknown field": ("t.json", '{"targt": []}', "unknown field 'targt', expected some of target"),
@@ -179,6 +187,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "no header": ("t.csv", "", r"t\.csv:1: no header"),
     "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
     "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
+    "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
     "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: no JSON"),
     "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
     "csv quotes": ("t.csv", 'id,target\na,"0 -1 0 red\n', r"t\.csv:\d: no CSV"),
@@ -188,6 +197,50 @@ WRONG: dict[str, tuple[str, str, str]] = {
         r"t\.json:2: the id 'a' is also.*:1",
     ),
 }
+
+
+class Content(bytes):
+    """The bytes of a file whose text counts the characters that are looked through."""
+
+    texts: ClassVar[list[CountedText]] = []
+
+    def decode(self, *arguments: Any) -> str:
+        self.texts.append(CountedText(super().decode(*arguments)))
+        return self.texts[-1]
+
+
+class CountedText(str):
+    """A text that knows how many of its characters were copied or searched."""
+
+    looked_at = 0
+
+    def __getitem__(self, key: Any) -> str:
+        self.looked_at += len(range(*key.indices(len(self)))) if isinstance(key, slice) else 1
+        return super().__getitem__(key)
+
+    def count(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        end = len(self) if end is None else end
+        self.looked_at += end - start
+        return super().count(part, start, end)
+
+
+@pytest.mark.parametrize("form", ["list", "wrapped", "lines"])
+def test_a_file_of_tasks_is_gone_through_once(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [{"id": str(number), "target": RED} for number in range(500)]
+    text = {
+        "list": json.dumps(tasks, indent=2),
+        "wrapped": json.dumps({"tasks": tasks}, indent=2),
+        "lines": "\n".join(map(json.dumps, tasks)),
+    }[form]
+    path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
+    content = Content(path.read_bytes())
+    Content.texts.clear()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: content)
+    assert OwnTasks(path).ids() == [str(number) for number in range(500)]
+    (counted,) = Content.texts
+    assert counted.looked_at <= 3 * len(text)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), WRONG.values(), ids=WRONG)
@@ -272,3 +325,61 @@ def test_all_kinds_of_files_say_the_same(
                 (*c, color) for c, color in built.items()
             )
             assert other[number].instruction == said.strip()
+
+
+GRIDS = WORLDS.map(lambda built: blocks_to_grid([(*cell, color) for cell, color in built.items()]))
+SAID = st.lists(
+    st.builds(Utterance, st.sampled_from(Role), TEXTS | st.just("<Builder> me?\n<Architect> you\n\nno")),
+    max_size=3,
+)
+OPTIONS = {
+    "starting_grid": st.none() | GRIDS | st.just(blocks_to_grid([])),
+    "full_grid": st.none() | GRIDS,
+    "invariant": st.none() | st.booleans(),
+    "ids": st.just("iglu"),
+}
+SINGLE = st.builds(
+    Task,
+    st.just("no speaker\nat all") | SAID.map(Dialogue),
+    GRIDS,
+    st.none() | st.sampled_from(["put it there", "two\nlines", "<Architect> what?\n<Builder> this?"]),
+    **OPTIONS,
+)
+SESSIONS = st.lists(st.tuples(SAID.map(Dialogue), GRIDS), min_size=1, max_size=3).flatmap(
+    lambda turns: st.builds(lambda **options: Subtasks(*zip(*turns, strict=True), **options), **OPTIONS)
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(SINGLE | SESSIONS, min_size=1, max_size=4), st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[Any], by_structure: bool
+) -> None:
+    path = tmp_path_factory.mktemp("own") / "t.jsonl"
+    for number, entry in enumerate(entries):
+        entries[number] = entry.replace(task_id=str(number)) if isinstance(entry, Task) else entry
+        if isinstance(entry, Subtasks):
+            entry.task_id = str(number)
+    written = {"a": entries[:1], "b": entries[1:]} if by_structure else entries
+    count = write_tasks(path, written)
+    read = OwnTasks(path)
+    assert read.tasks["t.jsonl"] == entries
+    assert list(read) == [
+        task for entry in entries for task in ([entry] if isinstance(entry, Task) else entry)
+    ]
+    assert count == len(read)
+    structures = [record["structure"] for record in read.records() if record["turn"] == 0]
+    names = ["a"] + ["b"] * (len(entries) - 1) if by_structure else [str(n) for n in range(len(entries))]
+    assert structures == names
+
+
+def test_written_tasks_in_other_ids_and_of_one_name(tmp_path: Path) -> None:
+    task = Task("<Architect> red", [(0, -1, 0, 3)], task_id="one", ids="iglu2022")
+    session = Subtasks(["red"], [[(0, -1, 0, 3)]], task_id="one", ids="iglu2022")
+    assert write_tasks(tmp_path / "t.jsonl", [task, session, task.replace(task_id=None)]) == 3
+    read = OwnTasks(tmp_path / "t.jsonl")
+    assert read.ids() == ["one", "one/2", "task"]
+    assert all(grid_to_blocks(task.target_grid) == [(0, -1, 0, 6)] for task in read)
+    with pytest.raises(DataError, match="cannot be written"):
+        write_tasks(tmp_path / "nowhere" / "t.jsonl", [task])
+    assert [path.name for path in tmp_path.iterdir()] == ["t.jsonl"]

@@ -16,7 +16,7 @@ from witness import cast, random_grid, scenes
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
 from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
-from iglu_marl.rendering.painter import picture_shape
+from iglu_marl.rendering.renderer import picture_shape
 
 RNG_SEED = 20240
 
@@ -236,11 +236,11 @@ def test_importing_the_package_is_light():
 
 
 @pytest.mark.parametrize("layout", ["hwc", "chw", "index"])
-def test_strokes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
+def test_bound_scenes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
     worlds = worlds_of(5)
     grids, poses = np.ascontiguousarray(worlds.grid), np.ascontiguousarray(worlds.pose)
     out = np.full((5, *picture_shape((18, 30), layout)), 99, np.uint8)
-    draw = Painter().strokes(grids, poses, (18, 30), layout, out)
+    draw = Painter().bind(grids, poses, (18, 30), layout, out)
     draw(np.array([4, 0, 3, 1]), 1, 3)
     expected = paint_scenes(worlds.grid, worlds.pose, (18, 30))
     for scene, picture in enumerate(out):
@@ -260,7 +260,7 @@ def test_strokes_paint_chosen_scenes_in_their_places(layout: Any) -> None:
     )
 
 
-def test_strokes_name_what_does_not_fit() -> None:
+def test_bound_scenes_name_what_does_not_fit() -> None:
     grids, poses = np.zeros((2, 9, 11, 11), np.int8), np.zeros((2, 5))
     out = np.zeros((2, 8, 8, 3), np.uint8)
     for arguments, message in (
@@ -273,4 +273,4 @@ def test_strokes_name_what_does_not_fit() -> None:
         ((grids, np.zeros((2, 10))[:, ::2], (8, 8), "hwc", out), "C-contiguous"),
     ):
         with pytest.raises(RenderError, match=message):
-            Painter().strokes(*arguments)  # type: ignore[arg-type]
+            Painter().bind(*arguments)  # type: ignore[arg-type]

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, color_id, grid_to_blocks
+from iglu_marl.core.kernels.records import CONTROL, FLYING, NO_CELL, PLACE_IN_THE_WAY, PLACE_OUTSIDE
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Edit, Executor, Plan, edits_between, lower_bound, order_edits, plan, replays
@@ -39,7 +40,7 @@ def carry_out(worlds: Worlds, made: Plan) -> np.ndarray:
     for action in made.actions:
         assert encoding.space.contains(action)
         records, index = encoding.encode(action)
-        rules.step_at(state, 0, records, index)
+        step_at(state, 0, records, index)
     return state["grid"][0]
 
 
@@ -410,7 +411,7 @@ def test_an_executor_carries_on_after_a_push(controls: str) -> None:
         if action is None:
             break
         records, index = encoding.encode(action)
-        rules.step_at(worlds.state, 0, records, index)
+        step_at(worlds.state, 0, records, index)
         if number == 6:
             worlds.pose[0] += (0.7, 0.0, -1.3, 20.0, 0.0)
         if number == 9:
@@ -440,20 +441,17 @@ def test_sight_sees_what_the_hands_reach() -> None:
         [np.tile(worlds.pose[0, :3], (700, 1)), rng.uniform((0, -90), (360, 90), (700, 2))], 1
     )
     hits, befores = sight.cast(poses)
-    control = np.zeros(1, rules.CONTROL)
-    control["place"], control["mode"] = 1, rules.FLYING
+    control = np.zeros(1, CONTROL)
+    control["place"], control["mode"] = 1, FLYING
     for pose, hit, before in zip(poses, hits, befores, strict=True):
         state = worlds.get_state()
         state["pose"][0] = pose
-        rules.step_at(state, 0, control, 0)
+        step_at(state, 0, control, 0)
         assert (state["hit"][0] == hit).all()
-        if hit[0] != rules.NO_CELL:
+        if hit[0] != NO_CELL:
             assert (state["before"][0] == before).all()
             in_way = bool(blocked_by_body(pose[None], before.astype(int))[0])
-            assert (
-                in_way == (state["event"][0] == rules.PLACE_IN_THE_WAY)
-                or state["event"][0] == rules.PLACE_OUTSIDE
-            )
+            assert in_way == (state["event"][0] == PLACE_IN_THE_WAY) or state["event"][0] == PLACE_OUTSIDE
 
 
 def test_aims_through_a_cell_are_all_that_see_it() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from worlds import Block, world_with
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.kernels.step import step_at, step_many
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Bound, check_certificate, lower_bound, plan
 from iglu_marl.planning.bounds import bridges
@@ -40,7 +40,7 @@ def shortest(worlds: Worlds, target: np.ndarray, limit: int) -> int | None:
         grown = []
         for start in range(0, len(states), 512):
             many = np.repeat(states[start : start + 512], len(table))
-            rules.step_many(many, np.tile(table, len(many) // len(table)))
+            step_many(many, np.tile(table, len(many) // len(table)))
             keys = np.concatenate(
                 [np.ascontiguousarray(many[f]).reshape(len(many), -1).view(np.uint8) for f in FIELDS], 1
             )
@@ -99,7 +99,7 @@ def games(controls: str, count: int, steps: int) -> Iterator[tuple[Worlds, np.nd
         state, reached = start.get_state(), {start.grid[0].tobytes(): 0}
         for number in range(steps):
             records, index = encoding.encode(act(controls, encoding, rng, number))
-            rules.step_at(state, 0, records, index)
+            step_at(state, 0, records, index)
             key = state["grid"][0].tobytes()
             if key not in reached:
                 reached[key] = number + 1
@@ -154,7 +154,7 @@ def flights(count: int, steps: int) -> Iterator[tuple[Worlds, list[np.ndarray]]]
                 move, turn = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-5.0, 0.0, 5.0], 2)
             action = {"movement": move.astype(np.float32), "camera": turn.astype(np.float32)}
             records, index = encoding.encode({**action, "inventory": 0, "placement": int(rng.random() < 0.3)})
-            rules.step_at(state, 0, records, index)
+            step_at(state, 0, records, index)
         yield start, [*states, state[0].copy()]
 
 

@@ -156,6 +156,8 @@ def test_every_function_takes_its_kinds_and_no_others(name: str) -> None:
         ("filter_height(scene(),10)", "the height 10, expected an integer in 1..9"),
         ("filter_height(scene(),top)", "the height 'top'"),
         ("filter_size(scene(),0)", "the size 0, expected"),
+        ("filter_size(scene(),٣)", "found '٣"),
+        ("filter_size(scene(),²)", "found '²"),
         ("relate(unique(scene()),near)", "the relation 'near', expected one of north"),
         ("exist(count(scene()))", "input 1 of exist is count, which gives an integer; expected things"),
         ("query_color(scene())", "which gives things; expected a thing"),

@@ -162,6 +162,9 @@ def test_numbers_and_heights_in_words_digits_and_ordinals() -> None:
         ("The red or blue block is on the ground.", Reason.NOT_UNDERSTOOD, None),
         ("There are exactly 21 blocks.", Reason.NOT_UNDERSTOOD, None),
         ("The block is at height 10.", Reason.NOT_UNDERSTOOD, None),
+        (f"There are exactly {'9' * 5000} blocks.", Reason.NOT_UNDERSTOOD, None),
+        ("There are exactly ٣ blocks.", Reason.UNKNOWN_WORD, "٣"),
+        ("There are exactly ② blocks.", Reason.UNKNOWN_WORD, "②"),
         ("Is the block north of the tower on the ground?", None, ""),
     ],
 )

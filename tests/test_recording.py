@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from evaluated_agents import Garbled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -93,6 +94,16 @@ def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
         played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
     assert played.completed
     check_same(played, replay(tmp_path / "game.jsonl"))
+
+
+def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = game(max_turns=6)
+    pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}
+    with Recorder(tmp_path / "game.jsonl", note="\ud800") as recorder:
+        played = iglu_marl.play(env, pair, seed=0, on_step=recorder)
+    check_same(played, replay(tmp_path / "game.jsonl"))
+    print(played.dialogue)
+    assert "\ufffd" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("controls", ["walking", "flying", "human-level", "discrete", "continuous"])

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iglu_marl import GridError, Task, Worlds, intersection_scores, maximal_intersection
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.kernels.hands import set_block
+from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.kernels.score import complete
 from iglu_marl.core.scoring import Alignment, Target, align
 from iglu_marl.core.worlds import Terms
 
@@ -171,7 +173,7 @@ def test_incremental_score_equals_the_definition(shifts, with_start, invariant):
         assert worlds.best[0] == target.score(worlds.grid[0])
         assert (worlds.matches[0] == target.match_counts(worlds.grid[0])).all()
         assert worlds.blocks[0] == np.count_nonzero(worlds.grid[0])
-        edits += worlds.event[0] in (rules.PLACED, rules.REMOVED)
+        edits += worlds.event[0] in (PLACED, REMOVED)
     assert edits > 40
     assert worlds.inventory[0].sum() + worlds.blocks[0] == 120
 
@@ -193,7 +195,7 @@ def test_the_return_is_a_potential(seed, right, wrong, shifts):
 
 def test_a_step_without_an_edit_pays_nothing_but_its_cost():
     for _, worlds in play_edits(3, Terms(step_cost=0.25)):
-        if worlds.steps[0] and worlds.event[0] not in (rules.PLACED, rules.REMOVED):
+        if worlds.steps[0] and worlds.event[0] not in (PLACED, REMOVED):
             assert worlds.reward[0] == -0.25
 
 
@@ -220,9 +222,9 @@ def test_completion_equals_its_definition(completion):
         worlds.spawn(0, task, Terms(completion=completion))
         for _ in range(40):
             x, z, color = rng.integers(-1, 1), rng.integers(-1, 1), rng.choice([0, 0, 1])
-            rules.set_block(worlds.state[0], x, -1, z, color)
+            set_block(worlds.state[0], x, -1, z, color)
             expected = done(worlds.grid[0], task, completion)
-            assert rules.complete(worlds.state[0]) == expected
+            assert complete(worlds.state[0]) == expected
             ends.append(expected)
     assert 20 < sum(ends) < len(ends) - 20
 

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
-from iglu_marl import Task
+import iglu_marl
+from iglu_marl import ConfigError, GameConfig, Task
 from iglu_marl.compat.gridworld.tasks import DUMMY_TASK
 from iglu_marl.compat.iglu.const import id2color
 from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, TaskSet
@@ -110,6 +111,63 @@ def test_scales_are_keyword_arguments() -> None:
         assert env.step(7)[1] == reward  # chooses yellow, and so places it
 
 
+def test_the_defaults_and_keywords_of_2022() -> None:
+    """A colour that is chosen is placed, an episode has 250 steps, and the reward is the gain in blocks."""
+    target = [(0, -1, -1, 2), (1, 3, 1, 4)]
+    options = {"compat": "iglu2022", "name": "ours", "fake": False}
+    envs = [gym.make(name, **options) for name in ("IGLUGridworld-v0", "IGLUGridworldVector-v0")]
+    envs.append(
+        gym.make("IGLUGridworldVector-v0", right_placement_scale=5, wrong_placement_scale=3, **options)
+    )
+    many = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=1, vectorization_mode="vector_entry_point", **options
+    )
+    for env in (*envs, many):
+        env.unwrapped.set_task(Task("", target, invariant=False))
+        env.reset(options={"pose": (0, -0.25, 0, 0, -45)})
+        chosen, idle = (np.array([action]) if env is many else action for action in (7, 0))
+        assert env.step(chosen)[1] == 1  # green, which is placed: one block of the target
+        ends = [env.step(idle)[3] for _ in range(249)]
+        assert ends == [False] * 248 + [True]
+    env = gym.make(
+        "IGLUGridworldVector-v0",
+        compat="iglu2022",
+        size_reward=False,
+        select_and_place=False,
+        max_steps=300,
+        right_placement_scale=3,
+        wrong_placement_scale=0.25,
+    )
+    env.set_task(Task("", target, invariant=False))
+    env.reset(options={"pose": (0, -0.25, 0, 0, -45)})
+    assert [env.step(action)[1] for action in (7, 17, 16, 6, 17)] == [0, 3, -3, 0, -0.25]
+    config = gym.make("IGLUGridworld-v0", compat="iglu2022", config=GameConfig(max_steps=7)).unwrapped.config
+    assert (config.max_steps, config.select_and_place, config.size_reward) == (7, False, False)  # given whole
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"right_placement_scale": 1}, "'right_placement_scale'.*did you mean 'right_scale'"),
+        ({"wrong_placement_scale": 1}, "'wrong_placement_scale'.*did you mean 'wrong_scale'"),
+        ({"fake": True}, "'fake'.*compat='iglu2022'"),
+        ({"name": "x"}, "'name'.*compat='iglu2022'"),
+        ({"max_step": 9}, "'max_step'.*did you mean 'max_steps'.*expected one of"),
+        ({"teapot": 9}, "'teapot', expected one of"),
+        ({"compat": "iglu2022", "max_step": 9}, "'max_step'.*did you mean 'max_steps'"),
+        ({"compat": "iglu2022", "right_scale": 1, "right_placement_scale": 1}, "both given, expected one"),
+        ({"compat": "iglu1999"}, "compat is 'iglu1999', expected None or one of 'iglu2022'"),
+        ({"compat": ["iglu2022"]}, r"compat is \['iglu2022'\], expected None"),
+    ],
+)
+def test_keywords_that_are_not_known(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        gym.make("IGLUGridworld-v0", **options)
+    if "compat" not in options:
+        with pytest.raises(ConfigError, match=message):
+            iglu_marl.raw_env(**options)
+
+
 def test_a_task_generator_of_ones_own() -> None:
     class MyTasks(RandomTasks):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -174,8 +232,8 @@ def test_random_tasks() -> None:
     env.update_taskset(RandomTasks(max_blocks=3, max_dist=5, num_colors=3))
     env.action_space.seed(2)
     targets = set()
-    for _ in range(10):
-        obs, info = env.reset()
+    for number in range(10):
+        obs, info = env.reset(seed=None if number else 1)
         assert obs["chat"] == ""
         targets.add(info["target_grid"].tobytes())
         done = False

@@ -216,6 +216,8 @@ def test_builder_tries_again_what_it_came_to_not_what_it_would_come_to_now() -> 
 QUESTIONS = {
     "Remove the blue block": "Which blue one?",
     "Remove the block": "Which one?",
+    "Place 3 red blocks on top of the 2 blue blocks": "How many?",
+    "Place 3 red blocks on top of the blue blocks": "How many?",
     "Place a red block on the green block": "I can't do that: there is no such thing.",
     "Build a red row": "How many?",
     "Build a red row of 3": "Which way?",
@@ -233,6 +235,16 @@ def test_builder_asks_or_says_why_not(text: str, answer: str) -> None:
     told = Told(start)
     assert told.tell(text) == answer
     assert np.array_equal(told.world.grid[0], start)
+
+
+def test_builder_places_as_many_blocks_as_it_is_told() -> None:
+    start = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 0, RED)]
+    told = Told(grid_of(*start), controls="flying")
+    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
+    assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
+    assert told.tell("Place 2 green blocks on top of the 3 blue blocks.") == "How many?"
+    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
+    assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
 
 
 @pytest.mark.parametrize("tokens", [False, True])

@@ -19,8 +19,10 @@ from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.rendering import change_sheet, contact_sheet, layers_view, top_view
-from iglu_marl.rendering.plans import ADDED, RECOLORED, REMOVED, block_color, change_of
+from iglu_marl.rendering.colors import ADDED, RECOLORED, REMOVED
+from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.sheets import CHANGE_SIZE, SHEET_SIZE
+from iglu_marl.rendering.top_down import change_of
 from iglu_marl.tasks import BundledTasks
 
 EMPTY = np.zeros(ZONE_SHAPE, np.int8)

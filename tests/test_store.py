@@ -416,15 +416,37 @@ def test_any_damage_gives_the_data_or_a_data_error(
         (POINTER, PlaceholderError, "Git LFS pointer.*git lfs pull.*13,977,030 bytes"),
         (PAGE, PlaceholderError, "web page"),
         (b"<html>", PlaceholderError, "web page"),
+        (b"<!-- - -> -- --><!----> \n<!-- a\nb --->\n<!doctype HTML>", PlaceholderError, "web page"),
+        (b"<!-- <html> -->", DataError, "no zip archive"),
         (b"\x1f\x8b\x08 tar", DataError, "is a gzip file"),
         (b"7z\xbc\xaf\x27\x1c", DataError, "is a 7z archive"),
         (b"hello, world", DataError, r"no zip archive \(it starts with b'hello, w'\)"),
     ],
-    ids=["empty", "truncated", "beginning", "pointer", "page", "short page", "gzip", "7z", "text"],
+    ids=[
+        "empty",
+        "truncated",
+        "beginning",
+        "pointer",
+        "page",
+        "short page",
+        "comments",
+        "a comment",
+        "gzip",
+        "7z",
+        "text",
+    ],
 )
 def test_files_that_are_no_packs(tmp_path: Path, content: bytes, kind: type[DataError], message: str) -> None:
     with pytest.raises(kind, match=message):
         open_pack(write(tmp_path / "x.zip", content))
+
+
+def test_the_look_for_a_web_page_comes_to_an_end(tmp_path: Path) -> None:
+    """In a process of its own, which can be ended: a regular expression may take longer than the world is old."""
+    path = write(tmp_path / "x.zip", b"<!---->" * 140 + b"x")
+    code = "import sys; from iglu_marl.data import find_pack; find_pack('mdc', sys.argv[1], False)"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+    assert "x.zip is no zip archive (it starts with b'<!----><')" in done.stderr
 
 
 def test_every_truncation_is_seen(tmp_path: Path) -> None:

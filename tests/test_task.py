@@ -136,6 +136,14 @@ def test_an_instruction_that_the_dialog_lacks_is_appended():
     assert Task("", ONE, "Build it").dialog == "<Architect> Build it"
 
 
+def test_texts_can_be_written_to_a_file():
+    for task in (Task("a \ud800", ONE), Task("a", ONE, instruction="\udfff b"), Task(["a \ud800"], ONE)):
+        for text in (task.dialog, task.instruction, task.previous_dialog, task.dialogue.text):
+            assert text.encode("utf-8").decode("utf-8") == text
+    assert Task("a \ud800", ONE).instruction == "a \ufffd"
+    assert Task("a", ONE, instruction="\udfff b").dialog == "a\n<Architect> \ufffd b"
+
+
 def test_an_instruction_at_the_end_of_untagged_text_is_found():
     task = Task("Hello.\nBuild a tower", ONE, instruction="Build a tower")
     assert task.dialog == "Hello.\nBuild a tower"

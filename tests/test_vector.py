@@ -385,15 +385,28 @@ def test_states_are_put_back(source: Any) -> None:
 
 
 def test_wrong_states_are_refused() -> None:
-    env = make(count=3)
+    env = make(count=3, tasks=list(FEW))
     env.reset(seed=0)
     before = env.get_state()
-    small = make(count=2)
+    small = make(count=2, tasks=list(FEW))
     small.reset(seed=0)
     broken = before.batch.worlds.copy()
     broken["active"] = 99
-    for state in (None, small.get_state(), before._replace(batch=before.batch._replace(worlds=broken))):
-        with pytest.raises(StateError):
+    elsewhere = before.batch.worlds.copy()
+    elsewhere["change"][0] = [100, 100, 100, 0, 3]  # a cell far outside this world's grid
+    draws = before.batch.draws
+    wrong: list[dict[str, Any]] = [
+        {"worlds": broken},
+        {"worlds": elsewhere},
+        {"tasks": None},
+        {"tasks": np.array([5, 5, 5], object)},
+        {"over": np.array([5, 5, 5])},
+        {"draws": draws._replace(used=np.full(3, -1))},
+        {"draws": draws._replace(used=draws.used * 0, ahead=draws.ahead + 10**6)},
+    ]
+    states = [before._replace(batch=before.batch._replace(**fields)) for fields in wrong]
+    for state in (None, small.get_state(), *states):
+        with pytest.raises(StateError, match=r"state.*expected"):
             env.set_state(state)
         assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
 

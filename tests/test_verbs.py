@@ -327,6 +327,98 @@ def test_what_comes_of_it(text: str, blocks: list[Any], expected: Any) -> None:
     assert result == (expected if isinstance(expected, Reason) else sorted(expected))
 
 
+APART = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 2, RED)]
+STACKED = [(0, -1, 0, RED), (0, 0, 0, RED), (0, 1, 0, RED)]
+ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
+
+
+@pytest.mark.parametrize("generous", [False, True])
+@pytest.mark.parametrize(
+    ("text", "blocks", "added"),
+    [
+        ("Place 3 blue blocks on top of the 3 red blocks.", APART, ON_EACH),
+        ("Put three blue cubes on the three red ones", APART, ON_EACH),
+        ("Stack 3 blue blocks on top of all 3 red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on top of the red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on all red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on top of the 3 red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
+        ("Place 2 blue blocks on top of the 2 red blocks.", APART[:2], ON_EACH[:2]),
+        ("Place 2 blue blocks on top of both red blocks.", APART[:2], ON_EACH[:2]),
+        (
+            "Place 3 blue blocks north of the 3 red blocks.",
+            APART,
+            [(x, -1, z - 1, BLUE) for x, _, z, _ in APART],
+        ),
+        # a tower where there is one place only
+        ("Place 3 blue blocks on top of the red block.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
+        ("Place 3 blue blocks on top of the red blocks.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
+        ("Place 2 blue blocks on top of the 3 red blocks.", STACKED, [(0, 2, 0, BLUE), (0, 3, 0, BLUE)]),
+        # so many for each
+        (
+            "Place 2 blue blocks on top of each red block.",
+            APART,
+            ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
+        ),
+        (
+            "Stack 2 blue blocks on each of the 3 red blocks.",
+            APART,
+            ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
+        ),
+        # not as many places as blocks, or none for one of them
+        ("Place 2 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks on top of the 2 red blocks.", APART[:2], Reason.NO_NUMBER),
+        ("Place 6 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 2 blue blocks on top of the red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 2 blue blocks on top of the 2 red blocks.", APART, Reason.AMBIGUOUS),
+        ("Place 4 blue blocks on top of the 4 red blocks.", APART, Reason.NO_MATCH),
+        ("Place 3 blue blocks on top of the 3 red blocks.", [*APART, (0, 0, 0, GREEN)], Reason.OCCUPIED),
+        ("Place 3 blue blocks on top of the 3 red blocks.", [*APART[1:], (5, 7, 5, RED)], Reason.OUTSIDE),
+        ("Place 3 blue blocks under the 3 red blocks.", APART, Reason.OUTSIDE),
+        # arranged as they cannot be
+        ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, None),
+        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, None),
+        ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, None),
+    ],
+)
+def test_a_number_of_blocks_is_that_of_all_of_them(
+    text: str, blocks: list[Any], added: Any, generous: bool
+) -> None:
+    """Unless it is told of each: nothing is built more often than was said, and the verifier sees it the same way."""
+    instruction, before = parse(text, generous=generous), world(*blocks)
+    if added is None:
+        assert isinstance(instruction, Failure)
+        return
+    assert not isinstance(instruction, Failure), instruction
+    found = outcomes(instruction, before)
+    if isinstance(added, Reason):
+        assert isinstance(found, Failure)
+        assert found.reason is added
+        assert not done(instruction, before, world(*blocks, *ON_EACH[:1]))
+        return
+    assert not isinstance(found, Failure), found
+    assert [grid_to_blocks(outcome.grid) for outcome in found] == [sorted([*blocks, *added])]
+    assert done(instruction, before, world(*blocks, *added))
+    assert not done(instruction, before, world(*blocks, *added[:-1]))
+    assert not done(instruction, before, world(*blocks, *added, (5, 7, -5, BLUE)))
+
+
+def test_wrong_numbers_of_blocks_are_refused() -> None:
+    on_them = Beside((("up", 1),), Blocks((RED,), count=3))
+    assert render(Place(BLUE, on_them, 3)) == "Place 3 blue blocks on top of the 3 red blocks."
+    for count, where in (
+        (1, on_them),
+        (12, on_them),
+        (True, on_them),
+        (2.0, on_them),
+        (2, Beside((("up", 1),), Blocks((RED,)))),
+        (2, Beside((("up", 2),), Blocks((RED,), count=2))),
+        (2, Beside((("up", 1),), It())),
+        (2, NextTo(Blocks((RED,), count=2))),
+    ):
+        with pytest.raises(DialogueError, match=str(count)):
+            Place(BLUE, where, count)  # type: ignore[arg-type]
+
+
 def test_directions_are_those_of_the_builder_unless_told_otherwise() -> None:
     for yaw, cell in (
         (0.0, (-1, 0)),

@@ -12,7 +12,8 @@ from PIL import Image
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.rendering import composed_frame, orbit_view, write_png, write_video
-from iglu_marl.rendering.views import BACKGROUND, Camera, orbit_camera
+from iglu_marl.rendering.camera import Camera
+from iglu_marl.rendering.orbit import BACKGROUND, orbit_camera
 
 TARGET = blocks_to_grid(
     [(x, -1, 0, 6) for x in range(-2, 3)] + [(0, y, 0, 2) for y in range(3)] + [(3, -1, 3, 1)]

@@ -100,7 +100,8 @@ def test_symbols_survive_their_text(case):
 
 def test_symbol_text():
     assert SymbolCodec(20).decode([17, 3]) == "s17 s3"
-    assert SymbolCodec(20).encode("s17 hello s3 s21 s0 s s٣ S20") == [17, 3, 20]
+    assert SymbolCodec(20).encode("s17 hello s3 s21 s0 s s٣ s² S20") == [17, 3, 20]
+    assert SymbolCodec(20).encode(f"s{'9' * 5000} s4") == [4]
 
 
 @pytest.mark.parametrize("count", [0, -3, 2.0, True, None, 10**9])

@@ -23,8 +23,11 @@ from requirements import require  # noqa: E402
 
 import iglu_marl  # noqa: E402
 from iglu_marl import Task  # noqa: E402
-from iglu_marl.rendering import Window, hud, screens  # noqa: E402
-from iglu_marl.rendering.window import Button, Closed, Key, Moved, Typed, Unfocused, Wheel  # noqa: E402
+from iglu_marl.rendering import Window  # noqa: E402
+from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
+from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
+from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
+from iglu_marl.rendering.ui.window import Button, Closed, Key, Moved, Typed, Unfocused, Wheel  # noqa: E402
 
 
 @pytest.fixture
@@ -199,7 +202,7 @@ POSE = (0.0, -0.25, 1.0, 0.0, -12.0)
 TALK = (("architect", "Place a block."), ("builder", "Which one?"))
 
 
-def builder_sight(**changes):
+def builder_view(**changes):
     options = {
         "grid": GRID,
         "pose": POSE,
@@ -207,14 +210,18 @@ def builder_sight(**changes):
         "active": 3,
         "dialogue": TALK,
     }
-    return screens.BuilderSight(**{**options, **changes})
+    return screens.BuilderView(**{**options, **changes})
+
+
+def painted(layer):
+    return np.asarray(layer.paint())
 
 
 def test_every_screen_in_every_size(window):
     """From tiny to large nothing fails, and the picture fills the window."""
-    gaze, orbit = screens.Gaze(), screens.Orbit()
+    angles = screens.OrbitAngles()
     target = np.roll(GRID, 1, axis=1)
-    architect = screens.ArchitectSight(target, GRID, target, POSE, TALK, 1, 3, facts=(("turn", "2"),))
+    architect = screens.ArchitectView(target, GRID, target, POSE, TALK, 1, 3, facts=(("turn", "2"),))
     overlay = screens.Overlay(
         typed=("Put it there, żółty", 3),
         note="A note",
@@ -224,43 +231,43 @@ def test_every_screen_in_every_size(window):
     for size in ((40, 60), (200, 160), (270, 480), (400, 1300), (700, 400)):
         for shown in (overlay, screens.Overlay()):
             for layers in (
-                screens.builder_screen(builder_sight(), size, shown, gaze),
-                screens.architect_screen(architect, size, shown, orbit),
-                screens.onlooker_screen(builder_sight(), architect, size, shown, gaze, orbit),
+                screens.builder_screen(builder_view(), size, shown),
+                screens.architect_screen(architect, size, shown, angles),
+                screens.onlooker_screen(builder_view(), architect, "A title", size, shown, angles),
             ):
-                picture = screens.composite(layers, size, smoothing=1)
+                picture = np.array(composite(layers, size, smoothing=1))
                 assert picture.shape == (*size, 3)
                 assert picture.std(axis=(0, 1)).min() > 5
 
 
 def test_the_block_that_is_looked_at_is_bright():
-    gaze, size = screens.Gaze(), (300, 300)
-    assert gaze.cell(GRID, POSE) == (0, -1, -3)
-    eye = screens.Eye(GRID, POSE, (0, 0, 300, 300))
-    plain, lit = screens.paint_eye(eye), screens.paint_eye(eye._replace(focus=(0, -1, -3)))
+    size = (300, 300)
+    assert cell_in_sight(GRID, POSE) == (0, -1, -3)
+    eye = SceneLayer(GRID, POSE, (0, 0, 300, 300))
+    plain, lit = painted(eye), painted(eye._replace(focus=(0, -1, -3)))
     changed = (plain != lit).any(axis=2)
     assert changed[150, 150]
     # The block above it, in front of the sky, stays as it was.
     assert not changed[:60].any()
     assert 0.005 < changed.mean() < 0.2
     down = (0.0, -0.25, 1.0, 0.0, -40.0)
-    cell = gaze.cell(GRID, down)
+    cell = cell_in_sight(GRID, down)
     assert cell is not None
     assert cell[1] == -2
     ground = eye._replace(pose=down)
-    lit = (screens.paint_eye(ground) != screens.paint_eye(ground._replace(focus=cell))).any(axis=2)
+    lit = (painted(ground) != painted(ground._replace(focus=cell))).any(axis=2)
     assert lit[100:150, 120:180].mean() > 0.5
     assert 0.01 < lit.mean() < 0.3
-    assert gaze.cell(GRID, (0.0, 5.0, 0.0, 0.0, 0.0)) is None
+    assert cell_in_sight(GRID, (0.0, 5.0, 0.0, 0.0, 0.0)) is None
     assert size == lit.shape
 
 
 def test_blocks_hide_the_light_on_the_ground():
     grid = GRID.copy()
     grid[0, 5, 5] = 4  # at (0, -1, 0), between the eye and the cell behind it
-    eye = screens.Eye(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
-    unlit = screens.paint_eye(eye._replace(focus=None))
-    lit = (screens.paint_eye(eye) != unlit).any(axis=2)
+    eye = SceneLayer(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
+    unlit = painted(eye._replace(focus=None))
+    lit = (painted(eye) != unlit).any(axis=2)
     orange = (unlit[..., 0] > unlit[..., 2].astype(int) + 60) & (unlit[..., 1] < 160)
     assert orange.sum() > 500
     assert lit.any()
@@ -268,19 +275,19 @@ def test_blocks_hide_the_light_on_the_ground():
 
 
 def test_pieces_say_what_they_are_given():
-    assert not np.array_equal(hud.hotbar((20,) * 6, 1, 1.0), hud.hotbar((20,) * 6, 2, 1.0))
-    assert not np.array_equal(hud.hotbar((20,) * 6, 1, 1.0), hud.hotbar((19, *(20,) * 5), 1, 1.0))
-    assert not np.array_equal(hud.compass(0, 1.0), hud.compass(90, 1.0))
-    assert hud.chat(TALK, 200, 300, 1.0) is hud.chat(TALK, 200, 300, 1.0)
+    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((20,) * 6, 2, 1.0))
+    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((19, *(20,) * 5), 1, 1.0))
+    assert not np.array_equal(widgets.compass(0, 1.0), widgets.compass(90, 1.0))
+    assert widgets.chat(TALK, 200, 300, 1.0) is widgets.chat(TALK, 200, 300, 1.0)
     long = [("architect", "word " * 400)]
-    assert hud.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
-    assert hud.progress(3, 3, True, 1.0).shape == hud.progress(0, 0, False, 1.0).shape
+    assert widgets.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
+    assert widgets.progress(3, 3, True, 1.0).shape == widgets.progress(0, 0, False, 1.0).shape
 
 
 def test_letters_of_many_scripts_are_drawn():
     """No two of these words look the same, as they would in boxes."""
     words = ["Żółty", "Жёлты", "κίτρι", "gelb!", "Zolty"]
-    pictures = [hud.note(word, 1.0) for word in words]
+    pictures = [widgets.note(word, 1.0) for word in words]
     for i, one in enumerate(pictures):
         for other in pictures[i + 1 :]:
             assert one.shape != other.shape or (one != other).any()
@@ -335,11 +342,12 @@ def test_a_screen_in_a_real_window(on_screen, engine):
     open_or_skip(window)
     assert pygame.display.get_driver() == "x11"
     assert (window.drawn_by == "software") == (engine == "software" or "OpenGL" not in window.drawn_by)
-    layers = screens.builder_screen(builder_sight(), window.size, screens.Overlay(), screens.Gaze())
+    layers = screens.builder_screen(builder_view(), window.size, screens.Overlay())
     window.draw(layers)
     picture = window.read()
     assert np.array_equal(seen(on_screen, window), picture)
-    reference = screens.composite(layers, window.size, smoothing=1 if window.drawn_by != "software" else 2)
+    smoothing = 1 if window.drawn_by != "software" else 2
+    reference = np.asarray(composite(layers, window.size, smoothing))
     off = np.abs(picture.astype(int) - reference).max(axis=2)
     assert (off <= 3).mean() > 0.995
     window.show(np.full((20, 20, 3), (0, 99, 0), np.uint8))
@@ -351,8 +359,7 @@ def test_a_screen_in_a_real_window(on_screen, engine):
 def test_a_real_window_is_resized(on_screen, engine):
     window = Window(engine=engine, size=(400, 640))
     open_or_skip(window)
-    gaze = screens.Gaze()
-    window.draw(screens.builder_screen(builder_sight(), window.size, screens.Overlay(), gaze))
+    window.draw(screens.builder_screen(builder_view(), window.size, screens.Overlay()))
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", DeprecationWarning
@@ -363,7 +370,7 @@ def test_a_real_window_is_resized(on_screen, engine):
         window.poll()
         time.sleep(0.02)
     assert window.size == (500, 900)
-    window.draw(screens.builder_screen(builder_sight(), window.size, screens.Overlay(), gaze))
+    window.draw(screens.builder_screen(builder_view(), window.size, screens.Overlay()))
     picture = seen(on_screen, window)
     assert picture.shape == (500, 900, 3)
     assert np.array_equal(picture, window.read())

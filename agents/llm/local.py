@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.budget import Budget, Tokens
 from iglu_marl.agents.llm.messages import Failure, Message, Reply, Request, cleaned
+from iglu_marl.agents.llm.reading import is_mark
 from iglu_marl.agents.llm.settings import LLMSettings
 
 _UNKNOWN_LENGTH = 10**9  # tokenizers say 10**30 for "no limit"
@@ -161,7 +163,7 @@ class LocalBackend:
         padded = next((back for back, token in enumerate(reversed(row)) if token != pad), len(row))
         length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row) - padded)
         tokenizer, _ = self._load()
-        text = cleaned(tokenizer.decode(row[:length], skip_special_tokens=True))
+        text = cleaned(_text_of(row[:length], tokenizer))
         cut = 0 < length == self.settings.reply_tokens and row[length - 1] not in ends
         for stop in self.settings.stop:
             if stop in text:
@@ -227,6 +229,15 @@ def _templated(tokenizer: Any, chat: list[dict[str, str]]) -> str:
         first, second, *rest = chat
         merged = {"role": "user", "content": f"{first['content']}\n\n{second['content']}"}
         return str(tokenizer.apply_chat_template([merged, *rest], tokenize=False, add_generation_prompt=True))
+
+
+def _text_of(ids: list[int], tokenizer: Any) -> str:
+    """The text of tokens, of special ones only the marks that tell thoughts from the rest."""
+    marks = {number: mark for mark, number in tokenizer.get_added_vocab().items() if is_mark(mark)}
+    runs = groupby(ids, lambda number: marks.get(number))
+    return "".join(
+        tokenizer.decode(list(run), skip_special_tokens=True) if mark is None else mark for mark, run in runs
+    )
 
 
 def _defused(text: str, tokenizer: Any) -> str:

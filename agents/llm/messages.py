@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
+from iglu_marl.core.text import well_formed
+
 Speaker = Literal["system", "user", "assistant"]
 
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 
 
@@ -98,4 +100,4 @@ class Backend(Protocol):
 def cleaned(text: str) -> str:
     """A model's text as one can show and keep it: no control or invisible marks, nothing that UTF-8 cannot hold."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
-    return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
+    return well_formed(_CONTROL.sub("", text))

@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.scenes import place_of
 from iglu_marl.core.grid import COLOR_NAMES, Cell, in_zone
 from iglu_marl.planning import Edit
 
-LONGEST = 50_000  # characters of a reply that are looked at
+LONGEST = 50_000  # characters of a reply, without its thoughts, that are looked at
 _OPENINGS = 200  # places at which a JSON object is looked for
-_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"(?i:</?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]")
+_CHANNEL = re.compile(r"<\|(?:start|channel|constrain|message|end|return|call)\|>")
+_FINAL = re.compile(
+    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"(.*?)(?:<\|(?:start|channel|end|return|call)\|>|\Z)",
+    re.DOTALL,
+)
+_UNFINISHED = re.compile(r'\{\s*"(?:edits|say)"')
 _FENCE = re.compile(r"^\s*```[\w-]*\s*$", re.MULTILINE)
 _NAME = re.compile(r"^\s*<?(?:the )?(?:architect|assistant|message)>?\s*[:>]\s*", re.IGNORECASE)
 _TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
@@ -39,9 +46,33 @@ class Order(NamedTuple):
     say: str = ""
 
 
+def is_mark(text: str) -> bool:
+    """Whether a text is one of the marks that set thoughts, or the channels of a reply, apart."""
+    return bool(_THOUGHT.fullmatch(text) or _CHANNEL.fullmatch(text))
+
+
+def answer_of(text: str) -> str:
+    """A reply without its thoughts: the last `final` channel, where there are channels, from the last `</think>` on.
+
+    The `<think>` may be missing: some chat templates end with it. Raises `Unreadable` when there are only thoughts.
+    """
+    text = cleaned(text)
+    if "<|channel|>" in text or "<|message|>" in text:
+        finals = _FINAL.findall(text)
+        if not finals:
+            raise Unreadable("it was empty, but for channels other than the final one")
+        text = finals[-1]
+    *_, last = None, *_THOUGHT.finditer(text)
+    if last is not None:
+        if "/" not in last[0]:
+            raise Unreadable("it was empty, but for thoughts that did not end")
+        text = text[last.end() :]
+    return text[:LONGEST]
+
+
 def read_message(text: str) -> str:
     """An architect's message in a model's reply, on one line; "" when it waits. Raises `Unreadable`."""
-    text = _FENCE.sub("", _THOUGHT.sub("", text[:LONGEST]))
+    text = _FENCE.sub("", answer_of(text))
     lines = [" ".join(line.split()) for line in text.split("\n")]
     said = next((line for line in lines if line), "")
     said = _TAG.sub("", _NAME.sub("", said)).strip()
@@ -65,8 +96,8 @@ def clipped(text: str, limit: int) -> str:
 
 def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
     """The edits in a builder's reply, all of them valid for a build [9, 11, 11]. Raises `Unreadable`."""
-    text = _THOUGHT.sub("", text[:LONGEST])
-    found = next(_objects(text), None)
+    text = _FENCE.sub("", answer_of(text))
+    found = _object(text)
     if found is None:
         found = _commands(text)
     if found is None:
@@ -83,23 +114,34 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
         edit = _edit(entry, number, grid)
         if edits.setdefault(edit.cell, edit) != edit:
             raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
-    return Order(list(edits.values()), " ".join((say or "").split()))
+    return Order(list(edits.values()), " ".join(cleaned(say or "").split()))
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text that have edits or something to say."""
+def _object(text: str) -> dict[str, Any] | None:
+    """The last JSON object in a text that has edits or something to say: those before it are drafts.
+
+    Raises `Unreadable` when that is not so: different ones without a word between them, or a last one that breaks off.
+    """
     decoder = json.JSONDecoder(strict=False)
-    place = -1
+    last, start, end, place = None, 0, 0, text.find("{")
     for _ in range(_OPENINGS):
-        place = text.find("{", place + 1)
         if place < 0:
-            return
+            break
         try:
-            found, _ = decoder.raw_decode(text, place)
+            found, after = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
-            continue
+            found, after = None, place + 1
         if isinstance(found, dict) and ("edits" in found or "say" in found):
-            yield found
+            apart = last is None or re.search(r"\w", text[end:place])
+            if not apart and text[start:end] != text[place:after]:
+                raise Unreadable("there were several JSON objects, expected one")
+            last, start, end = found, place, after
+        else:
+            after = place + 1
+        place = text.find("{", after)
+    if last is not None and _UNFINISHED.search(text, end):
+        raise Unreadable("its last JSON object could not be read")
+    return last
 
 
 def _commands(text: str) -> dict[str, Any] | None:

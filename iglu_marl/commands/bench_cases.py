@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
-from iglu_marl.core import rules
+from iglu_marl.core.actions import Action
+from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -30,7 +31,8 @@ COUNTS = (1, 16, 64, 256, 1024, 4096, 16384)
 FULL = np.ones((9, 11, 11), np.int8)  # a target that nobody completes
 NO_END = 10**9  # steps
 # Two of seven steps edit a block: place, look to the right and back, break, look to the left and back, wait.
-BUSY = (17, 13, 12, 16, 12, 13, 0)
+_LEFT, _RIGHT = Action.TURN_LEFT, Action.TURN_RIGHT
+BUSY = [int(action) for action in (Action.PLACE, _RIGHT, _LEFT, Action.BREAK, _LEFT, _RIGHT, Action.NOOP)]
 BUSY_POSE = (0.0, -0.25, 0.0, 0.0, -35.0)
 
 Grid = npt.NDArray[np.int8]
@@ -83,8 +85,8 @@ def targets(count: int = 50) -> list[Task]:
 
 def walk(shape: Any, edits: bool = True) -> Any:
     """Walking actions, uniform; without edits those two are waits."""
-    actions = np.random.default_rng(0).integers(18, size=shape)
-    return actions if edits else np.where(actions >= 16, 0, actions)
+    actions = np.random.default_rng(0).integers(Action.YIELD, size=shape)
+    return actions if edits else np.where(actions >= Action.BREAK, Action.NOOP, actions)
 
 
 # ------------------------------------------------------------------------------------------------------ single
@@ -110,7 +112,7 @@ def _busy(**options: Any) -> Round:
     env.reset(
         seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
     )
-    return _env_round(env, list(BUSY) * 300)
+    return _env_round(env, BUSY * 300)
 
 
 def _busy_flier() -> Round:
@@ -169,7 +171,7 @@ def _edit() -> Round:
     worlds = Worlds(256)
     for index in range(256):
         worlds.spawn(index, Task("", scene(20, index % 50)), pose=BUSY_POSE)
-    table = np.zeros(2, rules.CONTROL)
+    table = np.zeros(2, CONTROL)
     table["place"][0] = table["remove"][1] = 1
     batches = [np.repeat(table[i : i + 1], 256) for i in (0, 1)]
 
@@ -429,7 +431,7 @@ def starts(rounds: int, compile_too: bool) -> list[Start]:
 
 def memory() -> list[tuple[str, int, int | None]]:
     """Bytes: what, how many, and at most how many the project asks for."""
-    rows: list[tuple[str, int, int | None]] = [("a world's record", rules.WORLD.itemsize, 8192)]
+    rows: list[tuple[str, int, int | None]] = [("a world's record", WORLD.itemsize, 8192)]
     for count in (1024, 16384):
         code = (
             "import gymnasium as gym, iglu_marl, iglu_marl.envs.vector, tracemalloc\n"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +13,7 @@ from typer import Argument, Option
 from iglu_marl import data
 from iglu_marl.commands.options import Json, PackPath, one_of
 from iglu_marl.commands.output import text_console
-from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.grid import color_name, grid_to_blocks
-from iglu_marl.core.task import Task
+from iglu_marl.core.errors import ConfigError
 
 
 def _dataset(name: str, path: Path | None) -> Any:
@@ -34,36 +29,6 @@ def _dataset(name: str, path: Path | None) -> Any:
     with data.find_pack(name, path) as pack:
         dialogs = pack.has("dialogs.csv")
     return data.MultiturnDataset(path=path, dialogs=dialogs)
-
-
-def _row(name: str, task: Task) -> dict[str, Any]:
-    """A task in the fields of `iglu_marl.data.own`, with colours by name."""
-    row: dict[str, Any] = {"id": name, "dialog": task.dialog}
-    for key, grid in (("target", task.target_grid), ("start", task.starting_grid)):
-        if grid is not None:
-            row[key] = [[x, y, z, color_name(color)] for x, y, z, color in grid_to_blocks(grid)]
-    if task.invariant is not None:
-        row["invariant"] = task.invariant
-    return row
-
-
-def write_tasks(path: Path, tasks: Iterable[Task]) -> int:
-    """Write tasks as JSON lines that `tasks_from_folder` reads; the file appears whole. Returns how many."""
-    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
-    seen: Counter[str] = Counter()  # the turns of a session have its name: they are numbered
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for task in tasks:
-                name = task.task_id or "task"
-                seen[name] += 1
-                row = _row(f"{name}/{seen[name]}", task.in_ids("iglu"))
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return seen.total()
 
 
 def _recordings(name: str, path: Path | None) -> Iterator[Any]:
@@ -110,10 +75,7 @@ def export(
         made = data.export_minari(shown, output, renderer=Painter() if pixels else None)
         facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     elif form == "tasks":
-        tasks = _dataset(source, path)
-        facts["tasks"] = write_tasks(
-            Path(output), track(tasks, "tasks", total=len(tasks), console=console, transient=True)
-        )
+        facts["tasks"] = data.write_tasks(output, _dataset(source, path).tasks)
     else:
         if source == "iglu-singleturn":
             raise ConfigError(

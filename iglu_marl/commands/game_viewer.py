@@ -13,12 +13,13 @@ from typing import Any
 from iglu_marl.commands.human_game import carried_over
 from iglu_marl.commands.task_selection import choose_task
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.pictures import onlooker_sights
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import replay
-from iglu_marl.rendering.screens import Gaze, Orbit, architect_screen, onlooker_screen
-from iglu_marl.rendering.window import Key, Moved, Wheel, Window, WindowClosed
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
+from iglu_marl.rendering.ui.window import Key, Moved, Wheel, Window, WindowClosed
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 STEP_S = 0.05
@@ -110,8 +111,7 @@ class Show:
         self.place = -1
         self.playing, self.ended = True, False
         self.speed, self.camera = speed, camera
-        self.orbit = Orbit()
-        self._gaze = Gaze()
+        self.angles = OrbitAngles()
         self._due = time.monotonic()
 
     def go(self, steps: int) -> None:
@@ -147,24 +147,21 @@ class Show:
         """Show the state that it stands at."""
         window = self.cockpit.window
         window.open()
-        builder, architect = onlooker_sights(self.env.episode)
-        facts = (*builder.facts, ("speed", f"{self.speed:g}"), *(() if self.playing else (("", "paused"),)))
-        overlay = self.cockpit.overlay((("F1", "help"),))
+        moment = moment_of(self.env.episode)
+        moment["status"] |= {"speed": f"{self.speed:g}"} | ({} if self.playing else {"": "paused"})
+        views, overlay = game_views(**moment), self.cockpit.overlay((("F1", "help"),))
         if self.camera == "follow":
-            seen = type(builder)(**{**vars(builder), "facts": facts})
-            layers = onlooker_screen(seen, architect, window.size, overlay, self._gaze, self.orbit)
+            window.draw(onlooker_screen(*views, window.size, overlay, self.angles))
         else:
-            shown = type(architect)(**{**vars(architect), "facts": facts, "dialogue": builder.dialogue})
-            layers = architect_screen(shown, window.size, overlay, self.orbit)
-        window.draw(layers)
+            window.draw(architect_screen(views.architect, window.size, overlay, self.angles))
 
     def _answer(self, event: Any) -> None:
         if isinstance(event, Key) and event.down:
             self._key(event)
         elif isinstance(event, Moved) and event.held:
-            self.orbit.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
+            self.angles.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
         elif isinstance(event, Wheel):
-            self.orbit.turn(0.0, 5.0 * event.up)
+            self.angles.turn(0.0, 5.0 * event.up)
 
     def _key(self, event: Any) -> None:
         from iglu_marl.agents.cockpit import HELP_KEYS

@@ -15,12 +15,14 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.pictures import scene_picture
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder
-from iglu_marl.rendering.screens import Patch
-from iglu_marl.rendering.window import Closed, Key, Window, WindowClosed
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.layers import Layer
+from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, onlooker_screen
+from iglu_marl.rendering.ui.window import Closed, Key, Window, WindowClosed
 
 SWITCHED = ("human-level", "flying")  # what TAB changes between
 TURN_STEPS = 20  # with a live architect the floor comes around once a second
@@ -161,13 +163,14 @@ def show_result(window: Any, env: Any, how: str) -> None:
     title = {"complete": "Complete!", "truncated": "Out of steps."}[how] + "  Enter leaves."
     window.capture(False)
     window.typing(False)
+    moment = moment_of(env.unwrapped.episode)
+    views = game_views(**{**moment, "status": {**moment["status"], "title": title}})
     size = (0, 0)
-    layers: list[Patch] = []
+    layers: list[Layer] = []
     while not window.closed:
         if window.size != size:
             size = window.size
-            picture = scene_picture(env.unwrapped.episode, (max(size[0], 270), max(size[1], 480)), title)
-            layers = [Patch(picture, 0, 0)]
+            layers = onlooker_screen(*views, size, Overlay(), OrbitAngles())
         window.draw(layers)
         for event in window.poll():
             if isinstance(event, Closed) or (

@@ -56,13 +56,13 @@ def _said(path: Path, as_json: bool, **facts: Any) -> None:
 
 def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
     """The pictures of a structure by name, with their usual sizes."""
-    from iglu_marl.rendering import plans, sheets, views
+    from iglu_marl.rendering import orbit, sheets, top_down
 
     return {
         "sheet": (sheets.contact_sheet, sheets.SHEET_SIZE),
-        "orbit": (partial(views.orbit_view, smoothing=3), (640, 640)),
-        "top": (plans.top_view, (640, 640)),
-        "layers": (plans.layers_view, (640, 960)),
+        "orbit": (partial(orbit.orbit_view, smoothing=3), (640, 640)),
+        "top": (top_down.top_view, (640, 640)),
+        "layers": (top_down.layers_view, (640, 960)),
     }
 
 
@@ -121,7 +121,7 @@ def render_diff(
     """Before, after and difference: of a session's turn, of two structures, or of nothing and one."""
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.rendering import sheets, write_png
-    from iglu_marl.rendering.plans import change_of
+    from iglu_marl.rendering.top_down import change_of
 
     caption = ""
     if turn is not None:

@@ -306,45 +306,36 @@ class _Camera:
         else:
             self._matched = int(np.count_nonzero((grid == target) & (grid != 0)))
 
-    def _status(self, scene: FilmScene) -> dict[str, Any]:
+    def moment(self, scene: FilmScene) -> dict[str, Any]:
+        """A scene as the arguments of `composed_frame` and `ReplayRecorder.add`."""
         self._align(scene.grid)
         size = int(np.count_nonzero(self.film.target))
         used = np.bincount(scene.grid.ravel(), minlength=7)[1:]
         return {
-            "intersection": self._matched,
-            "target_blocks": size,
-            "complete": bool(self._matched == size == np.count_nonzero(scene.grid)),
-            "inventory": (BLOCKS_PER_COLOR - used).tolist(),
+            "grid": scene.grid,
+            "pose": scene.pose,
+            "dialogue": self.film.said[: scene.heard],
+            "target": self.film.target,
+            "aligned_target": self._aligned,
+            "status": {
+                "intersection": self._matched,
+                "target_blocks": size,
+                "complete": bool(self._matched == size == np.count_nonzero(scene.grid)),
+                "inventory": (BLOCKS_PER_COLOR - used).tolist(),
+                "time_s": round(scene.time_s - self.film.scenes[0].time_s, 2),
+            },
         }
 
-    def tell(self, scene: FilmScene, recorder: Any) -> None:
-        """Add a scene to a page."""
-        recorder.add(
-            scene.grid,
-            scene.pose,
-            dialogue=self.film.said[: scene.heard],
-            target=self.film.target,
-            status={**self._status(scene), "time_s": round(scene.time_s - self.film.scenes[0].time_s, 2)},
-            aligned_target=self._aligned,
-        )
-
     def draw(self, scene: FilmScene) -> Frame:
+        """The picture of a scene, uint8[height, width, 3]."""
         from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
 
         if self.view == "eyes":
             return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
-        status = {
-            "title": self.film.title,
-            **self._status(scene),
-            "time": f"{scene.time_s - self.film.scenes[0].time_s:.0f} s",
-        }
+        moment = self.moment(scene)
+        time = f"{moment['status'].pop('time_s'):.0f} s"
         return composed_frame(
-            scene.grid,
-            pose=scene.pose,
-            dialogue=self.film.said[: scene.heard],
-            target=self.film.target,
-            aligned_target=self._aligned,
-            status=status,
+            **{**moment, "status": {**moment["status"], "title": self.film.title, "time": time}}
         )
 
 
@@ -382,5 +373,5 @@ def _write_page(film: Film, view: str, path: Path) -> Path:
 
     recorder, camera = ReplayRecorder(film.title), _Camera(film, view)
     for scene in film.scenes:
-        camera.tell(scene, recorder)
+        recorder.add(**camera.moment(scene))
     return recorder.write(path)

@@ -15,35 +15,28 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from iglu_marl.core import rules
+from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022
+from iglu_marl.core.kernels.records import CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
-CONTROLS: tuple[ControlsName, ...] = ("walking", "flying", "human-level", "discrete", "continuous")
-YIELD = 18  # the walking action that ends the builder's turn, in spaces that have one
-CAMERA_STEP_DEG = 5.0
-
-# The walking actions by name, in the numbering of IGLU Gridworld's documentation.
-WALKING_ACTIONS = (
-    *("noop", "forward", "back", "left", "right", "jump"),
-    *("hotbar_1", "hotbar_2", "hotbar_3", "hotbar_4", "hotbar_5", "hotbar_6"),
-    *("turn_left", "turn_right", "look_up", "look_down", "break", "place", "yield"),
-)
+CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
+_Motion = tuple[float, float, float]
 
 # Writes a whole CONTROL record: move, camera; mode, hotbar, place, remove, yields.
 _write = struct.Struct("=5d5b").pack_into
-assert [rules.CONTROL.fields[name][1] for name in rules.CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
+assert [CONTROL.fields[name][1] for name in CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
 
 
 def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
@@ -166,6 +159,86 @@ _WHERE = {  # formatting these anew would take as long as reading the value
 }
 
 
+class _Encoding(NamedTuple):
+    """How the Dict actions of one encoding are read.
+
+    `one`: the motion (x, y, z) of `CONTROL`, and whether to place and to break, of an action that may be checked.
+    `many`: writes the motions of many worlds, float64 [n, 3], and returns whether to place and to break, bool [n] each.
+    """
+
+    mode: int
+    color: str  # the key of the colour
+    one: Callable[[Mapping[str, Any], bool], tuple[_Motion, bool, bool]]
+    many: Callable[[Array, Mapping[str, Any], int], tuple[Array, Array]]
+
+
+def _flying(keyed: Mapping[str, Any], check: bool) -> tuple[_Motion, bool, bool]:
+    placement = _integer(keyed["placement"], 3, "action['placement']", True)
+    x, y, z = _numbers(keyed["movement"], 3, 1.0, "action['movement']", check)
+    return (x, y, z), placement == 1, placement == 2
+
+
+def _many_flying(motions: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+    placement = _many_integers(keyed["placement"], count, 3, "actions['placement']")
+    motions[:] = _many_numbers(keyed["movement"], (count, 3), 1.0, "actions['movement']")
+    return placement == 1, placement == 2
+
+
+def _hands(keyed: Mapping[str, Any]) -> tuple[bool, bool]:
+    use, attack = (_integer(keyed[key], 2, _WHERE[key], True) for key in ("use", "attack"))
+    return bool(use), bool(attack)
+
+
+def _many_hands(keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+    use, attack = (_many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in ("use", "attack"))
+    return use != 0, attack != 0
+
+
+def _human_level(keyed: Mapping[str, Any], check: bool) -> tuple[_Motion, bool, bool]:
+    forward, back, left, right, jump = [_integer(keyed[key], 2, _WHERE[key], True) for key in _KEYS]
+    return (back - forward, right - left, jump), *_hands(keyed)
+
+
+def _many_human_level(motions: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+    forward, back, left, right, jump = (
+        _many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in _KEYS
+    )
+    motions[:, 0], motions[:, 1], motions[:, 2] = back - forward, right - left, jump
+    return _many_hands(keyed, count)
+
+
+def _discrete(keyed: Mapping[str, Any], check: bool) -> tuple[_Motion, bool, bool]:
+    step, strafe = (_integer(keyed[key], 3, _WHERE[key], True) for key in ("move", "strafe"))
+    jump = _integer(keyed["jump"], 2, "action['jump']", True)
+    return (_BACKWARD[step], _RIGHTWARD[strafe], jump), *_hands(keyed)
+
+
+def _many_discrete(motions: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+    step, strafe = (_many_integers(keyed[key], count, 3, f"actions[{key!r}]") for key in ("move", "strafe"))
+    motions[:, 0], motions[:, 1] = np.asarray(_BACKWARD)[step], np.asarray(_RIGHTWARD)[strafe]
+    motions[:, 2] = _many_integers(keyed["jump"], count, 2, "actions['jump']")
+    return _many_hands(keyed, count)
+
+
+def _continuous(keyed: Mapping[str, Any], check: bool) -> tuple[_Motion, bool, bool]:
+    x, y, z = [_numbers(keyed[key], 0, 1.0, _WHERE[key], check)[0] for key in _AXES]
+    return (x, y, z), *_hands(keyed)
+
+
+def _many_continuous(motions: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
+    for axis, key in enumerate(_AXES):
+        motions[:, axis] = _many_numbers(keyed[key], (count,), 1.0, f"actions[{key!r}]")
+    return _many_hands(keyed, count)
+
+
+_ENCODINGS = {  # all but "walking", whose actions are rows of a table
+    "flying": _Encoding(FLYING, "inventory", _flying, _many_flying),
+    "human-level": _Encoding(WALKING, "hotbar", _human_level, _many_human_level),
+    "discrete": _Encoding(DISCRETE, "hotbar", _discrete, _many_discrete),
+    "continuous": _Encoding(CONTINUOUS, "hotbar", _continuous, _many_continuous),
+}
+
+
 class Controls:
     """One action encoding, with its space, as an environment uses it.
 
@@ -192,15 +265,14 @@ class Controls:
         self.can_yield = can_yield
         self.iglu2022 = iglu2022
         self._color_ids = [int(i) for i in IGLU_ID_OF_IGLU2022] if iglu2022 else list(range(7))
-        self._upside_down = iglu2022
+        self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
+        self._encoding = _ENCODINGS.get(name)
+        self._idle = np.zeros(2, CONTROL)  # doing nothing, and ending the turn
+        self._idle["mode"] = WALKING if self._encoding is None else self._encoding.mode
+        self._idle["yields"][1] = 1
         self._table = self._walking_table()
-        self._scratch = np.zeros(1, rules.CONTROL)
-        self._controls, self._in_order = np.zeros(0, rules.CONTROL), np.arange(0)
-        reader = name.replace("-", "_")
-        self._fill = getattr(self, f"_fill_{reader}", None)
-        self._many = getattr(self, f"_many_{reader}", None)
 
     @property
     def lowest_start(self) -> float:
@@ -211,7 +283,7 @@ class Controls:
 
     def _make_space(self) -> spaces.Space[Any]:
         if self.name == "walking":
-            return spaces.Discrete(19 if self.can_yield else 18)
+            return spaces.Discrete(self._walking_actions)
         camera = {"camera": _box(-self.camera_limit, self.camera_limit, (2,))}
         hands = {key: spaces.Discrete(2) for key in ("attack", "use")}
         entries: dict[str, spaces.Space[Any]]
@@ -238,150 +310,89 @@ class Controls:
 
     # -- translation
 
-    def encode(self, action: Any, check: bool = True) -> tuple[Array, int]:
-        """Translate an action to a control: (records, index), as `rules.step_at` takes them.
+    def encode(self, action: Any, check: bool = True, out: Array | None = None) -> tuple[Array, int]:
+        """Translate an action to a control: (records, index), as `kernels.step.step_at` takes them.
 
-        The records stay owned by this object and are valid until the next call. Raises `ActionError` for anything
-        outside the space; `check=False` lets numbers outside their bounds pass.
+        out: CONTROL[1], into which an action of keys is written and which is returned then; a new one when not given.
+        What is returned for other actions belongs to this object and is the same at every call: only read it. Raises
+        `ActionError` for anything outside the space; `check=False` lets numbers outside their bounds pass.
         """
-        if self._fill is None:
-            limit = 19 if self.can_yield else 18
-            return self._table, _integer(action, limit, "action", True)
+        encoding = self._encoding
+        if encoding is None:
+            return self._table, _integer(action, self._walking_actions, "action", True)
         _check_keys(action, self._keys)
-        self._fill(action, check)
+        motion, place, remove = encoding.one(action, check)
+        yaw, pitch = _numbers(action["camera"], 2, self.camera_limit, "action['camera']", check)
+        slot = _integer(action[encoding.color], 7, _WHERE[encoding.color], True)
         if self.can_yield and _integer(action["yield"], 2, "action['yield']", True):
             return self.yielding()  # cancels the step's act: only time passes
-        return self._scratch, 0
+        if slot and self.select_and_place:
+            place, remove = True, False
+        records = np.zeros(1, CONTROL) if out is None else out
+        small = encoding.mode, self._color_ids[slot], place, remove, 0
+        _write(records, 0, *motion, yaw, pitch, *small)  # type: ignore[arg-type]  # NumPy does not declare it a buffer
+        return records, 0
 
     def encode_batch(self, actions: list[Any], check: bool = True) -> Array:
         """The controls of one action per world, CONTROL[n], from a list of actions."""
-        controls = np.zeros(len(actions), rules.CONTROL)
+        controls = np.zeros(len(actions), CONTROL)
         for number, action in enumerate(actions):
             records, index = self.encode(action, check)
             controls[number] = records[index]
         return controls
 
-    def encode_many(self, actions: Any, count: int) -> tuple[Array, Array]:
+    def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
         """Translate the actions of `count` worlds at once: (records, numbers), world i does records[numbers[i]].
 
         actions: integers [count] for walking, else a dict of arrays whose first axis is the worlds', as a sample of the
-        batched space is. The records stay owned by this object and are valid until the next call. Raises `ActionError`
-        for anything outside the space, with the first world where it is.
+        batched space is. out: CONTROL[count], as in `encode`. Raises `ActionError` for anything outside the space, with
+        the first world where it is.
         """
-        if self._many is None:
-            limit = 19 if self.can_yield else 18
-            return self._table, _many_integers(actions, count, limit, "actions")
+        encoding = self._encoding
+        if encoding is None:
+            return self._table, _many_integers(actions, count, self._walking_actions, "actions")
         _check_keys(actions, self._keys)
-        if len(self._controls) != count:
-            self._controls, self._in_order = np.zeros(count, rules.CONTROL), np.arange(count)
-            self._controls["mode"] = self._mode
-        controls = self._controls
-        place, remove = self._many(controls["move"], actions, count)
-        color = "inventory" if self.name == "flying" else "hotbar"
-        slots = _many_integers(actions[color], count, 7, f"actions[{color!r}]")
+        records = np.zeros(count, CONTROL) if out is None else out
+        place, remove = encoding.many(records["move"], actions, count)
+        slots = _many_integers(actions[encoding.color], count, 7, f"actions[{encoding.color!r}]")
         if self.select_and_place:
             place, remove = place | (slots != 0), remove & (slots == 0)
-        controls["camera"] = _many_numbers(
+        records["camera"] = _many_numbers(
             actions["camera"], (count, 2), self.camera_limit, "actions['camera']"
         )
-        controls["hotbar"] = np.asarray(self._color_ids, np.int8)[slots]
-        controls["place"], controls["remove"] = place, remove
+        records["mode"], records["yields"] = encoding.mode, 0
+        records["hotbar"] = np.asarray(self._color_ids, np.int8)[slots]
+        records["place"], records["remove"] = place, remove
         if self.can_yield:
             yields = _many_integers(actions["yield"], count, 2, "actions['yield']") != 0
-            controls["yields"] = 0
-            controls[yields] = self._noop[1]  # cancels the step's act: only time passes
-        return controls, self._in_order
+            records[yields] = self._idle[1]  # cancels the step's act: only time passes
+        return records, np.arange(count)
 
     def noop(self) -> tuple[Array, int]:
         """The control that does nothing (time passes)."""
-        return self._noop, 0
+        return self._idle, 0
 
     def yielding(self) -> tuple[Array, int]:
         """The control that does nothing and ends the builder's turn."""
-        return self._noop, 1
+        return self._idle, 1
 
     def _walking_table(self) -> Array:
-        mode = {"flying": rules.FLYING, "discrete": rules.DISCRETE, "continuous": rules.CONTINUOUS}
-        self._mode = mode.get(self.name, rules.WALKING)
-        self._noop = np.zeros(2, rules.CONTROL)
-        self._noop["mode"] = self._mode
-        self._noop["yields"][1] = 1
-        table = np.zeros(len(WALKING_ACTIONS), rules.CONTROL)
-        for number, (axis, value) in enumerate(((0, -1), (0, 1), (1, -1), (1, 1), (2, 1)), start=1):
-            table["move"][number, axis] = value
-        for slot in range(1, 7):
-            table["hotbar"][5 + slot] = self._color_ids[slot]
-            table["place"][5 + slot] = self.select_and_place
-        table["camera"][12:14, 0] = -CAMERA_STEP_DEG, CAMERA_STEP_DEG
-        up = -CAMERA_STEP_DEG if self._upside_down else CAMERA_STEP_DEG
-        table["camera"][14:16, 1] = up, -up
-        table["remove"][16] = 1
-        table["place"][17] = 1
-        table["yields"][YIELD] = 1
+        table = np.zeros(len(Action), CONTROL)
+        for action, axis, value in (
+            (Action.FORWARD, 0, -1),
+            (Action.BACK, 0, 1),
+            (Action.LEFT, 1, -1),
+            (Action.RIGHT, 1, 1),
+            (Action.JUMP, 2, 1),
+        ):
+            table["move"][action, axis] = value
+        for action in Action:
+            table["hotbar"][action] = self._color_ids[action.color]
+            table["place"][action] = self.select_and_place and action.color != 0
+        up = -CAMERA_STEP_DEG if self.iglu2022 else CAMERA_STEP_DEG
+        table["camera"][[Action.TURN_LEFT, Action.TURN_RIGHT], 0] = -CAMERA_STEP_DEG, CAMERA_STEP_DEG
+        table["camera"][[Action.LOOK_UP, Action.LOOK_DOWN], 1] = up, -up
+        table["remove"][Action.BREAK] = 1
+        table["place"][Action.PLACE] = 1
+        table["yields"][Action.YIELD] = 1
         return table
-
-    def _record(
-        self,
-        move: tuple[float, float, float],
-        keyed: Mapping[str, Any],
-        color: str,
-        hands: tuple[bool, bool],
-        check: bool,
-    ) -> None:
-        """What all Dict encodings share: camera, colour, hands. Writes the control."""
-        yaw, pitch = _numbers(keyed["camera"], 2, self.camera_limit, "action['camera']", check)
-        slot = _integer(keyed[color], 7, _WHERE[color], True)
-        place, remove = (True, False) if slot and self.select_and_place else hands
-        small = self._mode, self._color_ids[slot], place, remove, 0
-        _write(self._scratch, 0, *move, yaw, pitch, *small)  # type: ignore[arg-type]  # NumPy does not declare it a buffer
-
-    def _fill_flying(self, keyed: Mapping[str, Any], check: bool) -> None:
-        placement = _integer(keyed["placement"], 3, "action['placement']", True)
-        x, y, z = _numbers(keyed["movement"], 3, 1.0, "action['movement']", check)
-        self._record((x, y, z), keyed, "inventory", (placement == 1, placement == 2), check)
-
-    def _many_flying(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        placement = _many_integers(keyed["placement"], count, 3, "actions['placement']")
-        move[:] = _many_numbers(keyed["movement"], (count, 3), 1.0, "actions['movement']")
-        return placement == 1, placement == 2
-
-    def _hands(self, keyed: Mapping[str, Any]) -> tuple[bool, bool]:
-        use, attack = (_integer(keyed[key], 2, _WHERE[key], True) for key in ("use", "attack"))
-        return bool(use), bool(attack)
-
-    def _many_hands(self, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        use, attack = (_many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in ("use", "attack"))
-        return use != 0, attack != 0
-
-    def _fill_human_level(self, keyed: Mapping[str, Any], check: bool) -> None:
-        forward, back, left, right, jump = [_integer(keyed[key], 2, _WHERE[key], True) for key in _KEYS]
-        self._record((back - forward, right - left, jump), keyed, "hotbar", self._hands(keyed), check)
-
-    def _many_human_level(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        forward, back, left, right, jump = (
-            _many_integers(keyed[key], count, 2, f"actions[{key!r}]") for key in _KEYS
-        )
-        move[:, 0], move[:, 1], move[:, 2] = back - forward, right - left, jump
-        return self._many_hands(keyed, count)
-
-    def _fill_discrete(self, keyed: Mapping[str, Any], check: bool) -> None:
-        step, strafe = (_integer(keyed[key], 3, _WHERE[key], True) for key in ("move", "strafe"))
-        jump = _integer(keyed["jump"], 2, "action['jump']", True)
-        self._record((_BACKWARD[step], _RIGHTWARD[strafe], jump), keyed, "hotbar", self._hands(keyed), check)
-
-    def _many_discrete(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        step, strafe = (
-            _many_integers(keyed[key], count, 3, f"actions[{key!r}]") for key in ("move", "strafe")
-        )
-        move[:, 0], move[:, 1] = np.asarray(_BACKWARD)[step], np.asarray(_RIGHTWARD)[strafe]
-        move[:, 2] = _many_integers(keyed["jump"], count, 2, "actions['jump']")
-        return self._many_hands(keyed, count)
-
-    def _fill_continuous(self, keyed: Mapping[str, Any], check: bool) -> None:
-        x, y, z = [_numbers(keyed[key], 0, 1.0, _WHERE[key], check)[0] for key in _AXES]
-        self._record((x, y, z), keyed, "hotbar", self._hands(keyed), check)
-
-    def _many_continuous(self, move: Array, keyed: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        for axis, key in enumerate(_AXES):
-            move[:, axis] = _many_numbers(keyed[key], (count,), 1.0, f"actions[{key!r}]")
-        return self._many_hands(keyed, count)

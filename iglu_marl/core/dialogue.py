@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Protocol, overload, runtime_checkable
 
 from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.text import well_formed
 
 
 class Role(str, Enum):
@@ -38,7 +39,8 @@ _ESCAPED = re.compile(r" +<(?:architect|builder)>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Utterance:
-    """One thing said. Surrounding white space is dropped; every kind of line end becomes a line feed.
+    """One thing said. Surrounding white space is dropped; every kind of line end becomes a line feed; half of a
+    surrogate pair, which no file or terminal takes, becomes U+FFFD.
 
     Raises `DialogueError` for an unknown role or a text that is not a string.
     """
@@ -57,7 +59,7 @@ class Utterance:
         if not isinstance(self.text, str):
             raise DialogueError(f"utterance {self.text!r} is a {type(self.text).__name__}, expected a string")
         text = self.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in self.text else self.text
-        text = text.strip()
+        text = well_formed(text.strip())
         if text is not self.text:
             object.__setattr__(self, "text", text)
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from iglu_marl.core.errors import GridError
 
 ZONE_SHAPE = (9, 11, 11)  # [y, x, z]
-MIN_CORNER = (-5, -1, -5)  # x, y, z
-MAX_CORNER = (5, 7, 5)
+MIN_CORNER = MIN_X, MIN_Y, MIN_Z = -5, -1, -5  # the zone's first and last cells
+MAX_CORNER = MAX_X, MAX_Y, MAX_Z = 5, 7, 5
 BLOCKS_PER_COLOR = 20
 
 BlockGrid = npt.NDArray[np.int8]
@@ -72,14 +72,25 @@ def color_name(color: int) -> str:
 
 def in_zone(x: int, y: int, z: int) -> bool:
     """Whether the cell (x, y, z) belongs to the build zone."""
-    return -5 <= x <= 5 and -1 <= y <= 7 and -5 <= z <= 5
+    return MIN_X <= x <= MAX_X and MIN_Y <= y <= MAX_Y and MIN_Z <= z <= MAX_Z
 
 
 def cell_index(x: int, y: int, z: int) -> tuple[int, int, int]:
     """Index of the cell (x, y, z) in a dense grid; raises `GridError` when it lies outside the zone."""
     if not in_zone(x, y, z):
         raise GridError(f"cell {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
-    return y + 1, x + 5, z + 5
+    return index_of((x, y, z))
+
+
+def index_of(cell: Any) -> tuple[Any, Any, Any]:
+    """`grid[index_of((x, y, z))]` is a cell of the zone, or many where x, y and z are arrays. Nothing is checked."""
+    x, y, z = cell
+    return y - MIN_Y, x - MIN_X, z - MIN_Z
+
+
+def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The cells (x, y, z) where a dense grid or mask [9, 11, 11] is not zero, int64 [k, 3], in the grid's order."""
+    return np.argwhere(mask)[:, [1, 0, 2]] + MIN_CORNER
 
 
 def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
@@ -99,9 +110,10 @@ def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
     if array.dtype.kind == "f":
         bad |= array != np.floor(array)
     if bad.any():
-        iy, ix, iz = np.argwhere(bad)[0]
+        x, y, z = cells_of(bad)[0].tolist()
+        iy, ix, iz = index_of((x, y, z))
         raise GridError(
-            f"{name} holds {array[iy, ix, iz]!r} at cell {(int(ix) - 5, int(iy) - 1, int(iz) - 5)} "
+            f"{name} holds {array[iy, ix, iz]!r} at cell {(x, y, z)} "
             f"(index [{iy}, {ix}, {iz}]), expected a colour id 0..6"
         )
     grid = array.astype(np.int8)
@@ -134,9 +146,9 @@ def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
             )
         if not 1 <= color <= 6:
             raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected 1..6")
-        if grid[y + 1, x + 5, z + 5]:
+        if grid[index_of((x, y, z))]:
             raise GridError(f"{name}[{number}] at {(x, y, z)} is a second block in the same cell")
-        grid[y + 1, x + 5, z + 5] = color
+        grid[index_of((x, y, z))] = color
     grid.setflags(write=False)
     return grid
 
@@ -146,11 +158,9 @@ def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:
     array = np.asarray(grid)
     if array.shape != ZONE_SHAPE:
         raise GridError(f"grid has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
-    cells = np.argwhere(array)
-    ids = array[tuple(cells.T)]
-    return sorted(
-        (int(x) - 5, int(y) - 1, int(z) - 5, int(c)) for (y, x, z), c in zip(cells, ids, strict=True)
-    )
+    cells = cells_of(array)
+    ids = array[index_of(cells.T)]
+    return sorted((x, y, z, int(c)) for (x, y, z), c in zip(cells.tolist(), ids, strict=True))
 
 
 def _mapped(grid: npt.ArrayLike, table: npt.NDArray[np.int8], convention: str) -> npt.NDArray[Any]:

@@ -1,24 +1,135 @@
-"""The one way to compile a kernel: Numba with a disk cache where there is a place to write one.
+"""The one way to compile a kernel: Numba, with a cache on disk where there is a place for one.
 
-Kernels live in a few files only (`core/rules.py`, `rendering/painter.py`, `language/kernels.py`, and those of
-`planning/` that are named so), none of which calls another's: Numba's cache does not notice an edited callee in another
-module.
+Numba's own cache goes by the file of a function, and does not notice an edited callee or constant in another. Here one
+folder holds what was compiled from one state of all kernel files, named by their digest: an edit of any of them leads
+to another folder, so kernels may call each other across files. Nothing is written beside the sources.
+
+The folders lie in the user's cache folder, or under `NUMBA_CACHE_DIR`. Where none can be made, and what does not fit on
+the disk, is compiled in every process.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
+import os
+import re
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import platformdirs
+from numba.core import caching
+
+PACKAGE = Path(__file__).parents[1]
+# Files with kernels, and files whose constants or functions they use; tests/test_architecture.py keeps them complete.
+SOURCES = re.compile(r".*kernels\.py|.*\bkernels/\w+\.py|core/grid\.py|rendering/palette\.py")
+KEPT = 8  # folders of the states used last: several versions and installs share a place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_log = logging.getLogger(__name__)
+
 
 def jit(function: Function) -> Function:
-    """Compile lazily, cached on disk; uncached where no cache folder can be written (a read-only install)."""
+    """Compile at the first call, or load what was compiled before. What stands in no kernel file is not cached."""
     # No fastmath anywhere: the dynamics are exact to the last bit.
+    compiled = numba.njit(nogil=True)(function)
+    if compiled is not function:  # NUMBA_DISABLE_JIT leaves functions as they are
+        with suppress(RuntimeError):  # no locator
+            compiled._cache = _KernelCache(function)
+    return cast(Function, compiled)
+
+
+@lru_cache(maxsize=1)
+def kernel_files() -> dict[str, str]:
+    """The files that the digest is made of: path -> name inside the package."""
+    files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
+    named = {path: path[len(str(PACKAGE)) + 1 :].replace(os.sep, "/") for path in files}
+    return {path: name for path, name in named.items() if SOURCES.fullmatch(name)}
+
+
+@lru_cache(maxsize=1)
+def digest() -> str:
+    """What tells apart the states of the kernel files, and the compilers."""
+    total = hashlib.blake2b(numba.__version__.encode(), digest_size=8)  # 16 letters
+    for path, name in kernel_files().items():
+        total.update(f"\0{name}\0".encode() + Path(path).read_bytes())
+    return total.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """The folder for the kernels as they are now, made where it is missing; None where it cannot be made."""
+    if numba.config.CACHE_DIR:
+        place = Path(numba.config.CACHE_DIR).absolute() / "iglu_marl"
+    else:
+        place = platformdirs.user_cache_path("iglu_marl", appauthor=False) / "kernels"
+    folder = place / digest()
     try:
-        return cast(Function, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # Numba raises "no locator available" while decorating
-        return cast(Function, numba.njit(nogil=True)(function))
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            _sweep(place)
+    except OSError as error:
+        _log.info("kernels are compiled in every process: %s", error)
+        return None
+    with suppress(OSError):  # it may be somebody else's, and still be read
+        os.utime(folder)
+    return folder
+
+
+def _sweep(place: Path) -> None:
+    """Remove all folders of kernels but those used last. A process that still uses one compiles what it misses."""
+    folders = [path for path in place.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
+    for folder in sorted(folders, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Locator(caching.InTreeCacheLocator):
+    """Where a kernel is kept: all of them in one folder, whose name vouches for their sources."""
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
+        return cls(py_func, py_file) if py_file in kernel_files() and cache_folder() else None
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return digest()
+
+    def get_disambiguator(self) -> str:
+        return f"{kernel_files()[self._py_file].replace('/', '.')}-{self._lineno}"
+
+
+class _Result(caching.CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(caching.FunctionCache):
+    """A cache that can fail: then the kernel is compiled, and used as it is."""
+
+    _impl_class = _Result
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged file can raise anything
+            _log.info("what is kept of %s cannot be read and is made anew: %r", self._name, error)
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        from filelock import FileLock
+
+        try:
+            # Numba reads the index of a function, adds to it and writes it: one process at a time.
+            with FileLock(Path(self.cache_path) / "lock", timeout=10):
+                super().save_overload(sig, data)
+        except (OSError, NotImplementedError) as error:  # a full disk, or one without locks
+            _log.info("%s is not kept: %s", self._name, error)

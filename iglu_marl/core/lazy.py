@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
 
 def members(
-    package: str, module_of: Mapping[str, str]
+    package: str, module_of: Mapping[str, str], submodules: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from the module inside it that defines each public name."""
+    """`__getattr__`, `__dir__` and `__all__` of a package.
+
+    module_of: the module inside the package that defines each public name. submodules: what can be used as an
+    attribute without having been imported, too.
+    """
     public = sorted(module_of)
 
     def load(name: str) -> Any:
         if name in module_of:
-            return getattr(import_module(f"{package}.{module_of[name]}"), name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        elif name in submodules:
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
 
     def listed() -> list[str]:
-        return sorted({*vars(import_module(package)), *public})
+        return sorted({*vars(sys.modules[package]), *public, *submodules})
 
     return load, listed, public

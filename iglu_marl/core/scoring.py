@@ -1,7 +1,7 @@
 """The score: maximal intersection of a build and a target over rotations and shifts.
 
 Source: the published definition of IGLU Gridworld (`shifts="all"`), and what its 2022 implementation computes
-(`shifts="inside"`). Inside episodes the same match counts are kept incrementally by `core/rules.py`.
+(`shifts="inside"`). Inside episodes the same match counts are kept incrementally by `core/kernels/score.py`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.score import count_all, first_alignment, fix_in_place, shift_box
 
 Shifts = Literal["all", "inside"]
 SHIFTS: tuple[Shifts, ...] = ("all", "inside")
@@ -80,15 +80,15 @@ class Target:
         self.shifts = np.zeros((4, 4), dtype=np.int8)
         if invariant:
             extent = self.grid if full_grid is None else _integers(full_grid, "full_grid")
-            rules.shift_box((extent != 0).astype(np.int8), shifts == "inside", self.shifts)
+            shift_box((extent != 0).astype(np.int8), shifts == "inside", self.shifts)
         else:
-            rules.fix_in_place(self.shifts)
+            fix_in_place(self.shifts)
 
     def match_counts(self, grid: npt.ArrayLike) -> npt.NDArray[np.int16]:
         """Number of equal blocks, int16[4, 21, 21] by rotation, dx + 10, dz + 10; 0 where not admissible."""
         matches = np.zeros((4, 21, 21), dtype=np.int16)
         build, target = _small_ids([_integers(grid, "grid"), self.grid])
-        rules.count_all(build, target, self.shifts, matches)
+        count_all(build, target, self.shifts, matches)
         return matches
 
     def score(self, grid: npt.ArrayLike) -> int:
@@ -99,7 +99,7 @@ class Target:
         """The maximal intersection and the first alignment (by rotation, dx, dz) that attains it."""
         matches = self.match_counts(grid)
         top = int(matches.max())
-        return top, Alignment(*map(int, rules.first_alignment(matches, self.shifts, top)))
+        return top, Alignment(*map(int, first_alignment(matches, self.shifts, top)))
 
 
 @overload

@@ -21,6 +21,7 @@ from iglu_marl.core.grid import (
     as_grid,
     blocks_to_grid,
 )
+from iglu_marl.core.text import well_formed
 
 ID_TABLES = ("iglu", "iglu2022")
 
@@ -167,7 +168,7 @@ class Task:
         put(self, "_instruction", None)
         put(self, "_previous", None)
         if isinstance(dialog, str):
-            put(self, "_dialog", dialog)
+            put(self, "_dialog", well_formed(dialog))
             put(self, "_dialogue", None)  # parsed when asked for
         else:
             dialogue = _checked_dialogue(dialog, "dialog", task_id)
@@ -186,7 +187,11 @@ class Task:
             before = whole
             put(self, "_dialog", f"{self._dialog}\n{said.text}" if self._dialog and whole else None)
             put(self, "_dialogue", whole + said)
-        put(self, "_instruction", given.strip() if isinstance(given, str) else _instruction_text(said))
+        put(
+            self,
+            "_instruction",
+            well_formed(given.strip()) if isinstance(given, str) else _instruction_text(said),
+        )
         put(self, "_previous", before)
 
     def _without_last_lines(self, said: Dialogue) -> Dialogue | None:

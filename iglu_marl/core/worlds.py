@@ -1,11 +1,11 @@
 """`Worlds`: a batch of worlds in one structured array, and how an episode is put into it.
 
-All that happens is decided by `core/rules.py`; this module lays out memory, prepares tasks and saves states.
+All that happens is decided by `core/kernels/`; this module lays out memory, prepares tasks and saves states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -13,9 +13,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import PoseError, StateError, TaskError
+from iglu_marl.core.kernels.records import CONTROL, WORLD
+from iglu_marl.core.kernels.score import first_alignment
+from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
+from iglu_marl.core.kernels.step import sense_at, step_many
 from iglu_marl.core.scoring import Alignment, Shifts, align
+from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task
 
 Completion = Literal["exact", "cover"]
@@ -88,7 +92,7 @@ def _extent(task: Task, terms: Terms) -> npt.NDArray[np.int8]:
 def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     """The ready-made first state of an episode, WORLD[1], read-only: what `Worlds.spawn` copies."""
     task = task.in_ids("iglu")
-    state = np.zeros(1, rules.WORLD)
+    state = np.zeros(1, WORLD)
     record = state[0]
     record["start"], record["target"] = task.start_grid, task.target_grid
     record["invariant"] = task.is_invariant
@@ -103,32 +107,12 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
         "turn_steps",
     ):
         record[name] = getattr(terms, name)
-    rules.prepare_at(state, 0, _extent(task, terms), terms.shifts == "inside")
+    prepare_at(state, 0, _extent(task, terms), terms.shifts == "inside")
     state.setflags(write=False)
     return state
 
 
 _EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
-
-_FIELDS: Mapping[str, Any] = rules.WORLD.fields or {}
-
-
-def _small_bounds() -> tuple[int, npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """Where the one-byte fields at the end of a record begin, and the least and largest value of each byte there."""
-    record = np.zeros(2, rules.WORLD)
-    first = _FIELDS["shifts"][1]
-    record.view(np.int8).reshape(2, -1)[:, first:] = [[-128], [127]]
-    bounds = {"shifts": (-10, 10), "slices": (1, 12), "active": (1, 6), "event": (0, rules.BOTH_HANDS)}
-    for name in ("grid", "start", "target"):
-        bounds[name] = (0, 6)
-    for name, values in bounds.items():
-        record[name][0], record[name][1] = values
-    least, most = record.view(np.int8).reshape(2, -1)[:, first:]
-    return first, least.copy(), most.copy()
-
-
-_FIRST_SMALL, _LEAST, _MOST = _small_bounds()
-_FARTHEST = 1e6  # cells, degrees or cells/s: no world gets there
 
 
 class Worlds:
@@ -151,7 +135,7 @@ class Worlds:
         self._name_fields()
 
     def _name_fields(self) -> None:
-        for name in rules.WORLD.names or ():
+        for name in WORLD.names or ():
             setattr(self, name, self.state[name])
         self.position = self.pose[:, :3]
 
@@ -159,9 +143,7 @@ class Worlds:
         return len(self.state)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"Worlds has no field {name!r}; expected one of {', '.join(rules.WORLD.names or ())}"
-        )
+        raise AttributeError(f"Worlds has no field {name!r}; expected one of {', '.join(WORLD.names or ())}")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"state": self.state}
@@ -194,7 +176,7 @@ class Worlds:
         self.state[index] = prepared[0]
         if pose is not None:
             self.pose[index] = pose
-            rules.sense_at(self.state, index)
+            sense_at(self.state, index)
 
     def retarget(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS) -> None:
         """Go on in the same world with another task, whose changes count from its own start; baselines begin anew.
@@ -206,7 +188,7 @@ class Worlds:
         self.start[index], self.target[index] = task.start_grid, task.target_grid
         if task.invariant is not None:
             self.invariant[index] = task.invariant
-        rules.retarget_at(self.state, index, _extent(task, terms), terms.shifts == "inside")
+        retarget_at(self.state, index, _extent(task, terms), terms.shifts == "inside")
 
     # -- time
 
@@ -214,14 +196,14 @@ class Worlds:
         """One builder step in every world. controls: CONTROL[n], as `Controls.encode_batch` makes them."""
         if (
             not isinstance(controls, np.ndarray)
-            or controls.dtype != rules.CONTROL
+            or controls.dtype != CONTROL
             or controls.shape != self.state.shape
         ):
             got = (
                 f"{getattr(controls, 'dtype', type(controls).__name__)}{list(getattr(controls, 'shape', []))}"
             )
             raise StateError(f"controls are {got}, expected CONTROL[{len(self)}]")
-        rules.step_many(self.state, controls)
+        step_many(self.state, controls)
 
     # -- reading
 
@@ -230,9 +212,7 @@ class Worlds:
         record = self.state[index]
         if record["matches"][0, 10, 10] == record["best"]:
             return Alignment(0, 0, 0)
-        return Alignment(
-            *map(int, rules.first_alignment(record["matches"], record["shifts"], int(record["best"])))
-        )
+        return Alignment(*map(int, first_alignment(record["matches"], record["shifts"], int(record["best"]))))
 
     def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
         """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""
@@ -243,29 +223,11 @@ class Worlds:
     def get_state(self) -> npt.NDArray[Any]:
         """A copy of everything, WORLD[n]."""
         # As bytes: copying a structured array field by field takes twenty times as long.
-        return self.state.view(np.uint8).copy().view(rules.WORLD)
-
-    def _check_state(self, state: Any) -> None:
-        if not isinstance(state, np.ndarray) or state.dtype != rules.WORLD or state.shape != self.state.shape:
-            got = f"{getattr(state, 'dtype', type(state).__name__)!s:.60}{list(getattr(state, 'shape', []))}"
-            raise StateError(f"state is {got}, expected WORLD[{len(self)}] as get_state returns it")
-        # The kernels index by these values and check nothing.
-        octets = np.ascontiguousarray(state).view(np.int8).reshape(len(state), -1)
-        small = octets[:, _FIRST_SMALL:]
-        if not ((small >= _LEAST) & (small <= _MOST)).all():
-            place = _FIRST_SMALL + int(np.argwhere((small < _LEAST) | (small > _MOST))[0, 1])
-            name = max((offset, name) for name, (_, offset, *_) in _FIELDS.items() if offset <= place)[1]
-            raise StateError(f"the state's {name} is out of range, expected a state as get_state returns it")
-        if (
-            not (np.abs(state["pose"]) < _FARTHEST).all() or not (np.abs(state["speed"]) < _FARTHEST).all()
-        ):  # nor nan
-            raise StateError(
-                "the state's pose or speed is out of range, expected a state as get_state returns it"
-            )
+        return self.state.view(np.uint8).copy().view(WORLD)
 
     def set_state(self, state: npt.NDArray[Any]) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        self._check_state(state)
+        check_state(state, len(self))
         self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)
 
 

@@ -6,7 +6,7 @@
 - `CDMDataset`, `Corpus`, `action_sequences`: the Minecraft Dialogue Corpus, its timelines, its builders' actions;
 - `read_recording`, `trajectory_of`, `nearest_controls`, `export_minari`: the tapes of recorded builders;
 - `write_sessions`, `EpisodeRecorder`: sessions and played episodes in the upstream multi-turn layout;
-- `tasks_from_folder`: your own files of tasks;
+- `tasks_from_folder`, `write_tasks`: your own files of tasks;
 - `bundled.load()`: the sessions that come with the package; `read_sessions`: others in the multi-turn layout.
 
 Colour ids are this project's everywhere (1 blue, 2 yellow, 3 green, 4 orange, 5 purple, 6 red), translated by
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from iglu_marl.data.multiturn_dataset import SessionWorlds as SessionWorlds
     from iglu_marl.data.own import OwnTasks as OwnTasks
     from iglu_marl.data.own import tasks_from_folder as tasks_from_folder
+    from iglu_marl.data.own import write_tasks as write_tasks
     from iglu_marl.data.questions import Bm25 as Bm25
     from iglu_marl.data.questions import RankingScores as RankingScores
     from iglu_marl.data.questions import RankingTask as RankingTask
@@ -92,7 +93,7 @@ _NAMES = {
         "read_world",
     ),
     "multiturn_dataset": ("IGLUDataset", "MultiturnDataset", "SessionWorlds"),
-    "own": ("OwnTasks", "tasks_from_folder"),
+    "own": ("OwnTasks", "tasks_from_folder", "write_tasks"),
     "questions": ("Bm25", "RankingScores", "RankingTask", "clarifying_questions", "question_bank"),
     "recorded": ("RecordedWorld", "RecordedWorlds"),
     "singleturn": ("Game", "SingleturnDataset", "SingleturnReport", "SingleturnSkip", "read_games"),
@@ -158,6 +159,7 @@ __all__ = [
     "tasks_from_folder",
     "trajectory_of",
     "write_sessions",
+    "write_tasks",
 ]
 
 

@@ -29,7 +29,10 @@ from iglu_marl.core.errors import DataError
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_WEB_PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S)
+_COMMENT = rb"<!--(?:(?!-->).)*-->"  # there is one way to read each comment: the check is linear
+_WEB_PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:" + _COMMENT + rb"\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
+)
 _OTHER_ARCHIVES = {
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
@@ -99,7 +102,7 @@ def check_placeholder(head: bytes, place: str) -> None:
     place: what the data are, for the message. The first kilobyte is enough.
     """
     if head.startswith(_POINTER):
-        size = re.search(rb"^size (\d+)", head, re.M)
+        size = re.search(rb"^size (\d{1,18})\b", head, re.M)
         what = f"the {int(size.group(1)):,} bytes that it stands for" if size else "the data"
         raise PlaceholderError(
             f"{place} is a Git LFS pointer, not the data: run `git lfs pull` in the clone that it comes from, "

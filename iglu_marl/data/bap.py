@@ -1,7 +1,7 @@
 """Builder actions between utterances: what was done after what had been said, in the Minecraft Dialogue Corpus.
 
 A sequence begins with the first change of the world after an utterance and ends before the next one. Where a state
-shows new words and new blocks at once (102 of 33,461), the blocks came first: nobody reacts within that second, but
+shows new words and new blocks at once (56 of 33,461), the blocks came first: nobody reacts within that second, but
 people comment on what they have just done. What was placed and taken away again within a sequence is no part of it:
 the actions are net edits, as in the builder action prediction task (Jayannavar, Narayan-Chen and Hockenmaier, Learning
 to Execute Instructions in a Minecraft Dialogue, ACL 2020). Edits outside the build zone are left out and counted.

@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.archive import PlaceholderError, check_placeholder
 from iglu_marl.data.cache import pack_folder
 from iglu_marl.data.packs import PackInfo, known_pack, open_as
@@ -195,8 +196,7 @@ def _encoded(response: Any) -> bool:
 
 def _length(response: Any) -> int | None:
     """Bytes of the whole file by the head of a full answer, if it tells."""
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdigit() and not _encoded(response) else None
+    return None if _encoded(response) else plain_number(response.headers.get("Content-Length", ""))
 
 
 def _session(plan: Download) -> Any:
@@ -271,7 +271,7 @@ def _take(state: _State, response: Any) -> None:
         state.forget()
         raise _Interrupted("the server has no such part of the file")
     if status == 206:
-        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", span)
+        match = re.fullmatch(r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18}|\*)", span)
         if not match or int(match.group(1)) != state.done:
             state.forget()
             raise _Interrupted(f"the server sent another part of the file: {span!r}")

@@ -44,14 +44,14 @@ __all__ = [
     "read_gold",
 ]
 
-VERSION = "1"  # of the cached arrays; changes whenever they do
+VERSION = "2"  # of the cached arrays; changes whenever they do
 SPLITS = ("train", "val", "test")
 EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
 HUMAN_EYE_HEIGHT = 1.62  # cells above the feet: where the corpus's own pictures were taken from
 
 _STATES = re.compile(r"data/logs/(data-[^/]+)/logs/([^/]+)/postprocessed-observations\.json")
-_SESSION = re.compile(r"B(\d+)-A(\d+)-(C\d+)-(\d+)")
-_GOLD = re.compile(r"data/gold-configurations/(C\d+)\.xml")
+_SESSION = re.compile(r"B([0-9]{1,18})-A([0-9]{1,18})-(C[0-9]{1,18})-([0-9]{1,18})")
+_GOLD = re.compile(r"data/gold-configurations/(C[0-9]{1,18})\.xml")
 _FEW = 12  # structures: so many are read directly, without making the cache of all
 
 

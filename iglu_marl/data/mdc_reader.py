@@ -31,6 +31,7 @@ class Skip(str, Enum):
     BAD_NAME = "a session whose name does not tell builder, architect and structure"
     BAD_SESSION = "a session that cannot be read"
     BAD_STATE = "a world state without a list of blocks or a chat; it is left out"
+    DROPOUT = "a world state without position, inventory and blocks: nothing was recorded; the world stays as it was"
     OUTSIDE_ZONE = "a world state with blocks outside the 11 x 9 x 11 zone; they are kept apart"
     BAD_BLOCK = "a block of an unknown type, without whole coordinates, or in a cell used twice"
     CHANGED_CHAT = "a chat that does not go on from the one before; what is new at its end is used"
@@ -141,7 +142,11 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
         if not isinstance(blocks, list) or not isinstance(said, list):
             columns.report.skip(Skip.BAD_STATE, name, number)
             continue
-        world = _world(blocks, columns.report, name, number)
+        if _is_dropout(state):
+            columns.report.skip(Skip.DROPOUT, name, number)
+            world = before
+        else:
+            world = _world(blocks, columns.report, name, number)
         for cell in sorted(before.keys() | world.keys()):
             old, new = before.get(cell, 0), world.get(cell, 0)
             if old != new:
@@ -168,6 +173,12 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
     elapsed = parsed.get("TimeElapsed")
     told = isinstance(elapsed, (int, float)) and abs(elapsed) < 1e9
     columns.elapsed_s.append(float(elapsed) if told else float("nan"))
+
+
+def _is_dropout(state: Mapping[str, Any]) -> bool:
+    """Whether the recorder dropped out for a moment. A world that was really cleared has a builder in it."""
+    unknown = state.get("BuilderPosition") is None and state.get("BuilderInventory") is None
+    return unknown and not state["BlocksInGrid"]
 
 
 def _world(blocks: list[Any], report: Report, name: str, number: int) -> State:

@@ -37,6 +37,7 @@ from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, Color, in_zone
 from iglu_marl.core.task import Subtasks
+from iglu_marl.core.text import plain_number
 
 TABLE = "dialogs.csv"
 WORLDS = "builder-data"
@@ -179,8 +180,8 @@ def _decoded(text: str | bytes, place: str) -> str:
 
 def _step_number(text: str) -> int | None:
     """The step of "3" or "3.0" (tables that went through a float column), else None."""
-    match = re.fullmatch(r"(\d+)(?:\.0*)?", text.strip())
-    return int(match.group(1)) if match else None
+    match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
+    return plain_number(match.group(1)) if match else None
 
 
 def read_rows(table: str | bytes, report: Report | None = None, *, place: str = TABLE) -> list[Row]:

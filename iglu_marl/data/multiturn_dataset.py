@@ -16,6 +16,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.archive import Pack
 from iglu_marl.data.cache import Arrays, cached
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
@@ -28,8 +29,8 @@ from iglu_marl.data.store import find_pack
 PACK = "iglu-multiturn"
 VERSION = f"2-{WORLDS_VERSION}"  # of what is kept of a pack
 
-_SESSION = re.compile(r"\d+-[A-Za-z].*")  # attempt and structure
-_STEP = re.compile(r"step-(\d+)")
+_SESSION = re.compile(r"[0-9]{1,18}-[A-Za-z].*")  # attempt and structure
+_STEP = re.compile(r"step-([0-9]{1,18})")
 
 
 class StepWorlds(Mapping[int, "list[Block]"]):
@@ -240,8 +241,8 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
     """Sorts "9-c18" before "23-c18", and "c18" before "c116"."""
     attempt, _, structure = session.partition("-")
-    parts = re.findall(r"\d+|\D+", structure)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts], int(attempt)
+    parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", structure)]
+    return [(-1, part) if number is None else (number, "") for number, part in parts], int(attempt)
 
 
 def _in_2022_ids(session: Subtasks) -> Subtasks:

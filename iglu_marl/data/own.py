@@ -1,4 +1,4 @@
-"""Your own tasks from files: JSON, JSON lines or CSV, in one form.
+"""Your own tasks in files: JSON, JSON lines or CSV, in one form; `write_tasks` writes it.
 
 A task is an object with these fields (only a target is needed):
 
@@ -10,6 +10,7 @@ A task is an object with these fields (only a target is needed):
 `instruction`             the current instruction; added to the dialog unless that has it
 `full`                    the final structure, where the target is only a part of it. Also `full_grid`
 `id`                      a name (default: the file and the line). Also `task_id`
+`structure`               what is built, a name by which tasks can be kept together (default: the id)
 `invariant`               whether the build may be rotated and shifted (default: only without a start)
 `ids`                     which numbers colours have: "iglu" (default: 1 blue, 2 yellow, 3 green, 4 orange,
                           5 purple, 6 red) or "iglu2022" (1 blue, 2 green, 3 red, 4 orange, 5 purple, 6 yellow)
@@ -32,16 +33,27 @@ import csv
 import io
 import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
-from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, Block, BlockGrid, as_grid, blocks_to_grid, color_id
+from iglu_marl.core.grid import (
+    IGLU_ID_OF_IGLU2022,
+    Block,
+    BlockGrid,
+    as_grid,
+    blocks_to_grid,
+    color_id,
+    color_name,
+    grid_to_blocks,
+)
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.multiturn import TABLE
 
@@ -64,13 +76,13 @@ _NAMES = {
     "full_grid": "full",
     "id": "id",
     "task_id": "id",
+    "structure": "structure",
     "invariant": "invariant",
     "ids": "ids",
     "turns": "turns",
 }
 _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -138,10 +150,11 @@ def _block(entry: Any, number: int, name: str, ids: str) -> Block:
     return x, y, z, color
 
 
-def _dialog(value: Any) -> Dialogue:
+def _dialog(value: Any) -> str | Dialogue:
+    """A text as it is; a list as a `Dialogue`."""
     if isinstance(value, list):
         return Dialogue.of([_utterance(part) for part in value])
-    return Dialogue.of(value)
+    return value if isinstance(value, str) else Dialogue.of(value)
 
 
 def _utterance(part: Any) -> Any:
@@ -160,10 +173,11 @@ def _ids(fields: dict[str, Any]) -> str:
     return str(ids)
 
 
-def _entry(value: Any, name: str) -> Entry:
-    """A task or a session. Raises some `IgluMarlError` without a place."""
+def _entry(value: Any, name: str) -> tuple[Entry, str]:
+    """A task or a session, and the name of its structure. Raises some `IgluMarlError` without a place."""
     fields = _fields(value)
     name = str(fields.pop("id", name))
+    structure = str(fields.pop("structure", name))
     ids = _ids(fields)
     invariant = fields.pop("invariant", None)
     if invariant is not None and not isinstance(invariant, bool):
@@ -171,10 +185,10 @@ def _entry(value: Any, name: str) -> Entry:
     turns = fields.pop("turns", None)
     grids = {key: _grid(fields.pop(key), key, ids) for key in _GRIDS if key in fields}
     if turns is not None:
-        return _session(turns, fields, grids, name, ids, invariant)
+        return _session(turns, fields, grids, name, ids, invariant), structure
     if "target" not in grids:
         raise DataError("it has no 'target'")
-    return Task(
+    task = Task(
         _dialog(fields.get("dialog", "")),
         grids["target"],
         fields.get("instruction"),
@@ -184,6 +198,7 @@ def _entry(value: Any, name: str) -> Entry:
         task_id=name,
         ids="iglu",
     )
+    return task, structure
 
 
 def _session(
@@ -220,7 +235,7 @@ def _session(
 
 
 def _turn_dialog(turn: Mapping[str, Any]) -> Dialogue:
-    said, instruction = _dialog(turn.get("dialog", "")), Dialogue.of(turn.get("instruction", ""))
+    said, instruction = Dialogue.of(_dialog(turn.get("dialog", ""))), Dialogue.of(turn.get("instruction", ""))
     known = all(utterance in said.utterances for utterance in instruction)
     return said if known else said + instruction
 
@@ -228,65 +243,35 @@ def _turn_dialog(turn: Mapping[str, Any]) -> Dialogue:
 # ----------------------------------------------------------------------------------------------- the files
 
 
-@dataclass(frozen=True)
-class _Cursor:
-    """A place in JSON text, for going through a list without losing the lines."""
-
-    text: str
-
-    def line(self, position: int) -> int:
-        return self.text.count("\n", 0, position) + 1
-
-    def after_space(self, position: int) -> int:
-        match = _SPACE.match(self.text, position)
-        return match.end() if match else position
-
-    def value(self, position: int) -> tuple[Any, int]:
-        """The JSON value at a position, and where it ends."""
-        return json.JSONDecoder().raw_decode(self.text, self.after_space(position))
-
-    def items(self, position: int) -> Iterator[tuple[int, Any]]:
-        """The entries of the list that begins at a position, each with its line. The text is known to be JSON."""
-        position = self.after_space(position + 1)
-        while self.text[position] != "]":
-            value, end = self.value(position)
-            yield self.line(position), value
-            position = self.after_space(end)
-            if self.text[position] == ",":
-                position = self.after_space(position + 1)
-
-    def member(self, name: str) -> int | None:
-        """Where the value of a member of the outermost object begins."""
-        position = self.after_space(self.after_space(0) + 1)
-        while self.text[position] != "}":
-            key, end = self.value(position)
-            start = self.after_space(self.after_space(end) + 1)
-            if key == name:
-                return start
-            position = self.after_space(self.value(start)[1])
-            if self.text[position] == ",":
-                position = self.after_space(position + 1)
-        return None
-
-
 def _json_tasks(text: str) -> Iterator[tuple[int, Any]]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
         yield error.lineno, DataError(f"no JSON: {error.msg} (column {error.colno})")
-        return
-    except RecursionError:
-        yield 1, DataError("no JSON that can be read: too many brackets in brackets")
-        return
-    cursor = _Cursor(text)
-    if isinstance(whole, list):
-        yield from cursor.items(cursor.after_space(0))
-    elif isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list):
-        start = cursor.member("tasks")
-        assert start is not None
-        yield from cursor.items(start)
+    except (ValueError, RecursionError) as error:  # a number of too many digits, brackets in brackets
+        yield 1, DataError(f"no JSON that can be read: {error}")
     else:
-        yield cursor.line(cursor.after_space(0)), whole
+        within = isinstance(whole, dict) and set(whole) == {"tasks"} and isinstance(whole["tasks"], list)
+        if within or isinstance(whole, list):
+            yield from _entries(text, text.index("[") + 1)
+        else:
+            before = len(text) - len(text.lstrip())
+            yield 1 + text.count("\n", 0, before), whole
+
+
+def _entries(text: str, position: int) -> Iterator[tuple[int, Any]]:
+    """The entries of the list that begins before a position, each with its line. The text is known to be JSON."""
+    decode, line = json.JSONDecoder().raw_decode, 1 + text.count("\n", 0, position)
+    while True:
+        while text[position] in " \t\r\n,":
+            line += text[position] == "\n"
+            position += 1
+        if text[position] == "]":
+            return
+        value, end = decode(text, position)
+        yield line, value
+        line += text.count("\n", position, end)
+        position = end
 
 
 def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
@@ -349,7 +334,8 @@ def _written_block(text: str) -> list[Any]:
     parts = text.replace(",", " ").split()
     try:
         x, y, z, color = parts
-        return [int(x), int(y), int(z), int(color) if color.isdigit() else color]
+        number = plain_number(color)
+        return [int(x), int(y), int(z), color if number is None else number]
     except ValueError:
         raise DataError(f"{text.strip()!r} is no block, expected `x y z color`") from None
 
@@ -362,8 +348,13 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 }
 
 
-def _read(file: Path, shown: str) -> Iterator[tuple[str, Entry | DataError]]:
-    """Each task of a file with its place; a `DataError` (with its place) for each that is wrong."""
+def _read(
+    file: Path, shown: str, names: dict[str, str]
+) -> Iterator[tuple[str, tuple[Entry, str] | DataError]]:
+    """Each task of a file and its structure, with its place; a `DataError` (with its place) for each that is wrong.
+
+    names: the places of ids so far, kept up to date.
+    """
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -377,7 +368,12 @@ def _read(file: Path, shown: str) -> Iterator[tuple[str, Entry | DataError]]:
         try:
             if isinstance(value, DataError):
                 raise value
-            yield place, _entry(value, place)
+            entry, structure = _entry(value, place)
+            name = str(entry.task_id)
+            if name in names:
+                raise DataError(f"the id {name!r} is also that of {names[name]}")
+            names[name] = place
+            yield place, (entry, structure)
         except (DataError, GridError, TaskError, DialogueError) as error:
             yield place, DataError(f"{place}: {error}")
 
@@ -416,7 +412,7 @@ class OwnTasks(Dataset):
     file and the line, for a wrong task, for two of one name, and when there is none.
     """
 
-    groups = ("id", "file")
+    groups = ("id", "file", "structure")
 
     def __init__(self, path: str | os.PathLike[str], *, on_error: str = "raise") -> None:
         if on_error not in ("raise", "skip"):
@@ -425,17 +421,19 @@ class OwnTasks(Dataset):
         self.location, self.dataset_version = str(place), ""
         self.skipped_tasks: list[SkippedTask] = []
         self.tasks = {}
+        self._structures: dict[str, str] = {}
         names: dict[str, str] = {}
         for file in _files(place):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            for where, entry in _read(file, shown):
-                fault = entry if isinstance(entry, DataError) else _doubled(entry, where, names)
-                if fault is None:
+            for where, read in _read(file, shown, names):
+                if not isinstance(read, DataError):
+                    entry, structure = read
                     self.tasks.setdefault(shown, []).append(entry)
+                    self._structures[str(entry.task_id)] = structure
                 elif on_error == "raise":
-                    raise fault
+                    raise read
                 else:
-                    self.skipped_tasks.append(SkippedTask(where, str(fault).removeprefix(f"{where}: ")))
+                    self.skipped_tasks.append(SkippedTask(where, str(read).removeprefix(f"{where}: ")))
         if not self.tasks:
             raise DataError(f"{place} holds no task that could be read; {len(self.skipped_tasks)} are wrong")
 
@@ -445,7 +443,7 @@ class OwnTasks(Dataset):
             {
                 "id": entry.task_id,
                 "file": name,
-                "structure": entry.task_id,
+                "structure": self._structures[str(entry.task_id)],
                 "turn": number,
                 "clear": None,
                 "instruction": task.instruction,
@@ -456,14 +454,69 @@ class OwnTasks(Dataset):
         ]
 
 
-def _doubled(entry: Entry, where: str, names: dict[str, str]) -> DataError | None:
-    name = str(entry.task_id)
-    if name in names:
-        return DataError(f"{where}: the id {name!r} is also that of {names[name]}")
-    names[name] = where
-    return None
-
-
 def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") -> OwnTasks:
     """Your own tasks from a file or a folder of files; see `OwnTasks`."""
     return OwnTasks(path, on_error=on_error)
+
+
+# ------------------------------------------------------------------------------------------------- writing
+
+
+def _blocks(grid: BlockGrid, ids: str | None) -> list[list[Any]]:
+    mapping = IGLU_ID_OF_IGLU2022 if ids == "iglu2022" else range(7)
+    return [[x, y, z, color_name(int(mapping[color]))] for x, y, z, color in grid_to_blocks(grid)]
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """A task or session in the fields of this form, with colours by name."""
+    row: dict[str, Any] = {}
+    grids = {"start": entry.starting_grid, "full": entry.full_grid}
+    if isinstance(entry, Task):
+        row["dialog"], grids["target"] = entry.dialog, entry.target_grid
+        asked = entry.instruction
+        # One that reads like another's words would be added to the dialog; it is the last thing said there.
+        if Task(entry.dialog, entry.target_grid, asked).dialog == entry.dialog:
+            row["instruction"] = asked
+    else:
+        row["turns"] = [
+            {
+                "dialog": [{"role": said.role.value, "text": said.text} for said in turn],
+                "target": _blocks(world, entry.ids),
+            }
+            for turn, world in zip(entry.turns, entry.structures, strict=True)
+        ]
+    row |= {name: _blocks(grid, entry.ids) for name, grid in grids.items() if grid is not None}
+    if entry.invariant is not None:
+        row["invariant"] = entry.invariant
+    return row
+
+
+def write_tasks(path: str | os.PathLike[str], tasks: Iterable[Entry] | Mapping[str, Iterable[Entry]]) -> int:
+    """Write tasks and sessions as JSON lines, one line each, from which `tasks_from_folder` reads the same ones.
+
+    tasks: in a row, or by the names of their structures, as `dataset.tasks` has them. What has an id that another
+    one had gets a number behind it. The file appears whole. Returns how many tasks they are, the turns of sessions
+    counted. Raises `DataError` when it cannot be written.
+    """
+    target = Path(path)
+    grouped: Mapping[str, Iterable[Entry]] = tasks if isinstance(tasks, Mapping) else {"": tasks}
+    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:8]}")
+    seen: Counter[str] = Counter()
+    count = 0
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            for structure, entries in grouped.items():
+                for entry in entries:
+                    name = entry.task_id or "task"
+                    seen[name] += 1
+                    row = {"id": name if seen[name] == 1 else f"{name}/{seen[name]}", **_row(entry)}
+                    if structure:
+                        row["structure"] = structure
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    count += 1 if isinstance(entry, Task) else len(entry)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count

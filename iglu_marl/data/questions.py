@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.singleturn import (
     BANK,
     PACK,
@@ -256,8 +257,9 @@ def _checked_ranking(order: Sequence[str], known: Sequence[str], game: Game) -> 
 
 def _natural(name: str) -> tuple[str, int, str]:
     """Sorts "q_9" before "q_10"."""
-    stem, _, number = name.rpartition("_")
-    return (stem, int(number), "") if number.isdecimal() else (name, -1, "")
+    stem, _, last = name.rpartition("_")
+    number = plain_number(last)
+    return (name, -1, "") if number is None else (stem, number, "")
 
 
 def words(text: str) -> list[str]:

@@ -31,6 +31,7 @@ from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.archive import Pack
 from iglu_marl.data.cache import Arrays, cached, json_array, read_json
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
@@ -159,7 +160,7 @@ class Game:
     def structure(self) -> str:
         """The structure of that session, such as "c135"; odd sessions stand for themselves."""
         attempt, _, structure = self.session.partition("-")
-        return structure if attempt.isdigit() and structure[:1].isalpha() else self.session
+        return structure if plain_number(attempt) is not None and structure[:1].isalpha() else self.session
 
     @property
     def start(self) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
+from iglu_marl.core.text import plain_number
 from iglu_marl.data.multiturn import COLOR_OF_VOXEL, FLOOR_Y
 
 Voxel = tuple[int, int, int]
@@ -333,9 +334,9 @@ def parse_tape(text: str) -> Tape:
             continue
         index, _, rest = line.partition(" ")
         verb, _, arguments = rest.partition(" ")
-        reader = _READERS.get(verb)
+        reader, tick = _READERS.get(verb), plain_number(index)
         try:
-            event = reader(int(index), arguments) if reader and index.isascii() and index.isdigit() else None
+            event = reader(tick, arguments) if reader and tick is not None else None
         except (ValueError, OverflowError):
             skipped.append(Skipped(Problem.BAD_NUMBERS, number, line[:120]))
             continue

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import BlockGrid, Cell, blocks_to_grid, in_zone
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.data.multiturn import COLOR_OF_VOXEL, FLOOR_Y
@@ -200,7 +200,7 @@ class ControlSequence:
         yield worlds
         for action in self.actions:
             records, index = controls.encode(action)
-            rules.step_at(worlds.state, 0, records, index)
+            step_at(worlds.state, 0, records, index)
             yield worlds
 
 
@@ -282,7 +282,7 @@ class _Follower:
             **parts,
         }
         records, index = self.controls.encode(action)
-        rules.step_at(worlds.state, 0, records, index)
+        step_at(worlds.state, 0, records, index)
         return action
 
     def note(self, action: dict[str, Any], frame: int, wanted: Array) -> None:

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from iglu_marl.core import rules
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import begin_many, show_many
+from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds, as_task
 from iglu_marl.envs.display import Display
-from iglu_marl.envs.draws import Draws, DrawsState, Prepared, read_seeds, rows_of_dialogs
+from iglu_marl.envs.draws import Draws, DrawsState, Prepared, check_like, read_seeds, rows_of_dialogs
 from iglu_marl.envs.stage import Stage
 from iglu_marl.game.chat import TokenChat
 
@@ -45,7 +46,9 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: the records WORLD[n], each world's task and dialogue, and where the generators stand."""
+    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, and how far the
+    source of the tasks is.
+    """
 
     worlds: Array
     tasks: Array
@@ -53,6 +56,7 @@ class BatchState(NamedTuple):
     dialogs: Array
     over: Array
     draws: DrawsState
+    sources: tuple[Any, ...] = ()
 
 
 def _same(task: Task) -> Task:
@@ -108,14 +112,15 @@ class Batch:
         self._draw: Callable[[Indices, int, int], Any] | None = None
         if not display.pov:
             return
-        from iglu_marl.rendering.painter import Painter, picture_shape
+        from iglu_marl.rendering.painter import Painter
+        from iglu_marl.rendering.renderer import picture_shape
 
         if not self.pov.size:
             self.pov = np.zeros((self.count, *picture_shape(size, display.layout)), np.uint8)
         renderer = self.stage.episode.renderer
         if isinstance(renderer, Painter):
             grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
-            self._draw = renderer.strokes(grids, self.shown.eye, size, display.layout, self.pov)
+            self._draw = renderer.bind(grids, self.shown.eye, size, display.layout, self.pov)
         elif display.layout == "index":
             raise RenderError(
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
@@ -212,7 +217,7 @@ class Batch:
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
         words = self.worlds.state.view(np.uint64).reshape(self.count, -1)
-        rules.begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
+        begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
         self.tasks[chosen] = prepared.tasks[numbers]
         self._goes_on[chosen] = prepared.goes_on[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -223,7 +228,7 @@ class Batch:
         if poses is not None:
             self.worlds.pose[chosen] = poses[chosen]
             for world in chosen.tolist():
-                rules.sense_at(self.worlds.state, world)
+                sense_at(self.worlds.state, world)
         self.dialogues[chosen] = prepared.dialogues[numbers]
         self.dialogs[chosen] = prepared.seen[numbers]
 
@@ -243,7 +248,7 @@ class Batch:
 
     def show(self, chosen: Indices) -> None:
         """Show all of the chosen worlds."""
-        rules.show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
+        show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
 
     def advance(self, kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
         """Run a step's kernel over all worlds; returns whether an episode is over now."""
@@ -334,19 +339,28 @@ class Batch:
             self.dialogs.copy(),
             self.over.copy(),
             self.draws.get_state(),
+            self.stage.sources.get_state(),
         )
 
     def check_state(self, state: Any) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        fits = isinstance(state, BatchState) and state.tasks.shape == self.tasks.shape
-        if not fits or state.dialogs.shape != self.dialogs.shape:
-            raise StateError(
-                f"state is a {type(state).__name__}, expected what get_state of {self.count} such worlds returns"
-            )
+        if not isinstance(state, BatchState):
+            raise StateError(f"state is a {type(state).__name__}, expected what get_state of a batch returns")
+        for name, kind in (("tasks", Task), ("dialogues", Dialogue)):
+            values = check_like(getattr(state, name), getattr(self, name), name)
+            wrong = [value for value in values if not (value is None or isinstance(value, kind))]
+            if wrong:
+                raise StateError(f"the state's {name} hold {wrong[0]!r:.80}, expected a {kind.__name__}")
+        tokens = (0, self.chat.codec.size + 1) if isinstance(self.chat, TokenChat) else None
+        check_like(state.dialogs, self.dialogs, "dialogs", tokens)
+        check_like(state.over, self.over, "over")
         self.draws.check_state(state.draws)
+        self.stage.sources.check_state(state.sources)
 
     def set_state(self, state: BatchState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        if self._source is None:
+            self._use_source()
         self.check_state(state)
         self.worlds.set_state(state.worlds)
         self.tasks[:], self.dialogues[:] = state.tasks, state.dialogues
@@ -354,9 +368,8 @@ class Batch:
         self._goes_on[:] = [task is not None and task.next_task is not None for task in self.tasks]
         self._objectives[:] = [None if task is None else task.objective for task in self.tasks]
         self._any_objective = any(objective is not None for objective in self._objectives)
-        if self._source is None:
-            self._use_source()
         self.draws.set_state(state.draws)
+        self.stage.sources.set_state(state.sources)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from sys import getrefcount
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import Shown
 from iglu_marl.game.chat import ChatText
-
-Layout = Literal["hwc", "chw", "index"]
+from iglu_marl.rendering.renderer import LAYOUTS, Layout, picture_shape
 
 _CELLS = int(np.prod(ZONE_SHAPE))
 
@@ -41,10 +40,10 @@ class Display:
     def __post_init__(self) -> None:
         if self.grid_dtype not in ("int8", "int32"):
             raise ConfigError(f"grid_dtype is {self.grid_dtype!r}, expected 'int8' or 'int32'")
-        if self.layout not in ("hwc", "chw", "index"):
+        if self.layout not in LAYOUTS:
             raise ConfigError(f"pov_layout is {self.layout!r}, expected 'hwc', 'chw' or 'index'")
 
-    def arrays(self, count: int) -> rules.Shown:
+    def arrays(self, count: int) -> Shown:
         """Where `count` worlds are shown."""
 
         def rows(wanted: bool, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
@@ -52,7 +51,7 @@ class Display:
 
         grid_dtype = np.dtype(self.grid_dtype)
         grid = rows(self.grid, (_CELLS,), grid_dtype)
-        return rules.Shown(
+        return Shown(
             pose=rows(self.pose, (5,), np.float32),
             inventory=rows(True, (6,), np.float32),
             compass=rows(True, (), np.float32),
@@ -93,8 +92,7 @@ def shown_space(space: spaces.Dict, display: Display) -> spaces.Dict:
             )
     if "pov" in parts and display.layout != "hwc":
         height, width, _ = parts["pov"].shape or ()
-        shape = (3, height, width) if display.layout == "chw" else (height, width)
-        parts["pov"] = spaces.Box(0, 255, shape, np.uint8)
+        parts["pov"] = spaces.Box(0, 255, picture_shape((height, width), display.layout), np.uint8)
     return spaces.Dict(parts)
 
 

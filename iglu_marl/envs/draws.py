@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import seeding
 
-from iglu_marl.core import rules
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, StateError, TaskError
+from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Terms, prepare
 from iglu_marl.game.chat import Chat, TokenChat
@@ -28,6 +29,21 @@ Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
 
+def check_like(value: Any, ours: Array, name: str, bounds: tuple[int, int] | None = None) -> Array:
+    """A saved array itself; raises `StateError` unless it has the shape and dtype of ours, and values within bounds."""
+    if not isinstance(value, np.ndarray) or value.shape != ours.shape or value.dtype != ours.dtype:
+        got = f"{getattr(value, 'dtype', type(value).__name__)}{list(getattr(value, 'shape', []))}"
+        raise StateError(f"the state's {name} is {got}, expected {ours.dtype}{list(ours.shape)}")
+    if bounds is not None:
+        outside = np.argwhere((value < bounds[0]) | (value > bounds[1]))
+        if len(outside):
+            place = tuple(outside[0].tolist())
+            raise StateError(
+                f"the state's {name}{list(place)} is {value[place]}, expected {bounds[0]}..{bounds[1]}"
+            )
+    return value
+
+
 def rows_of_dialogs(chat: Chat, count: int) -> Array:
     """Room for `count` dialogues as they are observed: int32 [count, length] of tokens, object [count] of texts."""
     if isinstance(chat, TokenChat):
@@ -40,7 +56,7 @@ class Prepared:
 
     recorded: the architect's first turn has passed when an episode begins, and dialogues begin as the tasks tell them.
 
-    `words`: the records as uint64 [capacity, words], as `rules.begin_many` takes them; `tasks`: object [capacity];
+    `words`: the records as uint64 [capacity, words], as `begin_many` takes them; `tasks`: object [capacity];
     `goes_on`: bool [capacity], whether a next turn follows; `objectives`: object [capacity], None where the task is
     about its target; `dialogues`: object [capacity], what has been said at the beginning; `seen`: the same as it is
     observed, object [capacity] (texts) or int32 [capacity, length] (tokens).
@@ -57,7 +73,7 @@ class Prepared:
         """Make room, keeping what there is."""
         count = len(self.numbers)
         kept = [getattr(self, name)[:count] for name in _COLUMNS] if count else []
-        self.records = np.zeros(capacity, rules.WORLD)
+        self.records = np.zeros(capacity, WORLD)
         self.words = self.records.view(np.uint64).reshape(capacity, -1)
         self.tasks, self.dialogues = np.empty(capacity, object), np.empty(capacity, object)
         self.goes_on, self.objectives = np.zeros(capacity, np.bool_), np.full(capacity, None, object)
@@ -77,7 +93,7 @@ class Prepared:
             self.words[number] = prepare(task, self.terms).view(np.uint64)
             dialogue = Dialogue()
             if self.recorded:
-                rules.speak_at(self.records, number)
+                speak_at(self.records, number)
                 dialogue = task.dialogue
             self.tasks[number], self.dialogues[number] = task, dialogue
             self.seen[number] = self.chat.show(dialogue)
@@ -217,11 +233,15 @@ class Draws:
 
     def check_state(self, state: DrawsState) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        fits = isinstance(state, DrawsState) and len(state.generators) == self.count
-        if not fits or state.ahead.shape != self._ahead.shape or state.used.shape != self._used.shape:
+        if not isinstance(state, DrawsState) or len(state.generators) != self.count:
             raise StateError(
                 f"the state of the generators does not fit, expected that of {self.count} worlds"
             )
+        used = check_like(state.used, self._used, "used", (0, AHEAD))
+        ahead = check_like(state.ahead, self._ahead, "ahead")
+        if self._stock is not None:  # what is used up may be of another source
+            waiting = np.where(np.arange(AHEAD) >= used[:, None], ahead, 0)
+            check_like(waiting, self._ahead, "ahead", (0, len(self._stock) - 1))
 
     def set_state(self, state: DrawsState) -> None:
         """Put back what `get_state` gave."""

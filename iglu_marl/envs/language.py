@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
+from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.stage import StageState
@@ -42,6 +42,7 @@ from iglu_marl.language.interpreter import Value, answer
 from iglu_marl.language.program import Program
 from iglu_marl.language.scene import Scene
 from iglu_marl.tasks import draw, is_source
+from iglu_marl.tasks.source import StatefulSources
 
 ObsType = Literal["direct", "order_invariant", "image"]
 OBS_TYPES: tuple[ObsType, ...] = ("direct", "order_invariant", "image")
@@ -53,31 +54,34 @@ _MAX_SEED = 2**31 - 1
 
 
 class LanguageState(NamedTuple):
-    """A saved `LanguageGoal`: the environment inside, the content of its scenes, and what describes it."""
+    """A saved `LanguageGoal`: the environment inside, the content of its scenes, what describes it, and how far the
+    source of its scenes is.
+    """
 
     inner: StageState
     pieces: tuple[Piece, ...]
     seed: int
     achieved: tuple[Goal, ...] | None
+    sources: tuple[Any, ...] = ()
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
     """int8 [240, 4]: x, y, z, colour id of every block; rows of zeros behind them."""
     grid = episode.worlds.grid[0]
-    cells = np.argwhere(grid)
+    cells = cells_of(grid)
     if len(cells) > MAX_BLOCKS:
         raise StateError(
             f"the world holds {len(cells)} blocks, expected {MAX_BLOCKS} at most to observe them as a set"
         )
     rows = np.zeros((MAX_BLOCKS, 4), np.int8)
-    rows[: len(cells), :3] = cells[:, [1, 0, 2]] - (5, 1, 5)
-    rows[: len(cells), 3] = grid[tuple(cells.T)]
+    rows[: len(cells), :3] = cells
+    rows[: len(cells), 3] = grid[grid != 0]
     return rows
 
 
 def blocks_sight() -> Sight:
     """`blocks`: int8 [240, 4], the blocks as a set of rows x, y, z, colour; colour 0 in rows that hold none."""
-    low, high = np.array([-5, -1, -5, 0], np.int8), np.array([5, 7, 5, 6], np.int8)
+    low, high = np.array([*MIN_CORNER, 0], np.int8), np.array([*MAX_CORNER, 6], np.int8)
     shape = (MAX_BLOCKS, 4)
     space = spaces.Box(np.broadcast_to(low, shape), np.broadcast_to(high, shape), shape, np.int8)
     return Sight("blocks", space, _blocks)
@@ -134,7 +138,7 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.description_num = description_num
         Generator(kinds=describe)  # raises for wrong kinds
         self._describe = describe
-        self._scenes = scenes
+        self._scenes, self._sources = scenes, StatefulSources(scenes)
         self._pieces: tuple[Piece, ...] = ()
         self._new_content = True
         self._seed = 0
@@ -373,7 +377,8 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def get_state(self) -> LanguageState:
         """Everything needed to go on from here."""
-        return LanguageState(self._base.get_state(), self._pieces, self._seed, self._achieved)
+        sources = self._sources.get_state()
+        return LanguageState(self._base.get_state(), self._pieces, self._seed, self._achieved, sources)
 
     def set_state(self, state: LanguageState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
@@ -381,7 +386,9 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
             )
+        self._sources.check_state(state.sources)
         self._base.set_state(state.inner)
+        self._sources.set_state(state.sources)
         self._pieces, self._seed, self._achieved = state.pieces, state.seed, state.achieved
         self._described = self._held = None
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.batch import Batch
@@ -34,6 +34,7 @@ from iglu_marl.game.observing import (
     silent_builder_observer,
     target_info,
 )
+from iglu_marl.game.profiles import read_options
 
 _MAX_SEED = 2**31 - 1
 
@@ -93,7 +94,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.render_mode = config.render_mode
         self._stage = Stage(config, controls, default_mode="turns")
         self._episode = self._stage.episode
-        self._controls = controls
+        self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
         self.observation_space = self._observer.space
         self.action_space = controls.space
@@ -223,10 +224,10 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         worlds = episode.worlds
         if episode.task is None or worlds.terminated[0] or worlds.truncated[0]:
             raise StateError("the episode is over or has not begun: call reset() before step()")
-        records, index = self._controls.encode(action)
+        records, index = self._controls.encode(action, out=self._control)
         reward = episode.builder_acts(records, index)
         terminated, truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
-        if worlds.floor[0] == rules.ARCHITECT and not (terminated or truncated):
+        if worlds.floor[0] == ARCHITECT and not (terminated or truncated):
             self._architect_speaks()
         if self.render_mode == "human":
             self.render()
@@ -266,7 +267,8 @@ class GridworldEnv(SingleAgentEnv):
         camera of ±5°.
     render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
-        the compass are those of the 2022 tools.
+        the compass are those of the 2022 tools; so are the defaults, unless there is a `config`, and the names of
+        keyword arguments (see `iglu_marl.game.profiles`).
     Further keyword arguments are fields of `GameConfig`.
     """
 
@@ -285,8 +287,7 @@ class GridworldEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Any,
     ) -> None:
-        if compat not in (None, "iglu2022"):
-            raise ConfigError(f"compat is {compat!r}, expected None or 'iglu2022'")
+        options = read_options(compat, options, preset=config is None)
         _check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )

@@ -22,6 +22,7 @@ from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode, EpisodeState, Renderer
 from iglu_marl.tasks import default_tasks, draw, is_source
+from iglu_marl.tasks.source import StatefulSources
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
@@ -57,11 +58,12 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
 
 
 class StageState(NamedTuple):
-    """A saved environment: the episode, the random generator, and what else the view keeps."""
+    """A saved environment: the episode, the random generator, what else the view keeps, and how far its tasks are."""
 
     episode: EpisodeState
     rng: Mapping[str, Any]
     view: Any
+    sources: tuple[Any, ...] = ()
 
 
 class Stage:
@@ -75,6 +77,7 @@ class Stage:
         self.controls = controls
         self.default_mode = default_mode
         self._tasks: Any = None
+        self.sources = StatefulSources(None)
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
@@ -96,7 +99,7 @@ class Stage:
             raise ConfigError(
                 f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
             )
-        self._tasks = source
+        self._tasks, self.sources = source, StatefulSources(source)
 
     def seed(self, seed: int | None) -> None:
         """Seed the generator; without a seed it is seeded once, from the system.
@@ -185,7 +188,7 @@ class Stage:
     def get_state(self, view: Any = None) -> StageState:
         """Everything needed to go on from here, also over later resets without a seed."""
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
-        return StageState(self.episode.get_state(), rng, view)
+        return StageState(self.episode.get_state(), rng, view, self.sources.get_state())
 
     def set_state(self, state: StageState, view: type | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
@@ -204,7 +207,9 @@ class Stage:
                 generator.bit_generator.state = state.rng
             except (TypeError, ValueError, KeyError) as error:
                 raise StateError(f"the state of the generator does not fit: {error}") from None
+        self.sources.check_state(state.sources)
         self.episode.set_state(state.episode)
+        self.sources.set_state(state.sources)
         if generator is None:
             self.rng = None
         elif self.rng is None:

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, AgentError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, draw_view
 from iglu_marl.game.chat import TokenChat
@@ -47,6 +48,7 @@ class TwoAgentGame:
         self.config = config
         self.render_mode = config.render_mode
         self._stage = Stage(config, config.make_controls(can_yield=True), default_mode="structures")
+        self._control = np.zeros(1, CONTROL)
         episode = self._episode = self._stage.episode
         self._observers: dict[str, Observer] = {
             ARCHITECT: architect_observer(config, episode.chat, draw_view),
@@ -134,12 +136,12 @@ class TwoAgentGame:
     def _read_builder(self, action: Any) -> tuple[Move, bool]:
         """The builder's move, and whether its text was cut. Changes nothing."""
         if not self.config.builder_can_ask:
-            return Act(*self._stage.controls.encode(action)), False
+            return Act(*self._stage.controls.encode(action, out=self._control)), False
         if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
             raise ActionError(
                 f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say"
             )
-        act = Act(*self._stage.controls.encode(action["act"]))
+        act = Act(*self._stage.controls.encode(action["act"], out=self._control))
         text, cut = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
         return (Say(text) if text.strip() else act), cut
 

@@ -14,16 +14,18 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import advance_many
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import BatchState, read_mode
-from iglu_marl.envs.display import Copies, Layout, batched, rows, shown_space
+from iglu_marl.envs.display import Copies, batched, rows, shown_space
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.envs.stage import Stage
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.rendering.renderer import Layout
 
 INFO_KEYS = ("target_grid", "event")
 _EVENT_NAMES = np.array(EVENTS, object)
@@ -99,7 +101,7 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         )
         self._batch = prototype.make_batch(num_envs, display, num_threads)
         self.num_envs = self._batch.count
-        self._controls = prototype.stage.controls
+        self._controls, self._records = prototype.stage.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
         self.single_observation_space = shown_space(space, display)
         self.action_space = batched(self.single_action_space, self.num_envs)
@@ -161,9 +163,9 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         batch = self._batch
         if not batch.begun:
             raise StateError("the episodes have not begun: call reset() before step()")
-        controls, numbers = self._controls.encode_many(actions, self.num_envs)
+        controls, numbers = self._controls.encode_many(actions, self.num_envs, self._records)
         fresh = batch.begin_next(self.autoreset_mode)
-        any_over = batch.advance(rules.advance_many, (controls, numbers, batch.idle))
+        any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
         batch.idle[fresh] = False
         batch.paint()
         shown = batch.shown

@@ -16,20 +16,24 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from typing_extensions import Unpack
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import many_tokens
 from iglu_marl.core.errors import ActionError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.batch import converse_many
+from iglu_marl.core.kernels.records import CONTROL
+from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.display import Copies, Display, Layout, batched, rows, shown_space
+from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.draws import check_like
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.stage import Stage
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.rendering.renderer import Layout
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
 
@@ -108,7 +112,7 @@ class VectorGame:
         )
         self._batch = Batch(count, self._single.stage, display, num_threads=num_threads)
         self.num_games = self._batch.count
-        self._controls = self._single.stage.controls
+        self._controls, self._records = self._single.stage.controls, np.zeros(count, CONTROL)
         self._copies = Copies()
 
     def _make_spaces(self) -> None:
@@ -193,9 +197,9 @@ class VectorGame:
         said, replies, controls, numbers = self._read(actions)
         fresh = batch.begin_next(self.autoreset_mode)
         self._lengths[fresh] = 0
-        talk = rules.Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
         silent, _ = self._controls.yielding()
-        any_over = batch.advance(rules.converse_many, (controls, numbers, silent, batch.idle, talk))
+        any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
         batch.idle[fresh] = False
         batch.paint()
@@ -237,7 +241,7 @@ class VectorGame:
                 )
             replies = self._read_words(act["say"], f"actions['say'] of {BUILDER}")
             act = act["act"]
-        return said, replies, *self._controls.encode_many(act, self.num_games)
+        return said, replies, *self._controls.encode_many(act, self.num_games, self._records)
 
     def _read_words(self, value: Any, where: str) -> Array:
         return many_tokens(value, (self.num_games, self._chat.message_length), self._chat.codec.size, where)
@@ -322,8 +326,9 @@ class VectorGame:
 
     def set_state(self, state: VectorGameState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        if not isinstance(state, VectorGameState) or state.lengths.shape != self._lengths.shape:
+        if not isinstance(state, VectorGameState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
+        check_like(state.lengths, self._lengths, "lengths", (0, self._chat.dialog_length))
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
         self.agents = list(AGENTS) if self._batch.begun else []

@@ -16,6 +16,7 @@ from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.scoring import SHIFTS, Shifts
 from iglu_marl.core.worlds import COMPLETIONS, Completion, Terms
+from iglu_marl.game.profiles import hint
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDERERS = ("auto", "painter", "opengl")
@@ -232,7 +233,9 @@ class GameConfig:
         known = [item.name for item in dataclasses.fields(cls)]
         for name in fields:
             if name not in known:
-                raise ConfigError(f"unknown option {name!r}, expected one of {', '.join(known)}")
+                raise ConfigError(
+                    f"unknown option {name!r}{hint(name, known)}, expected one of {', '.join(known)}"
+                )
         if config is None:
             return cls(**fields)
         if not isinstance(config, cls):

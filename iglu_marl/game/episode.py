@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import StateError
+from iglu_marl.core.kernels.records import BUILDER
+from iglu_marl.core.kernels.step import speak_at, step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
@@ -61,11 +62,7 @@ class Act(NamedTuple):
     number: int
 
 
-class Yield(NamedTuple):
-    """The builder ends its turn; one step passes."""
-
-
-Move = Say | Act | Yield
+Move = Say | Act
 
 
 class Outcome(NamedTuple):
@@ -113,7 +110,7 @@ class Episode:
     @property
     def floor(self) -> Role:
         """Whose turn it is."""
-        return Role.BUILDER if self.worlds.floor[0] == rules.BUILDER else Role.ARCHITECT
+        return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT
 
     def advance(self, moves: Mapping[Role, Move]) -> Outcome:
         """Let the moves of one moment happen: utterances, then the builder's act."""
@@ -135,7 +132,7 @@ class Episode:
 
     def architect_says(self, text: str) -> float:
         """The architect's turn: an utterance, perhaps silence; then the builder has the floor. Returns its cost."""
-        rules.speak_at(self.worlds.state, 0)
+        speak_at(self.worlds.state, 0)
         if not text:
             return 0.0
         self.dialogue = self.dialogue.say(Role.ARCHITECT, text)
@@ -151,7 +148,7 @@ class Episode:
     def builder_acts(self, records: npt.NDArray[Any], index: int) -> float:
         """One builder step; returns the building reward. In a progressive task, a reached turn leads to the next."""
         worlds = self.worlds
-        rules.step_at(worlds.state, 0, records, index)
+        step_at(worlds.state, 0, records, index)
         if self.objective is not None:
             rewards, reached = self.objective.score(worlds, (0,))
             worlds.reward[0] = rewards[0] - self.terms.step_cost

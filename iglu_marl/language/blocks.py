@@ -19,7 +19,7 @@ import numpy as np
 
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import Cell, Color, color_id, color_name, in_zone
-from iglu_marl.language.templates import ordinal_digits, templates, words
+from iglu_marl.language.templates import number_of, ordinal_digits, templates, words
 
 MAX_WORDS = 16
 MAX_CHARACTERS = 200
@@ -116,7 +116,7 @@ class Reason(str, Enum):
     NO_COLOR = "no color"  # what to place, or what to change a block into, is not said
     NO_HEIGHT = "no height"
     NO_PLACE = "no place"
-    NO_NUMBER = "no number"  # how long, how high, how far
+    NO_NUMBER = "no number"  # how long, how high, how far; or in a world, not as many blocks as places
     NO_DIRECTION = "no direction"
     OUTSIDE = "outside"  # a cell outside the zone
     # of instructions in a world
@@ -287,11 +287,8 @@ class _Reader:
         return None
 
     def number_at(self, ahead: int) -> int | None:
-        word = self.peek(ahead)
-        if word.isdigit():
-            return int(word[:6])  # enough to lie outside the zone
-        numbers = templates()["numbers"]
-        return numbers.index(word) if word in numbers else None
+        word, numbers = self.peek(ahead), templates()["numbers"]
+        return numbers.index(word) if word in numbers else number_of(word)
 
     def instruction(self) -> Edit:
         self.polite()

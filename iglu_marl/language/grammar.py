@@ -13,7 +13,7 @@ from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.language.blocks import Action, Edit, Reason
 from iglu_marl.language.lexicon import Readings, rule, tried
 from iglu_marl.language.nouns import Nouns
-from iglu_marl.language.references import At, Beside, Blocks, It, Reference, Where
+from iglu_marl.language.references import At, Beside, Blocks, It, Reference, Where, is_several
 from iglu_marl.language.shapes import COMPASS, Direction, Kind, Shape, plus
 from iglu_marl.language.verbs import (
     Build,
@@ -156,12 +156,16 @@ class Grammar(Nouns):
                 for (shape, colors), end in self.new_shape(verb):
                     yield _maker(Build, shape, colors, where), end
                 for (count, color), told in self.some_blocks(verb):
-                    for end in self.any(told, "vertically"):
-                        yield _maker(Build, Shape(Kind.TOWER, (count,)), (color,), where), end
+                    if not self.in_all(where, at, middle):
+                        for end in self.any(told, "vertically"):
+                            yield _maker(Build, Shape(Kind.TOWER, (count,)), (color,), where), end
         for verb in self.any(at, "stack"):
             for (count, color), middle in self.some_blocks(verb):
                 for where, end in self.start(middle):
-                    yield _maker(Build, Shape(Kind.TOWER, (count,)), (color,), where), end
+                    if self.in_all(where, middle, end):
+                        yield _maker(Place, color, where, count), end
+                    else:
+                        yield _maker(Build, Shape(Kind.TOWER, (count,)), (color,), where), end
 
     @rule
     def some_blocks(self, at: int) -> Readings:
@@ -170,6 +174,13 @@ class Grammar(Nouns):
             for color, noun in self.color(middle):
                 if 2 <= count <= 11:
                     yield from (((count, color), end) for end in self.any(noun, "many block"))
+
+    def in_all(self, where: Where, at: int, end: int) -> bool:
+        """Whether a number of blocks beside something is that of all blocks: it is told of several things, and not
+        of "each". at, end: where the words for the place begin and end.
+        """
+        each = (place for place in range(at, end) if self.get(place) in ("each", "every"))
+        return is_several(where) and not any((where.of, end) in self.reference(place) for place in each)
 
     @rule
     def counted_blocks(self, at: int) -> Readings:
@@ -184,9 +195,14 @@ class Grammar(Nouns):
                             yield _maker(Place, color, where), end
 
     def arranged(self, count: int, color: int, at: int) -> Readings:
-        """Where a number of blocks goes, and how they stand, before or after it."""
+        """Where a number of blocks goes, and how they stand, before or after it.
+
+        Beside several things goes one for each, however they are arranged.
+        """
         for middle in self.any(at, "vertically"):
             for where, end in self.where(middle):
+                if self.in_all(where, middle, end):
+                    continue
                 if isinstance(where, At) or (isinstance(where, Beside) and where.offset):
                     down = isinstance(where, Beside) and where.offset[0][0] is Direction.DOWN
                     shape = (Kind.COLUMN, (count,), (Direction.DOWN,)) if down else (Kind.TOWER, (count,))
@@ -198,7 +214,10 @@ class Grammar(Nouns):
                 if not isinstance(where, Beside) or len(where.offset) != 1 or where.offset[0][1] != 1:
                     continue
                 way = where.offset[0][0]
-                if across:
+                if self.in_all(where, middle, end):
+                    if not across:
+                        yield _maker(Place, color, where, count), end
+                elif across:
                     if not way.vertical:
                         yield _maker(Build, Shape(Kind.ROW, (count,), (way,)), (color,), where), end
                 elif way is Direction.UP:

@@ -25,7 +25,7 @@ from iglu_marl.language.blocks import (
 )
 from iglu_marl.language.grammar import Grammar
 from iglu_marl.language.phrasing import at_random, every, first, say_with, tersest
-from iglu_marl.language.templates import template_words, templates, words
+from iglu_marl.language.templates import number_of, template_words, templates, words
 from iglu_marl.language.verbs import Instruction
 
 __all__ = [
@@ -118,7 +118,7 @@ def parse(text: str, *, generous: bool = False) -> Instruction | Failure:
         return Failure(Reason.EMPTY, "", text)
     known = _known_words()
     for word in said:
-        if word not in known and not word.isdigit():
+        if word not in known and number_of(word) is None:
             return Failure(Reason.UNKNOWN_WORD, word, text)
     edit = read_edit(said)
     if isinstance(edit, Edit):

@@ -1,9 +1,7 @@
 """The compiled half of the scene graph: finding the things in a grid, their relations, and running programs.
 
 All that a program can mean is decided here, and nowhere a second time: `answer`, its trace, goal rewards and batches
-run this code. Like `core/rules.py`, the file imports nothing of ours but the compiler switch, because Numba's
-disk cache does not notice a change in another module. `language/scene.py` and `language/program.py` give the
-numbers below names.
+run this code. `language/scene.py` and `language/program.py` give the numbers below names.
 
 A *thing* is one row of a table int16 [n, 12]: what it is, its attributes, and its box of cells (see the columns).
 """

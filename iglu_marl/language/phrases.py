@@ -17,7 +17,7 @@ import numpy as np
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.language.program import COLOR_WORDS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
-from iglu_marl.language.templates import ordinal_digits, templates
+from iglu_marl.language.templates import number_of, ordinal_digits, templates
 
 Option = TypeVar("Option")
 Choose = Callable[[Sequence[Any]], Any]
@@ -290,10 +290,9 @@ class PhraseReader:
     def number(self, at: int) -> Iterator[tuple[int, int]]:
         """A number in words or digits."""
         word, spelled = self.word(at), templates()["numbers"]
-        if word.isdecimal() and word.isascii() and len(word) <= 4:
-            yield int(word), at + 1
-        elif word in spelled:
-            yield spelled.index(word), at + 1
+        number = spelled.index(word) if word in spelled else number_of(word)
+        if number is not None and number < 10_000:
+            yield number, at + 1
 
     def phrase(self, at: int) -> list[tuple[Phrase, int]]:
         """A phrase without article."""

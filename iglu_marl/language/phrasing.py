@@ -21,6 +21,7 @@ from iglu_marl.language.references import (
     Offset,
     Reference,
     Where,
+    is_several,
 )
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates, verb_templates, words
@@ -108,14 +109,17 @@ def _edit_texts(edit: Edit) -> tuple[str, ...]:
 
 
 def _place(part: Place, choose: Chooser) -> tuple[str, dict[str, str]]:
-    return "place", {**_color(part.color), "where": _where(part.where, choose)}
+    if part.count is None:
+        return "place", {**_color(part.color), "where": _where(part.where, choose)}
+    where = _where(part.where, choose, each=False)
+    return "place_several", {"n": _number(part.count, choose), **_color(part.color), "where": where}
 
 
 def _build(part: Build, choose: Chooser) -> tuple[str, dict[str, str]]:
     shape = part.shape
     simple = shape.kind is Kind.TOWER and len(part.colors) == 1
     above = isinstance(part.where, Beside) and part.where.offset == ((Direction.UP, 1),)
-    if simple and above and choose((False, True)):
+    if simple and above and not is_several(part.where) and choose((False, True)):
         filled = {"n": _number(shape.sizes[0], choose), **_color(part.colors[0])}
         return "stack", {**filled, "where": _where(part.where, choose)}
     return "build", {"shape": _shape(part, choose), "start": _start(part, choose)}
@@ -243,12 +247,12 @@ def _spot(cell: Cell, choose: Chooser) -> str:
     return f"{place}, {height}"
 
 
-def _where(where: Where, choose: Chooser, clear: bool = False) -> str:
+def _where(where: Where, choose: Chooser, clear: bool = False, each: bool = True) -> str:
     texts = verb_templates()
     if isinstance(where, At):
         spot = _spot(where.cell, choose)
         return f"at {spot}" if spot.startswith("the ") else spot
-    of = _reference(where.of, choose, clear)
+    of = _reference(where.of, choose, clear, each)
     if isinstance(where, NextTo):
         return str(choose(texts["next_to"])).format(of=of)
     if not where.offset:
@@ -266,8 +270,8 @@ def _where(where: Where, choose: Chooser, clear: bool = False) -> str:
 # ---------------------------------------------------------------------------------------------------- references
 
 
-def _reference(reference: Reference, choose: Chooser, clear: bool = False) -> str:
-    """A reference; clear: what follows could be taken for a part of it."""
+def _reference(reference: Reference, choose: Chooser, clear: bool = False, each: bool = True) -> str:
+    """A reference; clear: what follows could be taken for a part of it; each: things may be told one by one."""
     texts = verb_templates()["references"]
     if isinstance(reference, It):
         return str(choose(texts["it"]))
@@ -277,7 +281,7 @@ def _reference(reference: Reference, choose: Chooser, clear: bool = False) -> st
         return str(choose(texts["you"]))
     name = "one" if reference.count == 1 else "several"
     if reference.count is None:
-        name = choose(("all", "every"))
+        name = choose(("all", "every") if each else ("all",))
     single = name in ("one", "every")
     text = str(choose(texts[name])).format(
         n="" if reference.count is None else _number(reference.count, choose),

@@ -97,7 +97,7 @@ _CODES: dict[str, dict[Any, int]] = {
     "shape": {name: number for number, name in enumerate(SHAPE_NAMES, start=kernels.BLOCK)},
     "relation": {name: number for number, name in enumerate(RELATIONS)},
 }
-_TOKEN = re.compile(r"\s*(?:([a-z_]+)|(\d+)|([(),]))")
+_TOKEN = re.compile(r"\s*(?:([a-z_]+)|([0-9]+)|([(),]))")
 _MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
 _PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT)
 _ALL_SHAPES = sum(1 << number for number in _CODES["shape"].values())

@@ -28,8 +28,8 @@ from iglu_marl.language.phrases import (
     with_article,
 )
 from iglu_marl.language.program import COLOR_WORDS, FUNCTIONS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.templates import number_of, words
 from iglu_marl.language.templates import templates as instruction_data
-from iglu_marl.language.templates import words
 
 STATEMENT, QUESTION = "statement", "question"
 KINDS = (STATEMENT, QUESTION)
@@ -356,7 +356,7 @@ def parse(text: str) -> Question | Failure:
         return Failure(Reason.EMPTY, "", text)
     known = question_words()
     for word in said:
-        if word not in known and not word.isdecimal():
+        if word not in known and number_of(word) is None:
             return Failure(Reason.UNKNOWN_WORD, word, text)
     found = _readings(said)
     if len(found) == 1:

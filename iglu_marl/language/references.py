@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -168,6 +168,11 @@ class NextTo:
 
 Reference = It | LastBlock | You | Blocks
 Where = At | Beside | NextTo
+
+
+def is_several(where: Where) -> TypeGuard[Beside]:
+    """Whether a place is told from more things than one, or from as many as there are."""
+    return isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.count != 1
 
 
 # ------------------------------------------------------------------------------------------------- their world
@@ -423,6 +428,15 @@ def places(where: Where, setting: Setting) -> list[list[Cell]]:
     if not inside:
         raise Unresolved(Reason.OUTSIDE, str(found[0]))
     return [[cell] for cell in inside]
+
+
+def outer_places(where: Beside, setting: Setting) -> list[Cell]:
+    """The cells beside several things that are not their own, one for each thing at most; in the zone or not."""
+    items = resolve(where.of, setting)
+    own = {cell for item in items for cell in item}
+    return [
+        cell for cell in dict.fromkeys(_beside(where, item, setting) for item in items) if cell not in own
+    ]
 
 
 def _free_around(where: NextTo, item: Item, setting: Setting) -> list[Cell]:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from iglu_marl.core.text import plain_number
+
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|\?")
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
@@ -19,6 +21,11 @@ HIGHEST_NUMBER = 20
 def words(text: str) -> list[str]:
     """The words, numbers and question marks of a text, in lower case; all else only separates them."""
     return _WORD.findall(text.lower().replace("\u2019", "'"))
+
+
+def number_of(word: str) -> int | None:
+    """The number that a word tells in digits 0 to 9, or None. Its first six count: there is less of everything."""
+    return plain_number(word[:6])
 
 
 def _content(name: str) -> dict[str, Any]:

@@ -32,6 +32,8 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     checked_offset,
+    is_several,
+    outer_places,
     places,
     resolve,
     shifted,
@@ -61,15 +63,27 @@ def _check_where(value: Any, verb: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """One block beside something, or one for each of several things. (`Edit` places one at a cell.)"""
+    """One block beside something, or one for each of several things. (`Edit` places one at a cell.)
+
+    count: so many blocks in all beside several things, "3 blue blocks on top of the 3 red blocks": one for each of as
+    many; or one above the other, where the things stand so and leave a single place.
+    """
 
     color: int
     where: Beside | NextTo
+    count: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "color", as_color(self.color, "color of a placement"))
         if not isinstance(self.where, (Beside, NextTo)):
             raise DialogueError(f"the place of a block is {self.where!r}, expected Beside or NextTo")
+        if self.count is not None:
+            if isinstance(self.count, bool) or not isinstance(self.count, int) or not 2 <= self.count <= 11:
+                raise DialogueError(f"{self.count!r} blocks in all, expected None or 2..11")
+            if not is_several(self.where) or [count for _, count in self.where.offset] != [1]:
+                raise DialogueError(
+                    f"{self.count} blocks at {self.where!r}, expected a step from several things"
+                )
 
 
 @dataclass(frozen=True)
@@ -296,7 +310,8 @@ def outcomes(
 ) -> tuple[Outcome, ...] | Failure:
     """The worlds that an instruction leads to, the plainest first; more than one where it leaves a choice.
 
-    A `Failure` says why it leads to none: `AMBIGUOUS`, `NO_MATCH`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR`, `NO_VIEW`.
+    A `Failure` says why it leads to none: `AMBIGUOUS`, `NO_MATCH`, `NO_NUMBER`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR`,
+    `NO_VIEW`.
     """
     setting = Setting.of(grid, context or Context())
     try:
@@ -395,7 +410,16 @@ def _put(where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cel
 
 
 def _place(instruction: Place, setting: Setting) -> list[Outcome]:
-    return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
+    if instruction.count is None:
+        return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
+    assert isinstance(instruction.where, Beside)
+    cells = outer_places(instruction.where, setting)
+    way = instruction.where.offset[0][0]
+    if len(cells) == 1 and way.vertical:
+        cells = [shifted(cells[0], (0, i * VECTORS[way][1], 0)) for i in range(instruction.count)]
+    if len(cells) != instruction.count:
+        raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
+    return [_added(setting, [(cell, instruction.color) for cell in cells])]
 
 
 def _build(instruction: Build, setting: Setting) -> list[Outcome]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
+from iglu_marl.core.text import plain_number
 from iglu_marl.language.templates import words
 
 PADDING = 0
@@ -115,9 +116,9 @@ class SymbolCodec:
         """The numbers of the symbols in a text."""
         found = []
         for part in text.split():
-            digits = part[1:]
-            if part[0] in "sS" and digits.isascii() and digits.isdigit() and 1 <= int(digits) <= self.count:
-                found.append(int(digits))
+            number = plain_number(part[1:])
+            if part[0] in "sS" and number is not None and 1 <= number <= self.count:
+                found.append(number)
         return found
 
     def decode(self, tokens: Iterable[int]) -> str:

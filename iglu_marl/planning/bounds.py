@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.planning.chances import (
     EYE_ON_GROUND,
     JUMP_RISE,

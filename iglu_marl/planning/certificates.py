@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.planning.edits import desired_grid
 from iglu_marl.planning.site import private_world
 

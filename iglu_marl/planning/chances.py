@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG
+from iglu_marl.core.actions import CAMERA_STEP_DEG
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.planning.sight import Floats, views
 
 PARTS = 4  # into which the places of a flier's eye are divided, along each axis

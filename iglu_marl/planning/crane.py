@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG
+from iglu_marl.core.actions import CAMERA_STEP_DEG
 from iglu_marl.core.grid import Cell
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.planning import crane_kernels as kernels
 from iglu_marl.planning.sight import Floats, bearing, blocked_by_body, gaze
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.edits import Plan, desired_grid
 from iglu_marl.planning.planner import plan
@@ -69,4 +69,4 @@ class Executor:
     def _foresee(self, action: Any) -> None:
         records, index = self._encoding.encode(action)
         if self._expected is not None:
-            rules.step_at(self._expected.state, 0, records, index)
+            step_at(self._expected.state, 0, records, index)

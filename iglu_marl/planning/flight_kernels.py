@@ -1,6 +1,6 @@
 """Compiled parts of the search for short flights: what can be acted on from where, and what would be left to do.
 
-Nothing here decides: every act that is chosen is done again by the rules' own kernel (`core/rules.py`).
+Nothing here decides: every act that is chosen is done again by the rules' own kernel (`core/kernels/`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels import records as rules
 
 # A box of cells around all that a ray can reach, so that rays need not ask whether they are in the zone.
 LOW_Y, LOW_X, LOW_Z = -12, -17, -17

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.step import step_at, step_many
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import flight_kernels as kernels
 from iglu_marl.planning.beam import Grid, Node, open_jobs
@@ -247,7 +248,7 @@ class Flights:
         worlds.pose[:count, 3:] = node.pose[3:]
         for step in range(moving):
             controls["move"] = _push(float(node.pose[3]), table, step)
-            rules.step_many(worlds.state[:count], controls)
+            step_many(worlds.state[:count], controls)
         return worlds.pose[:count, :3].copy(), table
 
     def settle(self, offer: Offer) -> Node | None:
@@ -284,7 +285,7 @@ class Flights:
 
     def _step(self, state: npt.NDArray[Any], action: dict[str, Any]) -> None:
         records, index = self._controls.encode(action)
-        rules.step_at(state, 0, records, index)
+        step_at(state, 0, records, index)
 
 
 def _aims(jobs: list[Job], solid: npt.NDArray[np.bool_]) -> tuple[Ints, Floats, Floats]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.grid import Cell, in_zone
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.cells import solid
 from iglu_marl.planning.sight import REACH, Floats, bearing, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 
@@ -72,7 +73,7 @@ def aim_points(site: Site, job: Job) -> tuple[Floats, Floats]:
             outward = side
         else:
             x, y, z = (job.cell[a] + d[a] for a in range(3))
-            if not rules.solid(site.grid, x, y, z):
+            if not solid(site.grid, x, y, z):
                 continue
             outward = -side
         spread = (0.0, -0.3, 0.3)

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell, in_zone
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Beam
 from iglu_marl.planning.edits import SIDES, Plan, desired_grid, supported_cells
@@ -150,7 +150,7 @@ def replays(world: Any, actions: list[Any], controls: ControlsName, desired: npt
     copy, encoding = private_world(world), Controls(controls)
     for action in actions:
         records, index = encoding.encode(action)
-        rules.step_at(copy.state, 0, records, index)
+        step_at(copy.state, 0, records, index)
     return bool(np.array_equal(copy.grid[0], desired))
 
 

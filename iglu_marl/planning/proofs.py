@@ -1,4 +1,4 @@
-"""Proofs that something cannot be built, by any builder under the rules of `core/rules.py`.
+"""Proofs that something cannot be built, by any builder under the rules of `core/kernels/`.
 
 `certificates.py` says what each kind of proof claims, why that is enough, and checks it on its own.
 """
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import color_name
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.edits import touched_cells
 from iglu_marl.planning.sight import REACH
@@ -34,7 +34,7 @@ def impossibility(
 ) -> tuple[str, dict[str, Any]]:
     """A proof that no sequence of placements and removals makes one grid of the other: (reason, numbers), or ("", {}).
 
-    Two arguments, which hold for any builder under the rules of `core/rules.py`:
+    Two arguments, which hold for any builder under the rules of `core/kernels/`:
 
     *Too few blocks.* Of each colour, what is held and what is in the world stay the same in sum, and a placement
     needs one in hand. So when at least one block of a colour has to be placed, what is held of it at the end cannot

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Worlds
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ class Sight:
             part = poses[start : start + self._batch]
             k = len(part)
             self._worlds.pose[:k] = part
-            rules.step_many(self._worlds.state[:k], self._controls[:k])
+            step_many(self._worlds.state[:k], self._controls[:k])
             hit[start : start + k] = self._worlds.state["hit"][:k]
             before[start : start + k] = self._worlds.state["before"][:k]
         return hit, before

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, Cell, as_grid
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Worlds, as_pose
 from iglu_marl.planning.sight import Sight
 from iglu_marl.planning.support import scaffold_color
@@ -67,7 +68,7 @@ class Site:
     def step(self, action: Any) -> None:
         """One action, logged."""
         records, index = self.controls.encode(action)
-        rules.step_at(self._state, 0, records, index)
+        step_at(self._state, 0, records, index)
         self.actions.append(action)
         if self._state["event"][0] == rules.PLACED:
             x, y, z = (int(v) for v in self._state["change"][0, :3])

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG, Controls
+from iglu_marl.core.actions import CAMERA_STEP_DEG
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.kernels.step import step_at, step_many
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.beam import Node
 from iglu_marl.planning.outlook import (
@@ -177,12 +178,12 @@ class Strolls:
         track = np.empty((longest + FAR_TURNS + 1, count, 3))
         for step in range(longest):
             track[step] = worlds.pose[:, :3]
-            rules.step_many(worlds.state, self._table[_KEYS[step]])
+            step_many(worlds.state, self._table[_KEYS[step]])
         controls = np.repeat(self._table[NOOP : NOOP + 1], count)
         for step in range(longest, len(track)):
             track[step] = worlds.pose[:, :3]
             if step < longest + NEAR_TURNS:
-                rules.step_many(worlds.state, controls)
+                step_many(worlds.state, controls)
         pitch = node.pose[4] + CAMERA_STEP_DEG * _GAZES.turns[:, 1]
         fits = (pitch <= 90.0) & (pitch >= -90.0)
         path, turns = _GAZES.path[fits], _GAZES.turns[fits]
@@ -219,7 +220,7 @@ class Strolls:
         body.append(PLACE if job.color else BREAK)
         state = node.state.copy()
         for action in body:
-            rules.step_at(state, 0, self._table, action)
+            step_at(state, 0, self._table, action)
         change = state["change"][0]
         if tuple(change[:3]) != job.cell or change[4] != job.color or change[3] == change[4]:
             return None

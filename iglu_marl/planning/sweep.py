@@ -13,8 +13,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG
+from iglu_marl.core.actions import CAMERA_STEP_DEG
+from iglu_marl.core.kernels import records as rules
 from iglu_marl.planning.chances import AHEAD, EYE_ON_GROUND, JUMP_RISE, PUSH
 from iglu_marl.planning.sight import Floats, views
 

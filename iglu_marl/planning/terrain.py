@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.grid import Cell
-from iglu_marl.core.rules import GROUND_Y
+from iglu_marl.core.kernels.records import GROUND_Y
 
 Stand = tuple[int, int, int]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.walking import (
     BACK,
@@ -47,7 +48,7 @@ class Trimmer:
         state, part = self._start.copy(), []
         for action in actions:
             part.append(action)
-            rules.step_at(state, 0, self._table, action)
+            step_at(state, 0, self._table, action)
             if state["event"][0] in (rules.PLACED, rules.REMOVED):
                 self.parts.append(part)
                 self._changes.append(state["change"][0].tobytes())
@@ -59,10 +60,10 @@ class Trimmer:
         for number, part in enumerate(parts, start=first):
             state = states[-1].copy()
             for action in part[:-1]:
-                rules.step_at(state, 0, self._table, action)
+                step_at(state, 0, self._table, action)
                 if state["event"][0] in (rules.PLACED, rules.REMOVED):
                     return None
-            rules.step_at(state, 0, self._table, part[-1])
+            step_at(state, 0, self._table, part[-1])
             if state["change"][0].tobytes() != self._changes[number]:
                 return None
             states.append(state)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iglu_marl.core import rules
-from iglu_marl.core.controls import CAMERA_STEP_DEG, WALKING_ACTIONS
+from iglu_marl.core.actions import CAMERA_STEP_DEG, WALKING_ACTIONS
 from iglu_marl.core.grid import Cell
+from iglu_marl.core.kernels import records as rules
+from iglu_marl.core.kernels.cells import solid
 from iglu_marl.planning.sight import REACH, Floats, aims_through, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 from iglu_marl.planning.terrain import PILLAR_COST, TIDY_COST, Search, Stand, Step, Terrain, Visit
@@ -159,7 +160,7 @@ class Walker:
         for number, visit in enumerate(visits):
             x, z, b = visit.stand
             rest = pose[:3] if visit.stand == start else np.array([x, b + EYE, z])
-            bumps = rules.solid(self.site.grid, x, b + 3, z)
+            bumps = solid(self.site.grid, x, b + 3, z)
             for air, rise in RISES.items():
                 if air and bumps:
                     continue
@@ -290,7 +291,7 @@ class Walker:
         x, y, z = (int(v) for v in np.rint(self.site.pose[:3]))
         grid = self.site.grid
         return self.site.pose[1] == y - rules.PADDING and (
-            rules.solid(grid, x, y - 2, z) or rules.solid(grid, x, y - 1, z)
+            solid(grid, x, y - 2, z) or solid(grid, x, y - 1, z)
         )
 
     # -- on foot

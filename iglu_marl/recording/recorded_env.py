@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from iglu_marl.agents import pairing
-from iglu_marl.core.controls import YIELD
+from iglu_marl.core.actions import Action
 from iglu_marl.core.errors import AgentError, DataError, StateError
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
@@ -229,7 +229,7 @@ def _at_rest(space: spaces.Space[Any]) -> Any:
         parts = {key: _at_rest(part) for key, part in space.items() if key != "yield"}
         return {**parts, "yield": 1} if "yield" in space.keys() else parts  # noqa: SIM118 (a space, no dict)
     if isinstance(space, spaces.Discrete):
-        return YIELD if space.n > YIELD else 0  # of the walking encoding
+        return int(Action.YIELD if space.n > Action.YIELD else Action.NOOP)
     if isinstance(space, spaces.Text):
         return ""
     return np.zeros(space.shape or (), space.dtype)

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import __version__
-from iglu_marl.core import rules
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, IgluMarlError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
 
 FORMAT, VERSION = "iglu_marl recording", 1
-LAYOUT = hashlib.blake2b(repr(rules.WORLD.descr).encode(), digest_size=8).hexdigest()
+LAYOUT = hashlib.blake2b(repr(WORLD.descr).encode(), digest_size=8).hexdigest()
 """Of the world's record: checksums of another layout cannot be compared."""
 
 _MARK = "~"  # the key of a NumPy value
@@ -160,7 +160,7 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 def checksum(episode: Episode) -> str:
     """The checksum of an episode's world and dialogue: 16 hexadecimal digits."""
     made = hashlib.blake2b(episode.worlds.state.tobytes(), digest_size=8)
-    made.update(episode.dialogue.text.encode("utf-8", "surrogatepass"))
+    made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 
 

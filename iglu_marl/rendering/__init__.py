@@ -11,43 +11,43 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.rendering.frame import composed_frame as composed_frame
     from iglu_marl.rendering.html import ReplayRecorder as ReplayRecorder
     from iglu_marl.rendering.html import read_replay as read_replay
     from iglu_marl.rendering.html import replay_page as replay_page
     from iglu_marl.rendering.html import write_replay as write_replay
     from iglu_marl.rendering.opengl import OpenGLRenderer as OpenGLRenderer
-    from iglu_marl.rendering.painter import EYE_LENS as EYE_LENS
-    from iglu_marl.rendering.painter import Lens as Lens
+    from iglu_marl.rendering.orbit import orbit_view as orbit_view
     from iglu_marl.rendering.painter import Painter as Painter
     from iglu_marl.rendering.painter import paint_scenes as paint_scenes
-    from iglu_marl.rendering.plans import layers_view as layers_view
-    from iglu_marl.rendering.plans import top_view as top_view
+    from iglu_marl.rendering.renderer import EYE_LENS as EYE_LENS
+    from iglu_marl.rendering.renderer import Lens as Lens
     from iglu_marl.rendering.sheets import change_sheet as change_sheet
     from iglu_marl.rendering.sheets import contact_sheet as contact_sheet
+    from iglu_marl.rendering.top_down import layers_view as layers_view
+    from iglu_marl.rendering.top_down import top_view as top_view
+    from iglu_marl.rendering.ui.composed import composed_frame as composed_frame
+    from iglu_marl.rendering.ui.window import Window as Window
+    from iglu_marl.rendering.ui.window import WindowClosed as WindowClosed
     from iglu_marl.rendering.video import write_png as write_png
     from iglu_marl.rendering.video import write_video as write_video
-    from iglu_marl.rendering.views import orbit_view as orbit_view
-    from iglu_marl.rendering.window import Window as Window
-    from iglu_marl.rendering.window import WindowClosed as WindowClosed
 
 _MODULE_OF = {
     "change_sheet": "sheets",
-    "composed_frame": "frame",
+    "composed_frame": "ui.composed",
     "contact_sheet": "sheets",
-    "EYE_LENS": "painter",
-    "layers_view": "plans",
-    "Lens": "painter",
+    "EYE_LENS": "renderer",
+    "layers_view": "top_down",
+    "Lens": "renderer",
     "OpenGLRenderer": "opengl",
-    "orbit_view": "views",
+    "orbit_view": "orbit",
     "paint_scenes": "painter",
     "Painter": "painter",
     "read_replay": "html",
     "replay_page": "html",
     "ReplayRecorder": "html",
-    "top_view": "plans",
-    "Window": "window",
-    "WindowClosed": "window",
+    "top_view": "top_down",
+    "Window": "ui.window",
+    "WindowClosed": "ui.window",
     "write_png": "video",
     "write_replay": "html",
     "write_video": "video",

@@ -1,4 +1,4 @@
-"""A camera that projects points to pixels, for what is drawn over a painted picture."""
+"""A camera that projects points to pixels, for what is drawn over a painted picture; and what an eye looks at."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.rendering.painter import Lens
+from iglu_marl.core.grid import BlockGrid, Cell
+from iglu_marl.core.kernels.ray import cast_many
+from iglu_marl.core.kernels.records import NO_CELL
+from iglu_marl.rendering.renderer import Lens, Pose
 
 Points = npt.NDArray[np.float64]
 
@@ -17,7 +20,7 @@ Points = npt.NDArray[np.float64]
 class Camera:
     """An eye (x, y, z, yaw, pitch) with a lens and a picture size (height, width)."""
 
-    pose: tuple[float, float, float, float, float]
+    pose: Pose
     lens: Lens
     size: tuple[int, int]
 
@@ -29,14 +32,26 @@ class Camera:
     def project(self, points: npt.ArrayLike) -> Points:
         """Pixel coordinates (column, row) float64[n, 2] of points float64[n, 3] in front of the eye."""
         across, above, depth = self.axes @ (np.asarray(points, float) - self.pose[:3]).T
-        height, width = self.size
-        scale = 0.5 * height / math.tan(math.radians(self.lens.fov_deg) / 2) / depth
-        return np.stack([0.5 * width + across * scale, 0.5 * height - above * scale], axis=1)
+        scale = self.size[0] / (2 * self.lens.tangent) / depth
+        return np.stack([0.5 * self.size[1] + across * scale, 0.5 * self.size[0] - above * scale], axis=1)
+
+    def pixels_per_cell(self, point: npt.ArrayLike) -> float:
+        """How large a cell near a point is in the picture."""
+        distance = np.linalg.norm(np.asarray(point, float) - self.pose[:3])
+        return float(self.size[0] / (2 * self.lens.tangent) / distance)
 
 
 def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
-    """float64[3, 3]: unit vectors right, up and forward of a gaze."""
+    """float64[3, 3]: unit vectors right, up and forward of a line of sight."""
     yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
     right = (math.cos(yaw), 0.0, math.sin(yaw))
     forward = (math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
     return np.array([right, np.cross(right, forward), forward])
+
+
+def cell_in_sight(grid: BlockGrid, pose: Pose) -> Cell | None:
+    """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
+    hit, before = np.empty((2, 1, 3), np.int8)
+    cast_many(np.array(grid, np.int8), np.array([pose], np.float64), hit, before)
+    x, y, z = hit[0].tolist()
+    return None if x == NO_CELL else (x, y, z)

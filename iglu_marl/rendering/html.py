@@ -26,6 +26,7 @@ import importlib.resources
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.core.grid import BlockGrid, as_grid, grid_to_blocks, in_zone
-from iglu_marl.rendering.plans import block_color
+from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
+from iglu_marl.rendering.moment import moment_of
+from iglu_marl.rendering.palette import block_color
+from iglu_marl.rendering.renderer import check_pose
 from iglu_marl.rendering.video import replacing
 
 FORMAT, VERSION = "iglu_marl replay", 1
@@ -86,33 +89,13 @@ class ReplayRecorder:
     def __call__(self, env: Any) -> None:
         """Add the present moment of an environment of this package, wrapped or not."""
         episode = env.unwrapped.episode
-        worlds = episode.worlds
-        steps, turns = int(worlds.steps[0]), int(worlds.turns[0])
-        said = [(utterance.role.value, utterance.text) for utterance in episode.dialogue]
-        if steps + turns < self._clock or said[: len(self._dialogue)] != self._dialogue:
+        moment = moment_of(episode)
+        clock, said = moment["status"]["step"] + moment["status"]["turn"], moment["dialogue"]
+        if clock < self._clock or said[: len(self._dialogue)] != self._dialogue:
             self.clear()
-        self._clock = steps + turns
+        self._clock = clock
         self._name = str(getattr(episode.task, "task_id", None) or "")
-        self.add(
-            worlds.grid[0],
-            worlds.pose[0],
-            dialogue=said,
-            target=worlds.target[0],
-            aligned_target=worlds.aligned_target(0),
-            status={
-                "step": steps,
-                "max_steps": int(worlds.max_steps[0]),
-                "turn": turns,
-                "max_turns": int(worlds.max_turns[0]),
-                "floor": str(episode.floor.value),
-                "intersection": int(worlds.best[0]),
-                "target_blocks": int(worlds.target_blocks[0]),
-                "complete": bool(worlds.terminated[0]),
-                "over": bool(worlds.terminated[0] or worlds.truncated[0]),
-                "inventory": [int(count) for count in worlds.seen_inventory[0]],
-                "active": int(worlds.active[0]),
-            },
-        )
+        self.add(**moment)
 
     def add(
         self,
@@ -130,9 +113,7 @@ class ReplayRecorder:
         `STATUS`. Raises `GridError` for bad grids and `RenderError` for bad poses, texts or keys.
         """
         build = as_grid(grid)
-        place = [float(value) for value in pose]
-        if len(place) != 5 or not all(map(math.isfinite, place)):
-            raise RenderError(f"pose is {pose!r:.80}, expected x, y, z, yaw, pitch")
+        eye = check_pose(pose)
         facts = dict(status or {})
         if unknown := facts.keys() - set(STATUS):
             raise RenderError(f"status has {sorted(unknown)!r}, expected keys of {', '.join(STATUS)}")
@@ -152,7 +133,7 @@ class ReplayRecorder:
         else:
             self._note_edits(build, moment)
         self._grid = build
-        self._poses.append([round(value, 3) for value in place])
+        self._poses.append([round(value, 3) for value in eye])
         for name, value in facts.items():
             runs = self._runs.setdefault(name, [])
             if not runs or runs[-1][1] != value:
@@ -170,8 +151,8 @@ class ReplayRecorder:
         return self._place_of[key]
 
     def _note_edits(self, build: BlockGrid, moment: int) -> None:
-        for iy, ix, iz in np.argwhere(build != self._grid).tolist():
-            self._edits.append([moment, ix - 5, iy - 1, iz - 5, int(build[iy, ix, iz])])
+        for cell in cells_of(build != self._grid).tolist():
+            self._edits.append([moment, *cell, int(build[index_of(cell)])])
 
     @property
     def data(self) -> dict[str, Any]:
@@ -247,102 +228,78 @@ def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------- checking
 
 
+_LIST = (list, tuple)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "title": (str,), "moments": (int,), "runs": (Mapping,), "poses": _LIST, "start": _LIST, "edits": _LIST,
+    "dialogue": _LIST, "grids": _LIST, "colors": _LIST,
+}  # fmt: skip
+
+
 def check_replay(data: Any, name: str = "the replay") -> None:
     """Raises `RenderError`, naming the place, for data that a page cannot show."""
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        got = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise RenderError(f"{name} has the format {got!r:.60}, expected {FORMAT!r}")
-    if data.get("version") != VERSION:
-        raise RenderError(f"{name} has version {data.get('version')!r:.40}, expected {VERSION}")
-    for key, kind in (("title", str), ("moments", int), ("runs", Mapping)):
-        if not isinstance(data.get(key), kind):
-            raise RenderError(f"{key!r} of {name} is {data.get(key)!r:.60}, expected a {kind.__name__}")
-    moments = data["moments"]
+
+    def need(fits: bool, what: str, value: Any, expected: str) -> None:
+        if not fits:
+            raise RenderError(f"{what} of {name} is {value!r:.80}, expected {expected}")
+
+    found = data if isinstance(data, Mapping) else {}
+    for key, only in (("format", FORMAT), ("version", VERSION)):
+        if found.get(key) != only:
+            raise RenderError(f"{name} has the {key} {found.get(key)!r:.60}, expected {only!r}")
+    for key, kind in _KINDS.items():
+        need(isinstance(data.get(key), kind), repr(key), data.get(key), f"a {kind[0].__name__}")
+    moments, poses, colors = data["moments"], data["poses"], data["colors"]
     if moments < 1:
         raise RenderError(f"{name} has no moments")
-    poses = _list(data, "poses", name)
-    if len(poses) != moments:
-        raise RenderError(f"{name} has {len(poses)} poses for {moments} moments")
+    need(len(poses) == moments, "the number of poses", len(poses), f"that of moments, {moments}")
     for number, pose in enumerate(poses):
-        if not _numbers(pose, 5):
-            raise RenderError(f"pose {number} of {name} is {pose!r:.80}, expected five numbers")
-    _check_texts(data, name)
-    _check_blocks(_list(data, "start", name), f"start of {name}")
-    for number, grid in enumerate(_list(data, "grids", name)):
-        _check_blocks(grid, f"grid {number} of {name}")
+        need(_is_row(pose, 5, int, float), f"pose {number}", pose, "five numbers")
+    for number, line in enumerate(data["dialogue"]):
+        need(_is_row(line, 2, str), f"utterance {number}", line, "a speaker and a text")
+    hexadecimal = _is_row(colors, 6, str) and all(re.fullmatch("#[0-9a-f]{6}", color) for color in colors)
+    need(hexadecimal, "'colors'", colors, "six texts like '#00a2e8'")
+    for number, blocks in enumerate([data["start"], *data["grids"]]):
+        what = f"grid {number - 1}" if number else "the start"
+        need(isinstance(blocks, _LIST), what, blocks, "a list of blocks")
+        for block in blocks:
+            fits = _is_row(block, 4, int) and in_zone(*block[:3]) and 1 <= block[3] <= 6
+            need(fits, f"a block in {what}", block, "x, y, z, colour id 1..6 in the zone")
     last = 0
-    for edit in _list(data, "edits", name):
-        whole = isinstance(edit, Sequence) and len(edit) == 5 and all(type(value) is int for value in edit)
-        if not whole or not (last <= edit[0] < moments and in_zone(*edit[1:4]) and 0 <= edit[4] <= 6):
-            raise RenderError(
-                f"an edit of {name} is {edit!r:.80}, expected moment, x, y, z, colour id, in order"
-            )
+    for edit in data["edits"]:
+        fits = _is_row(edit, 5, int) and in_zone(*edit[1:4]) and 0 <= edit[4] <= 6
+        need(fits and last <= edit[0] < moments, "an edit", edit, "moment, x, y, z, colour id, in order")
         last = edit[0]
     for key, runs in data["runs"].items():
-        _check_runs(key, runs, data, name)
+        need(key in STATUS + _PLACES, "a key of 'runs'", key, f"one of {', '.join(_PLACES + STATUS)}")
+        need(isinstance(runs, _LIST), f"'runs' for {key!r}", runs, "a list")
+        last = -1
+        for run in runs:
+            fits = (
+                isinstance(run, _LIST) and len(run) == 2 and type(run[0]) is int and last < run[0] < moments
+            )
+            need(fits, f"a run for {key!r}", run, "a moment and a value, in order")
+            last = run[0]
+            fits, expected = _fits_run(key, run[1], data)
+            need(fits, f"a run for {key!r}", run, expected)
 
 
-def _list(data: Mapping[str, Any], key: str, name: str) -> Sequence[Any]:
-    value = data.get(key)
-    if not isinstance(value, (list, tuple)):
-        raise RenderError(f"{key!r} of {name} is {value!r:.60}, expected a list")
-    return value
-
-
-def _numbers(value: Any, count: int) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == count
-        and all(type(part) in (int, float) and math.isfinite(part) for part in value)
+def _is_row(value: Any, count: int, *kinds: type) -> bool:
+    """Whether a value is a list of so many things of these types; numbers are finite."""
+    if not isinstance(value, _LIST) or len(value) != count:
+        return False
+    return all(
+        type(part) in kinds and not (type(part) is float and not math.isfinite(part)) for part in value
     )
 
 
-def _check_texts(data: Mapping[str, Any], name: str) -> None:
-    for number, line in enumerate(_list(data, "dialogue", name)):
-        if not isinstance(line, (list, tuple)) or len(line) != 2 or not all(isinstance(t, str) for t in line):
-            raise RenderError(f"utterance {number} of {name} is {line!r:.80}, expected a speaker and a text")
-    colors = _list(data, "colors", name)
-    if len(colors) != 6 or not all(_is_color(color) for color in colors):
-        raise RenderError(f"'colors' of {name} is {colors!r:.80}, expected six texts like '#00a2e8'")
-
-
-def _is_color(value: Any) -> bool:
-    digits = "0123456789abcdef"
-    return isinstance(value, str) and len(value) == 7 and value[0] == "#" and set(value[1:]) <= set(digits)
-
-
-def _check_blocks(blocks: Any, name: str) -> None:
-    if not isinstance(blocks, (list, tuple)):
-        raise RenderError(f"{name} is {blocks!r:.60}, expected a list of blocks")
-    for block in blocks:
-        whole = isinstance(block, (list, tuple)) and len(block) == 4 and all(type(v) is int for v in block)
-        if not whole or not in_zone(*block[:3]) or not 1 <= block[3] <= 6:
-            raise RenderError(
-                f"{name} has the block {block!r:.60}, expected x, y, z, colour id 1..6 in the zone"
-            )
-
-
-def _check_runs(key: Any, runs: Any, data: Mapping[str, Any], name: str) -> None:
-    if key not in STATUS + _PLACES:
-        raise RenderError(f"{name} has runs of {key!r:.60}, expected {', '.join(_PLACES + STATUS)}")
-    if not isinstance(runs, (list, tuple)):
-        raise RenderError(f"the runs of {key} of {name} are {runs!r:.60}, expected a list")
-    last = -1
-    for run in runs:
-        pair = isinstance(run, (list, tuple)) and len(run) == 2 and type(run[0]) is int
-        if not pair or not last < run[0] < data["moments"]:
-            raise RenderError(
-                f"a run of {key} of {name} is {run!r:.60}, expected a moment and a value, in order"
-            )
-        last, value = run
+def _fits_run(key: str, value: Any, data: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether a value may stand in the runs of a key, and what is expected there."""
+    if key in _PLACES:
         most = len(data["dialogue"]) if key == "said" else len(data["grids"]) - 1
-        none = key in ("target", "ghost") and value is None
-        if key in _PLACES and not none and (type(value) is not int or not 0 <= value <= most):
-            raise RenderError(f"a run of {key} of {name} is {run!r:.60}, expected values of 0..{most}")
-        if key == "inventory" and not _numbers(value, 6):
-            raise RenderError(f"a run of {key} of {name} is {run!r:.60}, expected six numbers")
-        if key == "time_s" and not _numbers([value], 1):
-            raise RenderError(f"a run of {key} of {name} is {run!r:.60}, expected seconds")
-        plain = value is None or isinstance(value, (str, int, float, bool))
-        if key in STATUS and key != "inventory" and not plain:
-            raise RenderError(f"a run of {key} of {name} is {run!r:.60}, expected a number or a text")
+        fits = 0 <= value <= most if type(value) is int else value is None and key != "said"
+        return fits, f"a value of 0..{most}"
+    if key == "inventory":
+        return _is_row(value, 6, int, float), "six numbers"
+    if key == "time_s":
+        return _is_row([value], 1, int, float), "seconds"
+    return value is None or isinstance(value, (str, int, float, bool)), "a number or a text"

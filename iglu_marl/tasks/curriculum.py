@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.core.errors import TaskError
+from iglu_marl.core.errors import StateError, TaskError
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.source import TaskSource, draw, is_source
+from iglu_marl.tasks.source import StatefulSources, TaskSource, draw, is_source
+
+
+class CurriculumState(NamedTuple):
+    """How far a `Curriculum` is: its stage, the latest episodes that count, and the states of sources in its stages."""
+
+    stage: int
+    latest: tuple[bool, ...]
+    within: tuple[Any, ...]
 
 
 class Curriculum(TaskSource):
@@ -22,7 +30,8 @@ class Curriculum(TaskSource):
     rehearsal: how often a task of an earlier stage is drawn (each as likely as the others), in [0, 1).
 
     The environment draws from it, and whoever trains tells it with `record` how episodes ended; between two such
-    calls it is a source like any other, decided by the environment's seed. Raises `TaskError` for anything else.
+    calls it is a source like any other, decided by the environment's seed. Environments save and restore with their
+    state how far it is. Raises `TaskError` for anything else.
     """
 
     def __init__(
@@ -43,6 +52,7 @@ class Curriculum(TaskSource):
         self.threshold, self.window, self.rehearsal = float(threshold), int(window), float(rehearsal)
         self.stage = 0
         self._latest: deque[bool] = deque(maxlen=self.window)
+        self._within = StatefulSources(self.stages)
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """A task of the stage that has been reached, or at times of an earlier one."""
@@ -67,6 +77,29 @@ class Curriculum(TaskSource):
                 self._latest.clear()
                 return True
         return False
+
+    def get_state(self) -> CurriculumState:
+        """How far it is."""
+        return CurriculumState(self.stage, tuple(self._latest), self._within.get_state())
+
+    def check_state(self, state: Any) -> None:
+        """Raises `StateError` unless `set_state` can take this."""
+        super().check_state(state)
+        if type(state.stage) is not int or not 0 <= state.stage < len(self.stages):
+            raise StateError(
+                f"the stage is {state.stage!r}, expected an integer in 0..{len(self.stages) - 1}"
+            )
+        if not isinstance(state.latest, tuple) or len(state.latest) > self.window:
+            raise StateError(
+                f"the latest episodes are {state.latest!r:.80}, expected a tuple of at most {self.window}"
+            )
+        self._within.check_state(state.within)
+
+    def set_state(self, state: CurriculumState) -> None:
+        """Put back what `get_state` gave."""
+        self.stage = state.stage
+        self._latest = deque(state.latest, self.window)
+        self._within.set_state(state.within)
 
     def __repr__(self) -> str:
         return f"Curriculum(stage {self.stage} of 0..{len(self.stages) - 1})"

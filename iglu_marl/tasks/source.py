@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.errors import TaskError
+from iglu_marl.core.errors import StateError, TaskError
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data.dataset import Dataset
 
@@ -24,7 +24,8 @@ class TaskSource:
 
     A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do: `draw`, and
     with it every environment, calls the one that was overridden last. `skipped` counts the tasks left out
-    because they were complete at their start.
+    because they were complete at their start. One whose draws depend on more than the generator overrides
+    `get_state` and `set_state` as well: environments save and restore it with their own state.
     """
 
     skipped: int = 0
@@ -53,6 +54,52 @@ class TaskSource:
     def sample_task(self) -> Task:
         """A random task, under the name of the 2021 tools."""
         return self.sample()
+
+    def get_state(self) -> Any:
+        """What later draws depend on besides the generator, as a value that does not change; None: on nothing."""
+        return None
+
+    def check_state(self, state: Any) -> None:
+        """Raises `StateError` unless `set_state` can take this."""
+        if not isinstance(state, type(self.get_state())):
+            raise StateError(f"the state of {self!r} is {state!r:.80}, expected what its get_state returns")
+
+    def set_state(self, state: Any) -> None:
+        """Put back what `get_state` gave."""
+
+
+class StatefulSources:
+    """Those sources within a source (see `draw`) that have a state of their own, to be saved together."""
+
+    def __init__(self, source: Any) -> None:
+        self._sources = tuple(_stateful(source))
+
+    def get_state(self) -> tuple[Any, ...]:
+        """Their states."""
+        return tuple(source.get_state() for source in self._sources)
+
+    def check_state(self, states: Any) -> None:
+        """Raises `StateError` unless `set_state` can take these. None at all fit any sources, and change nothing."""
+        if not isinstance(states, tuple) or len(states) not in (0, len(self._sources)):
+            raise StateError(
+                f"the state of the tasks is {states!r:.80}, expected the states of {len(self._sources)} sources"
+            )
+        for source, state in zip(self._sources, states, strict=False):
+            source.check_state(state)
+
+    def set_state(self, states: tuple[Any, ...]) -> None:
+        """Put back what `get_state` gave."""
+        for source, state in zip(self._sources, states, strict=False):
+            source.set_state(state)
+
+
+def _stateful(source: Any) -> Iterator[TaskSource]:
+    if isinstance(source, TaskSource):
+        if type(source).get_state is not TaskSource.get_state:
+            yield source
+    elif isinstance(source, (list, tuple, Mapping)):
+        for part in source.values() if isinstance(source, Mapping) else source:
+            yield from _stateful(part)
 
 
 class FiniteSource(TaskSource):

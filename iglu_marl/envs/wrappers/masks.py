@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from iglu_marl.core import rules
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.kernels.step import step_many
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.envs.wrappers.hosts import Change, Seat
 
@@ -38,8 +39,8 @@ def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool
     records = state.view(np.uint8).reshape(len(state), -1)
     for first in range(0, len(state), step):
         some = records[first : first + step]
-        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(rules.WORLD)
-        rules.step_many(copies, np.tile(tried, len(some)))
+        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(WORLD)
+        step_many(copies, np.tile(tried, len(some)))
         for name in _PASSING:
             copies[name] = 0
         after = copies.view(np.uint64).reshape(len(some), len(tried), -1)

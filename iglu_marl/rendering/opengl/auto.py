@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
-from iglu_marl.rendering.painter import EYE_LENS, Frames, HasScenes, Lens, Painter, check_size
+from iglu_marl.rendering.painter import Painter
+from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
 
 LARGE = 256 * 256  # pixels of a picture from which on a GPU may be worth its way there and back
 
@@ -30,7 +28,7 @@ def gpu_present() -> bool:
     return nvidia or any(DEVICES.glob("dri/renderD*"))
 
 
-class AutoRenderer:
+class AutoRenderer(SceneRenderer):
     """The `Renderer` of `renderer="auto"` on a machine with a GPU.
 
     Pictures below `LARGE` pixels are the painter's. Others are drawn by OpenGL when it runs on a GPU; where it does
@@ -38,42 +36,32 @@ class AutoRenderer:
     """
 
     def __init__(self, lens: Lens = EYE_LENS) -> None:
-        self.lens = lens
+        super().__init__(lens)
         self._painter = Painter(lens)
-        self._large: Painter | OpenGLRenderer | None = None  # chosen by the first large picture
+        self._large: SceneRenderer | None = None  # chosen by the first large picture
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"lens": self.lens}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AutoRenderer, (self.lens,)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["lens"])  # type: ignore[misc]
-
-    def render(
-        self,
-        worlds: HasScenes,
-        indices: Sequence[int] | npt.NDArray[np.integer[Any]],
-        size: tuple[int, int],
-        out: Frames | None = None,
-    ) -> Frames:
-        """As `Painter.render`."""
-        height, width = check_size(size)
-        if height * width < LARGE:
-            return self._painter.render(worlds, indices, size, out)
-        if self._large is None:
+    def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
+        """As `SceneRenderer.draw`."""
+        _, height, width, _ = out.shape
+        if height * width >= LARGE and self._large is None:
             self._large = self._choose()
-        return self._large.render(worlds, indices, size, out)
+        chosen = self._painter if height * width < LARGE or self._large is None else self._large
+        chosen.draw(grids, poses, out, colors)
 
-    def _choose(self) -> Painter | OpenGLRenderer:
+    def _choose(self) -> SceneRenderer:
         global _told
         try:
             renderer = OpenGLRenderer(self.lens)
-            if not renderer.studio.software:
+            if not renderer.context.software:
                 return renderer
             renderer.close()
         except RenderError as error:
             if not _told:
                 _told = True
-                warnings.warn(f"a GPU is here, but the painter draws on the CPU: {error}", stacklevel=4)
+                warnings.warn(f"a GPU is here, but the painter draws on the CPU: {error}", stacklevel=5)
         return self._painter
 
     def close(self) -> None:

@@ -6,11 +6,9 @@ Everything belongs to the context in which a `SceneDrawer` was made, and is only
 from __future__ import annotations
 
 import ctypes
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +17,12 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, as_grid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.opengl import shaders
-from iglu_marl.rendering.painter import FloatArray, Lens
-
-
-@contextmanager
-def _egl_platform() -> Iterator[None]:
-    """PyOpenGL finds functions through EGL unless told otherwise; they serve contexts of GLX as well."""
-    name = "PYOPENGL_PLATFORM"
-    if name in os.environ or "OpenGL.platform" in sys.modules:
-        yield
-        return
-    os.environ[name] = "egl"
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
-
+from iglu_marl.rendering.opengl.egl import environment
+from iglu_marl.rendering.renderer import Colors, FloatArray, Lens
 
 try:  # the raw functions convert nothing: they are those that every frame calls
-    with _egl_platform():
+    # PyOpenGL finds functions through EGL unless told otherwise; they serve contexts of GLX as well
+    with environment("PYOPENGL_PLATFORM", "egl"):
         from OpenGL import GL as GL
         from OpenGL.error import Error as GLFailure
         from OpenGL.raw.GL.VERSION.GL_1_0 import glReadPixels
@@ -50,6 +35,7 @@ except (ImportError, AttributeError, OSError) as error:
         "renderer='painter', which needs none"
     ) from error
 
+SOFTWARE_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")  # they compute on the CPU
 _CELLS = int(np.prod(ZONE_SHAPE))
 _CORNERS = np.array([4 * side + corner for side in range(3) for corner in (0, 1, 2, 2, 1, 3)], np.uint8)
 _UNIFORMS = ("grids", "cameras", "palette", "counts", "lens", "view", "upwards")
@@ -64,14 +50,27 @@ _FARTHEST = (GL.GLfloat * 1)(1.0)
 Viewport = tuple[int, int, int, int]
 
 
-def cameras_of(poses: FloatArray) -> npt.NDArray[np.float32]:
-    """float32[k, 2, 4]: eye (x, y, z, 0); sine and cosine of yaw, sine and cosine of pitch, of poses float64[k, 5]."""
-    cameras = np.zeros((len(poses), 2, 4), np.float32)
-    angles = np.radians(poses[:, 3:])
-    cameras[:, 0, :3] = poses[:, :3]
-    cameras[:, 1, 0::2] = np.sin(angles)
-    cameras[:, 1, 1::2] = np.cos(angles)
-    return cameras
+class Scenes(NamedTuple):
+    """k scenes: grids int8[k, 9, 11, 11], poses float64[k, 5], both C-contiguous; one lens, one packed palette."""
+
+    grids: npt.NDArray[np.int8]
+    poses: FloatArray
+    lens: Lens
+    colors: Colors = palette.PACKED
+
+    def part(self, rows: slice) -> Scenes:
+        """Some of them."""
+        return self._replace(grids=self.grids[rows], poses=self.poses[rows])
+
+    @property
+    def cameras(self) -> npt.NDArray[np.float32]:
+        """float32[k, 2, 4]: eye (x, y, z, 0); sine and cosine of yaw, sine and cosine of pitch."""
+        cameras = np.zeros((len(self.poses), 2, 4), np.float32)
+        angles = np.radians(self.poses[:, 3:])
+        cameras[:, 0, :3] = self.poses[:, :3]
+        cameras[:, 1, 0::2] = np.sin(angles)
+        cameras[:, 1, 1::2] = np.cos(angles)
+        return cameras
 
 
 class SceneDrawer:
@@ -107,7 +106,7 @@ class SceneDrawer:
     @property
     def software(self) -> bool:
         """Whether the driver computes on the CPU."""
-        return any(name in self.description.lower() for name in ("llvmpipe", "softpipe", "swrast", "swr "))
+        return any(name in self.description.lower() for name in SOFTWARE_DRIVERS)
 
     def _make_buffers(self) -> None:
         self._array = GL.glGenVertexArrays(1)
@@ -142,7 +141,7 @@ class SceneDrawer:
         lens: Lens,
         viewport: Viewport,
         *,
-        colors: npt.NDArray[np.uint32] | None = None,
+        colors: Colors | None = None,
     ) -> None:
         """Draw a scene into a part of the current framebuffer: sky, ground and blocks.
 
@@ -156,65 +155,45 @@ class SceneDrawer:
             raise RenderError("this SceneDrawer draws packed colours; make one without packed=True")
         cells = as_grid(grid) if colors is None else np.asarray(grid, np.int8)
         poses = np.asarray(pose, np.float64).reshape(1, 5)
+        scenes = Scenes(cells[None], poses, lens, palette.PACKED if colors is None else colors)
         left, bottom, width, height = viewport
+        sky = [int(scenes.colors[palette.SKY]) >> shift & 255 for shift in (0, 8, 16)]
         with reported():
             GL.glEnable(GL.GL_SCISSOR_TEST)
             GL.glScissor(left, bottom, width, height)
-            sky = (
-                palette.RGB[palette.SKY]
-                if colors is None
-                else [colors[0] >> shift & 255 for shift in (0, 8, 16)]
-            )
             glClearBufferfv(GL.GL_COLOR, 0, (GL.GLfloat * 4)(*(channel / 255 for channel in sky), 1.0))
             glClearBufferfv(GL.GL_DEPTH, 0, _FARTHEST)
             try:
-                self._submit(cells[None], poses, (height, width), lens, colors, (left, bottom), 1.0)
+                self._submit(scenes, (height, width), (left, bottom), 1.0)
             finally:
                 self._rest()
 
-    def draw_tiles(
-        self,
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        size: tuple[int, int],
-        lens: Lens,
-        colors: npt.NDArray[np.uint32] | None = None,
-    ) -> None:
+    def draw_tiles(self, scenes: Scenes, size: tuple[int, int]) -> None:
         """Draw k scenes, stacked from the lower left on, each with its row 0 lowest, by one draw call.
 
-        grids int8[k, 9, 11, 11] and poses float64[k, 5] are C-contiguous, k at most `max_tiles`; the framebuffer is a
-        cleared one of GL_R32UI with at least k * height rows and width columns. Read back from the lower left, it is
-        uint32[k, height, width]. The context must be the drawer's own: its state is set once, and kept.
+        k is at most `max_tiles`; the framebuffer is a cleared one of GL_R32UI with at least k * height rows and width
+        columns. Read back from the lower left, it is uint32[k, height, width]. The context must be the drawer's own:
+        its state is set once, and kept.
         """
-        self._submit(grids, poses, size, lens, colors, (0, 0), -1.0)
+        self._submit(scenes, size, (0, 0), -1.0)
 
-    def _submit(
-        self,
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        size: tuple[int, int],
-        lens: Lens,
-        colors: npt.NDArray[np.uint32] | None,
-        corner: tuple[int, int],
-        upwards: float,
-    ) -> None:
+    def _submit(self, scenes: Scenes, size: tuple[int, int], corner: tuple[int, int], upwards: float) -> None:
         height, width = size
-        tiles = len(grids)
+        tiles = len(scenes.grids)
         if not self._is_set:
             self._set()
-        self._load_palette(palette.PACKED if colors is None else colors)
-        self._upload("grids", np.ascontiguousarray(grids))
-        self._upload("cameras", cameras_of(poses))
-        blocks = np.flatnonzero(grids)
-        places = np.zeros(
-            len(blocks) + tiles, np.uint32
-        )  # the ground's instances come last: their places are not used
+        self._load_palette(scenes.colors)
+        self._upload("grids", np.ascontiguousarray(scenes.grids))
+        self._upload("cameras", scenes.cameras)
+        blocks = np.flatnonzero(scenes.grids)
+        # the ground's instances come last: their places are not used
+        places = np.zeros(len(blocks) + tiles, np.uint32)
         places[: len(blocks)] = blocks
         glBufferData(GL.GL_ARRAY_BUFFER, places.nbytes, address_of(places), GL.GL_STREAM_DRAW)
         GL.glUniform3i(self._at["counts"], len(blocks), tiles, self._known)
-        uniforms = (lens, height, width, corner, upwards)
+        uniforms = (scenes.lens, height, width, corner, upwards)
         if uniforms != self._uniforms:
-            GL.glUniform4f(self._at["lens"], *lens.as_array()[:4].tolist())
+            GL.glUniform4f(self._at["lens"], *scenes.lens.as_array()[:4].tolist())
             GL.glUniform4f(self._at["view"], height, width, *corner)
             GL.glUniform1f(self._at["upwards"], upwards)
             self._uniforms = uniforms

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.text import plain_number
 
 _NONE = 0x3038
 _EXTENSIONS = 0x3055
@@ -174,7 +175,7 @@ def preferred(devices: list[Device], visible: str | None) -> list[Device]:
     named = [name.strip() for name in visible.split(",")]
     found = []
     for name in named:
-        number = int(name) if name.isdecimal() else None
+        number = plain_number(name)
         uuid = name.removeprefix("GPU-").replace("-", "").lower() if name.startswith("GPU-") else None
         if number is None and uuid is None:
             break  # as CUDA: -1, or anything unknown, ends the list
@@ -184,17 +185,15 @@ def preferred(devices: list[Device], visible: str | None) -> list[Device]:
 
 
 @contextmanager
-def _single_threaded_mesa() -> Iterator[None]:
-    """llvmpipe without threads of its own: faster for small pictures, and a fork keeps everything it needs."""
-    name = "LP_NUM_THREADS"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "0"
+def environment(name: str, value: str) -> Iterator[None]:
+    """An environment variable with a value of ours while something is loaded, unless it is set already."""
+    ours = name not in os.environ
+    os.environ.setdefault(name, value)
     try:
         yield
     finally:
-        os.environ.pop(name, None)
+        if ours:
+            os.environ.pop(name, None)
 
 
 class Context:
@@ -209,7 +208,8 @@ class Context:
         self._display, self._context, self._surface = 0, 0, 0
         self._saved: tuple[int, int, int, int, int] | None = None
         reasons = []
-        with _single_threaded_mesa():
+        # llvmpipe without threads of its own: faster for small pictures, and a fork keeps everything it needs
+        with environment("LP_NUM_THREADS", "0"):
             for name, display in self._displays(device, software):
                 problem = self._open(display, pbuffer)
                 if problem is None:

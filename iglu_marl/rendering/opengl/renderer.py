@@ -1,8 +1,8 @@
 """`OpenGLRenderer`: the builder's pictures, drawn off screen by OpenGL.
 
-All renderers of a process share one context (a *studio*) a device, opened at the first picture and closed with the last
+All renderers of a process share one `SharedContext` a device, opened at the first picture and closed with the last
 renderer. It is only current while a picture is drawn, so other libraries' contexts are left in peace and any thread
-may draw. A fork starts without a studio; the parent's is not touched.
+may draw. A fork starts without a context; the parent's is not touched.
 """
 
 from __future__ import annotations
@@ -11,33 +11,23 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.core.grid import ZONE_SHAPE, as_grid
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.opengl import egl
-from iglu_marl.rendering.painter import (
-    EYE_LENS,
-    FloatArray,
-    Frames,
-    HasScenes,
-    Lens,
-    check_out,
-    check_size,
-    paint_scenes,
-)
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
 
 if TYPE_CHECKING:
-    from iglu_marl.rendering.opengl import drawer
-
-Colors = npt.NDArray[np.uint32]
+    from iglu_marl.rendering.opengl.drawer import PixelBuffer, SceneDrawer, Scenes, Target
 
 # One draw call and one readback up to this many pixels; larger batches are drawn in parts, and a part is read while the
 # next one is drawn.
@@ -49,19 +39,19 @@ _GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 _EMPTY = np.zeros((1, *ZONE_SHAPE), np.int8)
 
 
-class Studio:
+class SharedContext:
     """One context, with what draws in it. Use it through `run`."""
 
     def __init__(self, device: int | None, *, software: bool = False) -> None:
         self._lock = threading.RLock()
         self._elsewhere: ThreadPoolExecutor | None = None
-        self._targets: dict[tuple[int, int], drawer.Target] = {}
-        self._buffers: list[drawer.PixelBuffer] = []
+        self._targets: dict[int, Target] = {}
+        self._buffers: list[PixelBuffer] = []
         self._staging = np.empty(0, np.uint32)
         self._threads = os.environ.get("LP_NUM_THREADS", "0") != "0"
         self._context = egl.Context(device, software=software)
         try:
-            self._drawer: drawer.SceneDrawer = self.run(_new_drawer)
+            self._drawer: SceneDrawer = self.run(_new_drawer)
         except BaseException:
             self._context.close()
             raise
@@ -95,14 +85,7 @@ class Studio:
         with self._context:
             return job()
 
-    def draw(
-        self,
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        lens: Lens,
-        colors: Colors | None,
-        out: Frames,
-    ) -> None:
+    def draw(self, scenes: Scenes, out: Frames) -> None:
         """Fill out uint8[k, height, width, 3] with k scenes. Runs inside `run`."""
         from iglu_marl.rendering.opengl.drawer import reported
 
@@ -111,25 +94,15 @@ class Studio:
         if height > side or width > side:
             raise RenderError(f"size is {(height, width)}, expected at most {side} x {side} for this driver")
         most = min(side // height, self._drawer.max_tiles, max(1, PIXELS_AT_ONCE // (height * width)))
-        parts = [slice(first, min(first + most, count)) for first in range(0, count, most)]
         with reported():
-            if len(parts) == 1:
-                target = self._draw_part(grids, poses, lens, colors, out)
-                pixels = self._stage(count * height * width)
-                target.read(count * height, pixels)
-                _unpack(pixels, out)
-            else:
-                self._draw_parts(parts, grids, poses, lens, colors, out)
+            if count > most:
+                self._draw_parts([slice(first, first + most) for first in range(0, count, most)], scenes, out)
+                return
+            pixels = self._stage(count * height * width)
+            self._draw_part(scenes, (height, width)).read(count * height, pixels)
+            _unpack(pixels, out)
 
-    def _draw_parts(
-        self,
-        parts: list[slice],
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        lens: Lens,
-        colors: Colors | None,
-        out: Frames,
-    ) -> None:
+    def _draw_parts(self, parts: list[slice], scenes: Scenes, out: Frames) -> None:
         """As `draw`, part by part: while one is drawn, the one before is copied."""
         from iglu_marl.rendering.opengl.drawer import PixelBuffer
 
@@ -138,39 +111,30 @@ class Studio:
             self._buffers.append(PixelBuffer())
         for number in range(len(parts) + 1):
             if number < len(parts):
-                part = parts[number]
-                target = self._draw_part(grids[part], poses[part], lens, colors, out[part])
-                self._buffers[number % 2].fetch(target, len(out[part]) * height)
+                part = scenes.part(parts[number])
+                target = self._draw_part(part, (height, width))
+                self._buffers[number % 2].fetch(target, len(part.grids) * height)
             if number > 0:
                 done = out[parts[number - 1]]
                 with self._buffers[(number - 1) % 2].pixels(len(done) * height * width) as pixels:
                     _unpack(pixels, done)
 
-    def _draw_part(
-        self,
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        lens: Lens,
-        colors: Colors | None,
-        out: Frames,
-    ) -> drawer.Target:
-        count, height, width = out.shape[:3]
-        target = self._target(width, height, count)
-        target.clear(count * height, int((palette.PACKED if colors is None else colors)[palette.SKY]))
-        self._drawer.draw_tiles(grids, poses, (height, width), lens, colors)
+    def _draw_part(self, scenes: Scenes, size: tuple[int, int]) -> Target:
+        rows = len(scenes.grids) * size[0]
+        target = self._target(size[1], rows)
+        target.clear(rows, int(scenes.colors[palette.SKY]))
+        self._drawer.draw_tiles(scenes, size)
         return target
 
-    def _target(self, width: int, height: int, tiles: int) -> drawer.Target:
-        """A framebuffer for so many tiles; one is kept for each of the last few sizes."""
+    def _target(self, width: int, rows: int) -> Target:
+        """A framebuffer for so many rows; one is kept for each of the last few widths."""
         from iglu_marl.rendering.opengl.drawer import Target
 
-        target = self._targets.pop((height, width), None)
-        if target is not None and target.height < tiles * height:
+        target = self._targets.pop(width, None)
+        if target is not None and target.height < rows:
             target.close()
             target = None
-        if target is None:
-            target = Target(width, tiles * height)
-        self._targets[height, width] = target
+        self._targets[width] = target = target or Target(width, rows)
         if len(self._targets) > _KEPT_TARGETS:
             self._targets.pop(next(iter(self._targets))).close()
         return target
@@ -188,7 +152,7 @@ class Studio:
                 self._elsewhere.shutdown(wait=False)
 
 
-def _new_drawer() -> drawer.SceneDrawer:
+def _new_drawer() -> SceneDrawer:
     from iglu_marl.rendering.opengl.drawer import SceneDrawer
 
     return SceneDrawer(packed=True)
@@ -202,24 +166,24 @@ def _unpack(pixels: Colors, out: Frames) -> None:
         target[:, channel] = channels[:, abs(first - channel)]
 
 
-class _Studios:
-    """The open studios of this process, by device, and who uses them."""
+class _SharedContexts:
+    """The open contexts of this process, by device, and who uses them."""
 
     def __init__(self) -> None:
         self.after = ""  # what a parent process had drawn with before the fork, if that did not survive it
-        self.open: dict[int | None, Studio] = {}
+        self.open: dict[int | None, SharedContext] = {}
         self.forget()
 
     def forget(self) -> None:
         """Begin anew after a fork, without touching what there was: it is the parent's."""
-        for studio in self.open.values():
-            self.after = self.after or studio.lost_by_fork
+        for context in self.open.values():
+            self.after = self.after or context.lost_by_fork
         self.lock = threading.RLock()
         self.open = {}
         self.users: dict[int | None, set[int]] = {}
 
-    def enter(self, device: int | None, user: int) -> Studio:
-        """The studio of a device, opened if need be; `user` keeps it open until it leaves."""
+    def enter(self, device: int | None, user: int) -> SharedContext:
+        """The context of a device, opened if need be; `user` keeps it open until it leaves."""
         with self.lock:
             # registered first: a renderer that is collected meanwhile is then not the last user
             self.users.setdefault(device, set()).add(user)
@@ -231,9 +195,9 @@ class _Studios:
                 self.leave(device, user)
                 raise
 
-    def _new(self, device: int | None) -> Studio:
+    def _new(self, device: int | None) -> SharedContext:
         if not self.after:
-            return Studio(device)
+            return SharedContext(device)
         problem = (
             f"this process was forked after OpenGL had begun to use {self.after}, which does not survive that"
         )
@@ -241,14 +205,14 @@ class _Studios:
         if self.after == _THREADS or device is not None:
             raise RenderError(f"{problem}: {advice}")
         try:
-            studio = Studio(None, software=True)
+            context = SharedContext(None, software=True)
         except RenderError as error:
             raise RenderError(f"{problem}: {advice}. In software: {error}") from error
         warnings.warn(f"{problem}: this process draws in software; {advice}", stacklevel=2)
-        return studio
+        return context
 
     def leave(self, device: int | None, user: int) -> None:
-        """The last user to leave closes the studio."""
+        """The last user to leave closes the context."""
         with self.lock:
             users = self.users.get(device, set())
             if user not in users:
@@ -256,16 +220,16 @@ class _Studios:
             users.discard(user)
             if not users:
                 del self.users[device]
-                studio = self.open.pop(device, None)
-                if studio is not None:
-                    studio.close()
+                context = self.open.pop(device, None)
+                if context is not None:
+                    context.close()
 
 
-_studios = _Studios()
-os.register_at_fork(after_in_child=_studios.forget)
+_contexts = _SharedContexts()
+os.register_at_fork(after_in_child=_contexts.forget)
 
 
-class OpenGLRenderer:
+class OpenGLRenderer(SceneRenderer):
     """The `Renderer` of the game on OpenGL: first-person frames of worlds, a batch in one draw and one readback.
 
     Its pictures are the painter's. `device` is a number of `list_devices()`; None takes the first GPU that
@@ -276,88 +240,33 @@ class OpenGLRenderer:
 
     def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
         egl.check_library()
-        self.lens, self.device = lens, device
-        self._watch()
+        super().__init__(lens)
+        self.device = device
+        self._release = weakref.finalize(self, _contexts.leave, device, id(self))
 
-    def _watch(self) -> None:
-        self._release = weakref.finalize(self, _studios.leave, self.device, id(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"lens": self.lens, "device": self.device}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._watch()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), device=self.device), (self.lens,)
 
     @property
-    def studio(self) -> Studio:
+    def context(self) -> SharedContext:
         """The shared context, opened when it is first asked for. Raises `RenderError` where there is none."""
-        return _studios.enter(self.device, id(self))
+        return _contexts.enter(self.device, id(self))
 
-    def render(
-        self,
-        worlds: HasScenes,
-        indices: Sequence[int] | npt.NDArray[np.integer[Any]],
-        size: tuple[int, int],
-        out: Frames | None = None,
-    ) -> Frames:
-        """What the builders of the worlds `indices` (k integers) see: uint8[k, height, width, 3].
+    def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
+        """As `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""
+        if not len(grids):
+            return
+        context = self.context
+        from iglu_marl.rendering.opengl.drawer import Scenes
 
-        `size` is (height, width) in pixels. The frames are written to `out` when it is given. Raises `RenderError`
-        for a bad size or `out` and for OpenGL's errors, `IndexError` for a world that does not exist.
-        """
-        rows = np.asarray(indices, dtype=np.intp)
-        return self._draw(worlds.grid[rows], worlds.pose[rows], size, None, out)
-
-    def render_scenes(
-        self,
-        grids: npt.ArrayLike,
-        poses: npt.ArrayLike,
-        size: tuple[int, int],
-        *,
-        colors: Colors | None = None,
-        out: Frames | None = None,
-    ) -> Frames:
-        """As `painter.paint_scenes`: pictures uint8[k, height, width, 3] of grids int8[k, 9, 11, 11] from poses[k, 5].
-
-        `colors` replaces the packed palette. Raises `RenderError` for shapes that do not fit.
-        """
-        scene_grids, scene_poses = np.asarray(grids, np.int8), np.asarray(poses, np.float64)
-        if scene_grids.ndim != 4 or scene_grids.shape[1:] != ZONE_SHAPE:
-            raise RenderError(f"grids have shape {scene_grids.shape}, expected k of {ZONE_SHAPE}")
-        if scene_poses.shape != (len(scene_grids), 5) or not np.isfinite(scene_poses).all():
-            raise RenderError(
-                f"poses of shape {scene_poses.shape}, expected ({len(scene_grids)}, 5) finite numbers"
-            )
-        return self._draw(scene_grids, scene_poses, size, colors, out)
-
-    def render_grid(self, grid: npt.ArrayLike, pose: npt.ArrayLike, size: tuple[int, int]) -> Frames:
-        """One picture uint8[height, width, 3] of a lone structure from a pose (x, y, z, yaw, pitch)."""
-        return self.render_scenes(as_grid(grid)[None], np.asarray(pose, np.float64)[None], size)[0]
-
-    def _draw(
-        self,
-        grids: npt.NDArray[np.int8],
-        poses: FloatArray,
-        size: tuple[int, int],
-        colors: Colors | None,
-        out: Frames | None,
-    ) -> Frames:
-        shape = (len(grids), *check_size(size), 3)
-        if out is None:
-            out = np.empty(shape, np.uint8)
-        else:
-            check_out(out, shape)
-        if len(grids):
-            studio = self.studio
-            studio.run(lambda: studio.draw(grids, poses, self.lens, colors, out))
-            if self.lens.seams:
-                _add_seams(out, poses, self.lens)
-        return out
+        scenes = Scenes(grids, poses, self.lens, palette.PACKED if colors is None else colors)
+        context.run(lambda: context.draw(scenes, out))
+        if self.lens.seams:
+            _add_seams(out, poses, self.lens)
 
     def close(self) -> None:
         """Release the context; the last renderer to do so closes it. Drawing again opens it again."""
-        _studios.leave(self.device, id(self))
+        _contexts.leave(self.device, id(self))
 
 
 def _add_seams(frames: Frames, poses: FloatArray, lens: Lens) -> None:

@@ -7,9 +7,8 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.errors import RenderError
 from iglu_marl.rendering.opengl.drawer import GL, SceneDrawer, address_of, link, reported
-from iglu_marl.rendering.painter import Frames, Lens
+from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_picture
 
 RGB = tuple[int, int, int]
 Box = tuple[int, int, int, int]  # left, top, right, bottom: pixels from the window's upper left corner
@@ -46,7 +45,7 @@ class ScreenDrawer:
 
     def __init__(self) -> None:
         self._scenes = SceneDrawer()
-        self.description = self._scenes.description
+        self.description, self.software = self._scenes.description, self._scenes.software
         self._size = (1, 1)
         self._textures: OrderedDict[int, tuple[npt.NDArray[np.uint8], int]] = OrderedDict()
         with reported():
@@ -71,7 +70,7 @@ class ScreenDrawer:
         lens: Lens,
         box: Box,
         *,
-        colors: npt.NDArray[np.uint32] | None = None,
+        colors: Colors | None = None,
     ) -> None:
         """Draw a scene into a box, as `SceneDrawer.draw`."""
         left, top, right, bottom = box
@@ -80,15 +79,7 @@ class ScreenDrawer:
 
     def picture(self, picture: npt.NDArray[np.uint8], left: int, top: int) -> None:
         """Draw a picture uint8[height, width, 3 or 4 (with opacity)] with its upper left corner at a place."""
-        if (
-            picture.dtype != np.uint8
-            or picture.ndim != 3
-            or picture.shape[2] not in (3, 4)
-            or not picture.size
-        ):
-            raise RenderError(
-                f"picture is {picture.dtype}{list(picture.shape)}, expected uint8[height, width, 3 or 4]"
-            )
+        check_picture(picture, "picture", (3, 4))
         height, width = self._size
         with reported():
             GL.glViewport(0, 0, width, height)
@@ -108,12 +99,8 @@ class ScreenDrawer:
 
     def _texture(self, picture: npt.NDArray[np.uint8]) -> int:
         """The texture of a picture, made anew for one that was not drawn lately."""
-        kept = self._textures.pop(id(picture), None)
-        if kept is None:
-            kept = (
-                picture,
-                _new_texture(np.ascontiguousarray(picture)),
-            )  # the array is kept so that its id stays its own
+        # the array is kept so that its id stays its own
+        kept = self._textures.pop(id(picture), None) or (picture, _new_texture(np.ascontiguousarray(picture)))
         self._textures[id(picture)] = kept
         if len(self._textures) > _KEPT_TEXTURES:
             _, (_, oldest) = self._textures.popitem(last=False)

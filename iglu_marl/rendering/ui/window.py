@@ -7,35 +7,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.rendering.screens import (
-    LENS,
-    WINDOW_SIZE,
-    Eye,
-    Layer,
-    Patch,
-    focus_colors,
-    ground_glow,
-    paint_eye,
-    scaled,
-    scene_of,
-)
-from iglu_marl.rendering.theme import PAGE
+from iglu_marl.rendering.colors import PAGE
+from iglu_marl.rendering.renderer import Frames, check_picture
+from iglu_marl.rendering.ui.layers import FOCUS_COLORS, LENS, ImageLayer, Layer, SceneLayer, composite, scaled
+from iglu_marl.rendering.ui.screens import WINDOW_SIZE
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import pygame  # greets on import unless told not to
 
 ENGINES = ("auto", "software", "opengl")
-_SLOW_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")
-_KEPT_SURFACES = 96
 _UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers without a screen, good for tests that ask for them
 _DRIVER_NAMES = ("SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER")
 _OTHER_NAMES = {"enter": "return", "[+]": "+", "[-]": "-"}  # keys of the number pad
@@ -123,8 +110,8 @@ class Window:
         self._asked_size = size
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
-        self._canvas: _Surface | _OpenGL | None = None
-        self._frame: npt.NDArray[np.uint8] | None = None
+        self._canvas: _Software | _OpenGL | None = None
+        self._frame: Frames | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
         self._captured = self._typing = self._is_stale = False
@@ -154,16 +141,14 @@ class Window:
 
     # -- showing
 
-    def show(self, frame: npt.NDArray[np.uint8]) -> bool:
+    def show(self, frame: Frames) -> bool:
         """Show a frame uint8[height, width, 3] and answer the window's events; False once it is closed.
 
         A frame keeps its proportions. Raises `RenderError` for other arrays, and where no window can be opened.
         """
         if self._closed:
             return False
-        array = np.ascontiguousarray(frame)
-        if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
-            raise RenderError(f"frame is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
+        array = check_picture(frame, "frame")
         height, width = array.shape[:2]
         self.open(self._asked_size or (height, width))
         self._frame, self._layers = array.copy(), ()
@@ -171,7 +156,7 @@ class Window:
         return self.pump()
 
     def draw(self, layers: Sequence[Layer]) -> bool:
-        """Show a screen (see `iglu_marl.rendering.screens`), made for the window's `size`; False once it is closed.
+        """Show a screen (see `iglu_marl.rendering.ui.screens`), made for the window's `size`; False once it is closed.
 
         It answers no events: `poll` does. Raises `RenderError` where no window can be opened.
         """
@@ -182,7 +167,7 @@ class Window:
         self._draw()
         return True
 
-    def read(self) -> npt.NDArray[np.uint8]:
+    def read(self) -> Frames:
         """What the window shows, uint8[height, width, 3]. Raises `RenderError` when it is not open."""
         if self._canvas is None:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
@@ -209,7 +194,7 @@ class Window:
         pygame.key.set_repeat()
         pygame.key.stop_text_input()
 
-    def _make_canvas(self, size: tuple[int, int]) -> _Surface | _OpenGL:
+    def _make_canvas(self, size: tuple[int, int]) -> _Software | _OpenGL:
         if self.engine != "software":
             try:
                 canvas = _OpenGL(size)
@@ -220,12 +205,12 @@ class Window:
                         f"the window cannot have OpenGL ({error}); choose engine='software'"
                     ) from error
             else:
-                if self.engine == "opengl" or not canvas.is_slow:
+                if self.engine == "opengl" or not canvas.is_software:
                     return canvas
                 canvas.close()
             pygame.display.quit()
             pygame.display.init()
-        return _Surface(size)
+        return _Software(size)
 
     def close(self) -> None:
         """Close the window; further calls do nothing."""
@@ -294,7 +279,7 @@ class Window:
         """The layers of a screen; or the frame in the middle of the window, as large as fits."""
         if self._frame is None:
             return self._layers
-        return [Patch(scaled(self._frame, self.size, smooth=True), 0, 0)]
+        return [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
 
     def _draw(self) -> None:
         if self._canvas is not None:
@@ -303,50 +288,27 @@ class Window:
         self._is_stale = False
 
 
-class _Surface:
+class _Software:
     """A window drawn in main memory, first-person pictures by the painter."""
 
     description = "software"
 
     def __init__(self, size: tuple[int, int]) -> None:
         pygame.display.set_mode(size, pygame.RESIZABLE)
-        self._sprites: OrderedDict[int, tuple[npt.NDArray[np.uint8], pygame.Surface]] = OrderedDict()
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
         """Draw layers, from back to front."""
+        image = pygame.image.frombuffer(composite(layers, size).tobytes(), size[::-1], "RGB")
         surface = pygame.display.get_surface()
         assert surface is not None
-        surface.fill(PAGE)
-        for layer in layers:
-            if isinstance(layer, Eye):
-                surface.blit(_image(paint_eye(layer)), layer.box[:2])
-            else:
-                surface.blit(self._sprite(layer.picture), (layer.left, layer.top))
+        surface.blit(image, (0, 0))
 
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-        """What was drawn last."""
-        surface = pygame.display.get_surface()
-        assert surface is not None
-        return pygame.surfarray.array3d(surface).transpose(1, 0, 2).copy()
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Frames:
+        """The layers as one picture."""
+        return np.array(composite(layers, size))
 
     def close(self) -> None:
-        """Let the pictures go."""
-        self._sprites.clear()
-
-    def _sprite(self, picture: npt.NDArray[np.uint8]) -> pygame.Surface:
-        """A patch as a surface; one that cannot change is kept for the next frames."""
-        if picture.flags.writeable:
-            return _image(picture)
-        kept = self._sprites.pop(id(picture), None) or (picture, _image(picture))
-        self._sprites[id(picture)] = kept
-        if len(self._sprites) > _KEPT_SURFACES:
-            self._sprites.popitem(last=False)
-        return kept[1]
-
-
-def _image(picture: npt.NDArray[np.uint8]) -> pygame.Surface:
-    height, width, channels = picture.shape
-    return pygame.image.frombuffer(picture.tobytes(), (width, height), "RGBA" if channels == 4 else "RGB")
+        """Nothing is held."""
 
 
 class _OpenGL:
@@ -365,27 +327,22 @@ class _OpenGL:
         from iglu_marl.rendering.opengl import ScreenDrawer
 
         self._drawer = ScreenDrawer()
-        self.description = self._drawer.description
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether the driver computes on the CPU, where the painter is faster."""
-        return any(name in self.description.lower() for name in _SLOW_DRIVERS)
+        self.description, self.is_software = self._drawer.description, self._drawer.software
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
         """Draw layers, from back to front."""
         self._drawer.begin(size, PAGE)
         for layer in layers:
-            if isinstance(layer, Eye):
-                self._drawer.scene(scene_of(layer), layer.pose, LENS, layer.box, colors=focus_colors())
-                glow = ground_glow(layer)
+            if isinstance(layer, SceneLayer):
+                self._drawer.scene(layer.scene, layer.pose, LENS, layer.box, colors=FOCUS_COLORS)
+                glow = layer.ground_glow()
                 if glow is not None:
                     at = layer.box[0] + glow.left, layer.box[1] + glow.top
                     self._drawer.picture(glow.picture, *at)
             else:
                 self._drawer.picture(layer.picture, layer.left, layer.top)
 
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Frames:
         """The layers, drawn once more: what was flipped is gone."""
         self.draw(layers, size)
         return self._drawer.read()

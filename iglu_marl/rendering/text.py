@@ -1,4 +1,4 @@
-"""Letters for pictures and the window: text of any script, measured, cut, wrapped, drawn with the fonts at hand."""
+"""Text of any script for pictures and the window: measured, cut, wrapped, drawn with the fonts at hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from PIL import ImageDraw, ImageFont
 
-RGB = tuple[int, int, int]
+from iglu_marl.rendering.colors import RGB
+
 Color = RGB | tuple[int, int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 _KEPT = 100  # lines of history
 
 
-class TextLine:
+class LineEdit:
     """One line with a cursor, at most `limit` characters long, and what was entered before.
 
     It holds any Unicode text; line breaks and other control characters become spaces or vanish.
@@ -76,28 +77,19 @@ class TextLine:
         self.text = self.text[:start] + self.text[end:]
         self.cursor = start
 
-    def _letter_before(self) -> int:
-        """Where the character before the cursor begins; accents that stand on it belong to it."""
-        place = max(self.cursor - 1, 0)
-        while place > 0 and unicodedata.combining(self.text[place]):
-            place -= 1
-        return place
-
-    def _letter_after(self) -> int:
-        place = min(self.cursor + 1, len(self.text))
-        while place < len(self.text) and unicodedata.combining(self.text[place]):
-            place += 1
+    def _beside(self, step: int) -> int:
+        """The place a character away (step -1 or 1); accents that stand on it belong to it."""
+        place = min(max(self.cursor + step, 0), len(self.text))
+        while 0 < place < len(self.text) and unicodedata.combining(self.text[place]):
+            place += step
         return place
 
     def _word_before(self) -> int:
-        return len(self.text[: self.cursor].rstrip().rpartition(" ")[0]) and (
-            self.text[: self.cursor].rstrip().rindex(" ") + 1
-        )
+        return self.text[: self.cursor].rstrip().rfind(" ") + 1
 
     def _word_after(self) -> int:
         rest = self.text[self.cursor :]
-        blanks = len(rest) - len(rest.lstrip())
-        space = rest.find(" ", blanks)
+        space = rest.find(" ", len(rest) - len(rest.lstrip()))
         return len(self.text) if space < 0 else self.cursor + space
 
     def _recall(self, step: int) -> None:
@@ -113,14 +105,14 @@ class TextLine:
         self.cursor = place
 
 
-_KEYS = {
-    "backspace": lambda line: line._erase(line._letter_before(), line.cursor),
-    "delete": lambda line: line._erase(line.cursor, line._letter_after()),
+_KEYS: dict[str, Callable[[LineEdit], None]] = {
+    "backspace": lambda line: line._erase(line._beside(-1), line.cursor),
+    "delete": lambda line: line._erase(line.cursor, line._beside(1)),
     "erase word": lambda line: line._erase(line._word_before(), line.cursor),
     "erase before": lambda line: line._erase(0, line.cursor),
     "erase after": lambda line: line._erase(line.cursor, len(line.text)),
-    "left": lambda line: line._move(line._letter_before()),
-    "right": lambda line: line._move(line._letter_after()),
+    "left": lambda line: line._move(line._beside(-1)),
+    "right": lambda line: line._move(line._beside(1)),
     "word left": lambda line: line._move(line._word_before()),
     "word right": lambda line: line._move(line._word_after()),
     "home": lambda line: line._move(0),

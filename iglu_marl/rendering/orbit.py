@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,31 +20,27 @@ from PIL import Image, ImageChops, ImageDraw
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette
-from iglu_marl.rendering.camera import Camera, Points, axes_of
-from iglu_marl.rendering.figure import draw_figure
-from iglu_marl.rendering.painter import GROUND_Y, Lens, check_size, paint_scenes
-from iglu_marl.rendering.theme import PANEL, RGB
+from iglu_marl.rendering.avatar import draw_avatar
+from iglu_marl.rendering.camera import Camera, axes_of
+from iglu_marl.rendering.colors import ACCENT, BOARD, PALE, PANEL, REMOVED, RGB, blended
+from iglu_marl.rendering.kernels import GROUND_SURFACE
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_pose, check_size
 
 DEFAULT_AZIMUTH_DEG = 18.0
 DEFAULT_ELEVATION_DEG = 42.0
 BACKGROUND: RGB = PANEL
 GHOST_OPACITY = 0.42
-WRONG: RGB = (255, 24, 170)
 
 _LENS = Lens(fov_deg=26.0, near=1.0, far=200.0, ground=6.45)
-_BOARD: RGB = (243, 245, 249)
 _BOARD_LINE: RGB = (203, 210, 221)
-_FRAME: RGB = (64, 75, 96)
+_RIM: RGB = (64, 75, 96)  # of the board, with the compass points
 _SLAB: RGB = (46, 54, 71)
 _SLAB_DEPTH = 0.45  # cells
 _POINT: RGB = (128, 141, 166)
-_NORTH: RGB = (255, 196, 61)
 _SHADES = (1.0, 0.84, 0.70, 0.45)  # top, ±z, ±x, bottom: softer than the builder's picture
 _MARGIN = 0.965  # share of the picture that the board may fill
 _MIN_TOP = 2.5  # at least this height (y) is in the picture
-
-_WRONG_IDS = 6  # grid ids 7..12: a block that the ghost does not have there
-_GHOST_IDS = 12  # grid ids 13..18: a missing block
 
 # Strokes of the compass points on the board's frame, in cells right of and above the letter's centre.
 _LETTERS: dict[str, tuple[tuple[float, float], ...]] = {
@@ -70,24 +65,22 @@ def orbit_camera(
         raise RenderError(
             f"azimuth {azimuth_deg!r}, elevation {elevation_deg!r}: expected a finite angle and 5..90 degrees"
         )
-    edge, low = _LENS.ground, GROUND_Y - _SLAB_DEPTH
-    box = np.array([(x, y, z) for x in (-edge, edge) for y in (low, GROUND_Y) for z in (-edge, edge)])
-    zone = np.array([(x, y, z) for x in (-5.5, 5.5) for y in (top,) for z in (-5.5, 5.5)])
-    across, above, depth = axes_of(azimuth_deg, -elevation_deg) @ np.concatenate([box, zone]).T
-    tan_y = math.tan(math.radians(_LENS.fov_deg) / 2) * _MARGIN
+    edge, low = _LENS.ground, GROUND_SURFACE - _SLAB_DEPTH
+    corners = [(x, y, z) for x in (-edge, edge) for y in (low, GROUND_SURFACE) for z in (-edge, edge)]
+    corners += [(x, top, z) for x in (-5.5, 5.5) for z in (-5.5, 5.5)]
+    axes = axes_of(azimuth_deg, -elevation_deg)
+    across, above, depth = axes @ np.array(corners).T
+    tan_y = _LENS.tangent * _MARGIN
     tan_x = tan_y * size[1] / size[0]
     # The nearest eye (shift, lift, -distance) in camera axes from which all corners are in the field of view.
     right, left = np.max(across - tan_x * depth), np.min(across + tan_x * depth)
     high, deep = np.max(above - tan_y * depth), np.min(above + tan_y * depth)
     distance = max((high - deep) / (2 * tan_y), (right - left) / (2 * tan_x))
-    eye = np.array([0.5 * (right + left), 0.5 * (high + deep), -distance]) @ axes_of(
-        azimuth_deg, -elevation_deg
-    )
-    x, y, z = eye.tolist()
+    x, y, z = (np.array([0.5 * (right + left), 0.5 * (high + deep), -distance]) @ axes).tolist()
     return Camera((x, y, z, azimuth_deg, -elevation_deg), _LENS, size)
 
 
-class Look(NamedTuple):
+class BlockStyle(NamedTuple):
     """How a group of blocks is drawn: its edges' colour, and how far its faces are washed out to grey."""
 
     edge: RGB | None = None  # None: the block's own colour
@@ -95,42 +88,24 @@ class Look(NamedTuple):
     wash: float = 0.0
 
 
-_WASH: RGB = (196, 202, 212)
+# The blocks of a view: grid ids 1..6; wrong ones, which the ghost does not have there: 7..12; missing ones: 13..18.
+_STYLES = (BlockStyle(), BlockStyle(edge=REMOVED), BlockStyle(edge_light=0.55))
 
 
 @lru_cache(maxsize=8)
-def color_table(*looks: Look) -> npt.NDArray[np.uint32]:
-    """The packed palette of these views, softer than the builder's: grid ids 6k + 1..6k + 6 have the k-th look."""
-    rgb = np.zeros((palette.FIRST_BLOCK + len(looks) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
-    rgb[palette.SKY] = BACKGROUND
-    rgb[palette.WHITE_FILL], rgb[palette.WHITE_LINE] = _BOARD, _BOARD_LINE
-    rgb[palette.GREY_FILL] = rgb[palette.GREY_LINE] = _FRAME
+def color_table(*styles: BlockStyle) -> Colors:
+    """The packed palette of these views, softer than the builder's: grid ids 6k + 1..6k + 6 have the k-th style."""
+    rgb = np.zeros((palette.FIRST_BLOCK + len(styles) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
+    rgb[: palette.FIRST_BLOCK] = BACKGROUND, BOARD, _BOARD_LINE, _RIM, _RIM
     for color in range(1, 7):
-        own = palette.RGB[palette.block_index(color, palette.SHADE_TOP, palette.FILL)].astype(float)
-        for number, look in enumerate(looks):
-            fill = own + look.wash * (np.array(_WASH) - own)
+        for number, style in enumerate(styles):
+            fill = np.array(blended(palette.block_color(color), PALE, style.wash))
+            edge = fill * style.edge_light if style.edge is None else np.array(style.edge)
             for shade, light in enumerate(_SHADES):
                 index = palette.block_index(color + 6 * number, shade, palette.FILL)
                 rgb[index] = fill * light
-                edge = (
-                    fill * light * look.edge_light if look.edge is None else np.array(look.edge) * light**0.5
-                )
-                rgb[index + 1] = edge
+                rgb[index + 1] = edge * (light if style.edge is None else light**0.5)
     return palette.pack(rgb)
-
-
-_LOOKS = (Look(), Look(edge=WRONG), Look(edge_light=0.55))  # blocks, wrong ones, missing ones
-
-
-def _scene(grid: BlockGrid, ghost: BlockGrid | None) -> tuple[BlockGrid, BlockGrid | None]:
-    """The grid with its wrong blocks marked, and the same with the ghost's missing blocks (None: none)."""
-    if ghost is None:
-        return grid, None
-    marked = np.where((grid != 0) & (grid != ghost), grid + _WRONG_IDS, grid).astype(np.int8)
-    missing = (grid == 0) & (ghost != 0)
-    if not missing.any():
-        return marked, None
-    return marked, np.where(missing, ghost + _GHOST_IDS, marked).astype(np.int8)
 
 
 def highest(*grids: BlockGrid | None) -> float:
@@ -149,7 +124,7 @@ def orbit_view(
     pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
     top: float | None = None,
     smoothing: int = 2,
-) -> npt.NDArray[np.uint8]:
+) -> Frames:
     """A picture uint8[height, width, 3] of a dense grid [9, 11, 11] on its board.
 
     The camera looks in the compass direction `azimuth_deg` (0 north, 90 east), `elevation_deg` (5..90) down.
@@ -160,89 +135,81 @@ def orbit_view(
 
     Raises `GridError` for bad grids, `RenderError` for bad sizes or angles.
     """
+    blocks = as_grid(grid)
+    aim = blocks if ghost is None else as_grid(ghost, "ghost")
+    wrong, missing = (blocks != 0) & (blocks != aim), (blocks == 0) & (aim != 0)
+    return board_view(
+        blocks + 6 * wrong.astype(np.int8),
+        (aim + 12) * missing,
+        _STYLES,
+        size=size,
+        top=highest(blocks, aim) if top is None else float(top),
+        azimuth_deg=azimuth_deg,
+        elevation_deg=elevation_deg,
+        pose=pose,
+        smoothing=smoothing,
+    )
+
+
+def board_view(
+    solid: BlockGrid,
+    translucent: BlockGrid,
+    styles: tuple[BlockStyle, ...],
+    *,
+    size: tuple[int, int],
+    top: float,
+    azimuth_deg: float = DEFAULT_AZIMUTH_DEG,
+    elevation_deg: float = DEFAULT_ELEVATION_DEG,
+    pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
+    smoothing: int = 3,
+) -> Frames:
+    """As `orbit_view`, of solid and translucent blocks with ids as `color_table(*styles)` has them."""
     if smoothing not in (1, 2, 3, 4):
         raise RenderError(f"smoothing is {smoothing!r}, expected 1..4")
     height, width = check_size(size)
-    blocks = as_grid(grid)
-    aim = None if ghost is None else as_grid(ghost, "ghost")
-    limit = highest(blocks, aim) if top is None else float(top)
-    camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, limit)
-    marked, ghosted = _scene(blocks, aim)
-    picture = board_picture(marked, ghosted, camera, _LOOKS)
-    if pose is not None:
-        front = partial(_paint_front, camera=camera)
-        draw_figure(picture, camera, marked, [float(value) for value in pose], front)
-    if smoothing > 1:
-        picture = picture.reduce(smoothing)
-    return np.asarray(picture).copy()
-
-
-def board_picture(
-    grid: BlockGrid, ghosted: BlockGrid | None, camera: Camera, looks: tuple[Look, ...]
-) -> Image.Image:
-    """Blocks on the board, with ids as `color_table(*looks)` has them; those in `ghosted` alone translucent.
-
-    `ghosted` is the grid with the translucent blocks put in, or None without such.
-    """
+    camera = orbit_camera((height * smoothing, width * smoothing), azimuth_deg, elevation_deg, top)
+    colors = color_table(*styles)
 
     def paint(blocks: BlockGrid) -> Image.Image:
-        colors = color_table(*looks)
-        return Image.fromarray(
-            paint_scenes(blocks[None], [camera.pose], camera.size, lens=camera.lens, colors=colors)[0]
-        )
+        frames = paint_scenes(blocks[None], [camera.pose], camera.size, lens=camera.lens, colors=colors)
+        return Image.fromarray(frames[0])
 
-    picture = paint(grid)
-    if ghosted is not None:
-        picture = Image.blend(picture, paint(ghosted), GHOST_OPACITY)
+    picture = paint(solid)
+    if translucent.any():
+        picture = Image.blend(picture, paint(np.where(translucent, translucent, solid)), GHOST_OPACITY)
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
-    return picture
-
-
-def _paint_front(grid: BlockGrid, camera: Camera) -> npt.NDArray[np.bool_]:
-    """bool[height, width]: the pixels that these blocks cover."""
-    lens = replace(camera.lens, ground=0.0)
-    frame = paint_scenes(grid[None], [camera.pose], camera.size, lens=lens, colors=color_table(*_LOOKS))[0]
-    return (frame != np.array(BACKGROUND, np.uint8)).any(axis=2)
-
-
-def _polygon(points: Points) -> list[tuple[float, float]]:
-    return [(float(x), float(y)) for x, y in points]
+    if pose is not None:
+        draw_avatar(picture, camera, solid, check_pose(pose))
+    return np.array(picture.reduce(smoothing))
 
 
 def _draw_slab(picture: Image.Image, camera: Camera) -> None:
     """The sides of the board, which hide nothing: they lie below its surface."""
     draw = ImageDraw.Draw(picture)
-    edge = camera.lens.ground
+    edge, low = camera.lens.ground, GROUND_SURFACE - _SLAB_DEPTH
     for nx, nz, light in ((1, 0, 0.8), (-1, 0, 0.8), (0, 1, 1.0), (0, -1, 1.0)):
         if camera.pose[0] * nx + camera.pose[2] * nz <= edge:
             continue
-        ends = [(edge * nx + s * edge * nz, edge * nz + s * edge * nx) for s in (-1, 1)]
-        corners = [(x, GROUND_Y, z) for x, z in ends]
-        corners += [(x, GROUND_Y - _SLAB_DEPTH, z) for x, z in reversed(ends)]
-        red, green, blue = (int(channel * light) for channel in _SLAB)
-        draw.polygon(_polygon(camera.project(corners)), fill=(red, green, blue))
+        (x0, z0), (x1, z1) = ((edge * (nx + s * nz), edge * (nz + s * nx)) for s in (-1, 1))
+        corners = [(x0, GROUND_SURFACE, z0), (x1, GROUND_SURFACE, z1), (x1, low, z1), (x0, low, z0)]
+        points = [tuple(point) for point in camera.project(corners)]
+        draw.polygon(points, fill=blended((0, 0, 0), _SLAB, light))
 
 
 def _draw_compass(picture: Image.Image, camera: Camera) -> None:
-    """Letters on the board's frame: only on pixels that still show the frame, so blocks cover them."""
-    cell = (
-        camera.size[0]
-        / (2 * math.tan(math.radians(camera.lens.fov_deg) / 2))
-        / np.linalg.norm(camera.pose[:3])
-    )
+    """Letters on the board's rim: only on pixels that still show the rim, so blocks cover them."""
+    cell = camera.pixels_per_cell((0, 0, 0))
     for letter, (x, z) in _LETTER_AT.items():
-        strokes = [(x + right, GROUND_Y, z - up) for right, up in _LETTERS[letter]]
-        points = camera.project(strokes)
-        low = np.floor(points.min(axis=0) - cell).astype(int)
-        high = np.ceil(points.max(axis=0) + cell).astype(int)
-        box = (max(low[0], 0), max(low[1], 0), min(high[0], picture.width), min(high[1], picture.height))
-        if box[0] >= box[2] or box[1] >= box[3]:
+        points = camera.project([(x + right, GROUND_SURFACE, z - up) for right, up in _LETTERS[letter]])
+        left, upper = np.maximum(np.floor(points.min(axis=0) - cell).astype(int), 0).tolist()
+        right, lower = np.minimum(np.ceil(points.max(axis=0) + cell).astype(int), picture.size).tolist()
+        if left >= right or upper >= lower:
             continue
-        crop = picture.crop(box)
-        free = (np.asarray(crop) == _FRAME).all(axis=2)
+        crop = picture.crop((left, upper, right, lower))
+        free = (np.asarray(crop) == _RIM).all(axis=2)
         drawn = Image.new("L", crop.size)
-        path = [(px - box[0], py - box[1]) for px, py in points]
+        path = [(px - left, py - upper) for px, py in points]
         ImageDraw.Draw(drawn).line(path, fill=255, width=max(1, round(0.1 * cell)), joint="curve")
         mask = ImageChops.multiply(drawn, Image.fromarray((free * 255).astype(np.uint8)))
-        picture.paste(_NORTH if letter == "N" else _POINT, box, mask)
+        picture.paste(ACCENT if letter == "N" else _POINT, (left, upper), mask)

@@ -1,0 +1,36 @@
+"""Cells: which of them stop a body or a ray, and where they lie in a flat grid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from iglu_marl.core import grid as zone
+from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, ZONE_SHAPE
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.records import GROUND_RADIUS, GROUND_Y
+
+CELLS = math.prod(ZONE_SHAPE)
+
+in_zone = jit(zone.in_zone)
+
+
+@jit
+def solid(grid, x, y, z):
+    """Whether the cell (x, y, z) stops a body or a ray: a block, or the ground."""
+    if y == GROUND_Y:
+        return abs(x) <= GROUND_RADIUS and abs(z) <= GROUND_RADIUS
+    return in_zone(x, y, z) and grid[y - MIN_Y, x - MIN_X, z - MIN_Z] != 0
+
+
+@jit
+def cell_of(value):
+    """The cell that holds a coordinate, ties to even (floor(x + .5) would move a wall at x = 0.5)."""
+    return int(np.rint(value))
+
+
+@jit
+def flat_index(x, y, z):
+    """Where the cell (x, y, z) lies in a grid [9, 11, 11] laid out flat."""
+    return ((y - MIN_Y) * ZONE_SHAPE[1] + x - MIN_X) * ZONE_SHAPE[2] + z - MIN_Z

@@ -1,0 +1,26 @@
+"""Budgets and the floor."""
+
+from __future__ import annotations
+
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.records import ARCHITECT, BUILDER
+
+
+@jit
+def tick(s, yields):
+    """Advance the clocks after a builder's step: the floor, and the end by completion or by budget."""
+    s["steps"] += 1
+    s["steps_in_turn"] += 1
+    if yields != 0 or (s["turn_steps"] > 0 and s["steps_in_turn"] >= s["turn_steps"]):
+        s["floor"] = ARCHITECT
+    out_of_steps = s["max_steps"] > 0 and s["steps"] >= s["max_steps"]
+    out_of_turns = s["max_turns"] > 0 and s["turns"] >= s["max_turns"] and s["floor"] == ARCHITECT
+    s["truncated"] = out_of_steps or out_of_turns
+
+
+@jit
+def speak(s):
+    """The architect has spoken (or kept silent): the builder has the floor."""
+    s["turns"] += 1
+    s["steps_in_turn"] = 0
+    s["floor"] = BUILDER

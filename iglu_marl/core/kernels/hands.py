@@ -1,0 +1,103 @@
+"""The hands: placing and breaking, and what follows from an edit."""
+
+from __future__ import annotations
+
+from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.body import in_the_way
+from iglu_marl.core.kernels.cells import in_zone
+from iglu_marl.core.kernels.ray import cast, gaze
+from iglu_marl.core.kernels.records import (
+    BOTH_HANDS,
+    GROUND_Y,
+    NO_CELL,
+    NOTHING,
+    PLACE_EYE_INSIDE,
+    PLACE_IN_THE_WAY,
+    PLACE_NO_HIT,
+    PLACE_NONE_LEFT,
+    PLACE_OUTSIDE,
+    PLACED,
+    REMOVE_GROUND,
+    REMOVE_NO_HIT,
+    REMOVED,
+)
+from iglu_marl.core.kernels.score import count
+
+
+@jit
+def look(s):
+    """Cast the line of sight into `hit` and `before`. Returns whether something solid was found."""
+    pose = s["pose"]
+    return cast(s["grid"], (pose[0], pose[1], pose[2]), gaze(pose[3], pose[4]), s["hit"], s["before"])
+
+
+@jit
+def place(s):
+    """Place the active colour in front of what is looked at."""
+    if not look(s):
+        return PLACE_NO_HIT
+    pose, before, color = s["pose"], s["before"], int(s["active"])
+    x, y, z = int(before[0]), int(before[1]), int(before[2])
+    if x == NO_CELL:
+        return PLACE_EYE_INSIDE
+    if s["inventory"][color - 1] <= 0:
+        return PLACE_NONE_LEFT
+    if not in_zone(x, y, z):
+        return PLACE_OUTSIDE
+    if in_the_way(pose[0], pose[1], pose[2], x, y, z):
+        return PLACE_IN_THE_WAY
+    set_block(s, x, y, z, color)
+    return PLACED
+
+
+@jit
+def remove(s):
+    """Break the block that is looked at; its colour comes back to the inventory."""
+    if not look(s):
+        return REMOVE_NO_HIT
+    hit = s["hit"]
+    if hit[1] == GROUND_Y:
+        return REMOVE_GROUND
+    set_block(s, int(hit[0]), int(hit[1]), int(hit[2]), 0)
+    return REMOVED
+
+
+@jit
+def use_hands(s, c):
+    """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`."""
+    s["hit"][:] = NO_CELL
+    s["before"][:] = NO_CELL
+    s["change"][:] = 0
+    if c["place"] != 0 and c["remove"] != 0:
+        s["event"] = BOTH_HANDS
+    elif c["place"] != 0:
+        s["event"] = place(s)
+    elif c["remove"] != 0:
+        s["event"] = remove(s)
+    else:
+        s["event"] = NOTHING
+
+
+@jit
+def set_block(s, x, y, z, color):
+    """Set a cell of the zone and everything that follows from it: inventory, counts, score, the asked changes."""
+    grid, inventory = s["grid"], s["inventory"]
+    iy, ix, iz = y - MIN_Y, x - MIN_X, z - MIN_Z
+    old = int(grid[iy, ix, iz])
+    if old == color:
+        return
+    if old != 0:
+        inventory[old - 1] += 1
+        s["blocks"] -= 1
+        count(s, iy, ix, iz, old, -1)
+    if color != 0:
+        inventory[color - 1] -= 1
+        s["blocks"] += 1
+        count(s, iy, ix, iz, color, 1)
+    grid[iy, ix, iz] = color
+    wanted = int(s["target"][iy, ix, iz])
+    if wanted != s["start"][iy, ix, iz]:
+        s["missing"] += (color != wanted) - (old != wanted)
+    change = s["change"]
+    change[0], change[1], change[2], change[3], change[4] = x, y, z, old, color

@@ -1,0 +1,101 @@
+"""The line of sight: the one ray by which hands act, people point and planners aim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.cells import cell_of, solid
+from iglu_marl.core.kernels.records import NO_CELL, RADIANS, RAY_SAMPLES, RAY_SAMPLES_PER_CELL
+
+Vector = tuple[float, float, float]
+Cell = tuple[int, int, int]
+
+
+@jit
+def gaze(yaw_deg: float, pitch_deg: float) -> Vector:
+    """Unit vector (x, y, z) of the gaze. Yaw 0 looks north (-z) and grows clockwise; pitch +90 looks straight up."""
+    around, tilt = (yaw_deg - 90.0) * RADIANS, pitch_deg * RADIANS
+    level = math.cos(tilt)
+    return math.cos(around) * level, math.sin(tilt), math.sin(around) * level
+
+
+@jit
+def sample_step(way: Vector) -> Vector:
+    """What lies between one sample of a ray along a unit vector and the next."""
+    return way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
+
+
+@jit
+def cell_at(at: Vector) -> Cell:
+    """The cell (x, y, z) of a sample."""
+    return cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
+
+
+@jit
+def next_cell(at: Vector, step: Vector, left: int) -> tuple[Vector, int]:
+    """The next sample in another cell than this one, which is the first of `left`, and how many are left then.
+
+    Samples are 1/5 cell apart, so they can jump across an edge: a cell need not share a face with the next.
+    """
+    x, y, z = at
+    dx, dy, dz = step
+    cx, cy, cz = cell_at(at)
+    while left > 0:
+        x, y, z, left = x + dx, y + dy, z + dz, left - 1
+        if cell_of(x) != cx or cell_of(y) != cy or cell_of(z) != cz:
+            break
+    return (x, y, z), left
+
+
+@jit
+def cells_along(eye: Vector, way: Vector) -> Iterator[Cell]:
+    """The cells (x, y, z) that a ray samples from an eye along a unit vector, whatever is in them."""
+    at, step, left = eye, sample_step(way), RAY_SAMPLES
+    while left > 0:
+        yield cell_at(at)
+        at, left = next_cell(at, step, left)
+
+
+@jit
+def cast(
+    grid: npt.NDArray[np.int8],
+    eye: Vector,
+    way: Vector,
+    hit: npt.NDArray[np.int8],
+    before: npt.NDArray[np.int8],
+) -> bool:
+    """Whether a ray meets something solid: that cell into `hit` int8 [3], the cell sampled before it into `before`.
+
+    Both are `NO_CELL` where it meets nothing; `before` alone where the eye is inside the solid cell.
+    """
+    at, step, left = eye, sample_step(way), RAY_SAMPLES
+    last = NO_CELL, NO_CELL, NO_CELL
+    while left > 0:
+        cell = cell_at(at)
+        if solid(grid, cell[0], cell[1], cell[2]):
+            hit[0], hit[1], hit[2] = cell
+            before[0], before[1], before[2] = last
+            return True
+        last = cell
+        at, left = next_cell(at, step, left)
+    hit[:] = NO_CELL
+    before[:] = NO_CELL
+    return False
+
+
+@jit
+def cast_many(
+    grid: npt.NDArray[np.int8],
+    poses: npt.NDArray[np.float64],
+    hits: npt.NDArray[np.int8],
+    befores: npt.NDArray[np.int8],
+) -> None:
+    """`cast` for poses float64 [k, 5] (x, y, z, yaw, pitch), into int8 [k, 3] each."""
+    for k in range(poses.shape[0]):
+        eye = poses[k, 0], poses[k, 1], poses[k, 2]
+        cast(grid, eye, gaze(poses[k, 3], poses[k, 4]), hits[k], befores[k])

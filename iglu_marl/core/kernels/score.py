@@ -1,0 +1,188 @@
+"""Match counts, reward and completion."""
+
+from __future__ import annotations
+
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.records import EXACT
+
+
+@jit
+def add_matches(matches, shifts, target, iy, ix, iz, color, delta):
+    """Add `delta` wherever a block `color` at [iy, ix, iz] equals one of the target, over rotations and shifts.
+
+    One more rotation takes the cell (x, z) of a layer to (z, 10 - x); matches[k, dx + 10, dz + 10] compares the
+    grid's (x, z) with (x + dx, z + dz) of the target rotated k times. Returns the largest count touched.
+    """
+    top = 0
+    for tx in range(11):
+        for tz in range(11):
+            if target[iy, tx, tz] != color:
+                continue
+            rx, rz = tx, tz
+            for k in range(4):
+                dx, dz = rx - ix, rz - iz
+                if shifts[k, 0] <= dx and dx <= shifts[k, 1] and shifts[k, 2] <= dz and dz <= shifts[k, 3]:
+                    matches[k, dx + 10, dz + 10] += delta
+                    top = max(top, int(matches[k, dx + 10, dz + 10]))
+                rx, rz = rz, 10 - rx
+    return top
+
+
+@jit
+def largest(matches):
+    """The maximal intersection: the largest of the match counts."""
+    flat = matches.reshape(matches.size)
+    top = flat[0]
+    for i in range(1, flat.size):
+        top = max(top, flat[i])
+    return top
+
+
+@jit
+def count(s, iy, ix, iz, color, delta):
+    """Keep the match counts and their maximum up to date with one block that comes (+1) or goes (-1)."""
+    matches = s["matches"]
+    if s["invariant"] == 0:
+        if s["target"][iy, ix, iz] == color:
+            matches[0, 10, 10] += delta
+            s["best"] += delta
+        return
+    top = add_matches(matches, s["shifts"], s["target"], iy, ix, iz, color, delta)
+    if delta > 0:
+        s["best"] = max(int(s["best"]), top)
+    elif top + 1 >= s["best"]:  # an alignment that had the maximum may have lost it
+        s["best"] = largest(matches)
+
+
+@jit
+def shift_box(extent, inside, shifts):
+    """Admissible shifts by rotation: all, or those that keep every non-zero column of `extent` inside the zone."""
+    low_x, high_x, low_z, high_z = 10, 0, 10, 0
+    for iy in range(extent.shape[0]):
+        for ix in range(11):
+            for iz in range(11):
+                if extent[iy, ix, iz] != 0:
+                    low_x, high_x = min(low_x, ix), max(high_x, ix)
+                    low_z, high_z = min(low_z, iz), max(high_z, iz)
+    if low_x > high_x or not inside:
+        low_x, high_x, low_z, high_z = 10, 0, 10, 0  # every shift, also of nothing
+    for k in range(4):
+        shifts[k, 0], shifts[k, 1] = high_x - 10, low_x
+        shifts[k, 2], shifts[k, 3] = high_z - 10, low_z
+        low_x, high_x, low_z, high_z = low_z, high_z, 10 - high_x, 10 - low_x
+
+
+@jit
+def fix_in_place(shifts):
+    """No rotation, no shift: only the alignment of the map itself is admissible."""
+    for k in range(4):
+        shifts[k, 0], shifts[k, 2] = 0, 0
+        shifts[k, 1] = shifts[k, 3] = 0 if k == 0 else -1
+
+
+@jit
+def count_all(grid, target, shifts, matches):
+    """Match counts from scratch: the definition of the intersection for every rotation and shift at once."""
+    matches[:] = 0
+    for iy in range(grid.shape[0]):
+        for ix in range(11):
+            for iz in range(11):
+                color = grid[iy, ix, iz]
+                if color != 0:
+                    add_matches(matches, shifts, target, iy, ix, iz, color, 1)
+    return largest(matches)
+
+
+@jit
+def first_alignment(matches, shifts, top):
+    """The first (dx, dz, rotation) in ascending order of rotation, dx, dz that attains `top`; zeros when it is 0."""
+    if top > 0:
+        for k in range(4):
+            for dx in range(shifts[k, 0], shifts[k, 1] + 1):
+                for dz in range(shifts[k, 2], shifts[k, 3] + 1):
+                    if matches[k, dx + 10, dz + 10] == top:
+                        return dx, dz, k
+    return 0, 0, 0
+
+
+@jit
+def aim_at_target(s, extent, inside):
+    """Start the score anew towards `target` from the grid as it stands; `extent` bounds the shifts when inside."""
+    grid, start, target = s["grid"], s["start"], s["target"]
+    if s["invariant"] != 0:
+        shift_box(extent, inside, s["shifts"])
+    else:
+        fix_in_place(s["shifts"])
+    s["blocks"] = s["target_blocks"] = s["asked"] = s["missing"] = 0
+    for iy in range(9):
+        for ix in range(11):
+            for iz in range(11):
+                wanted = target[iy, ix, iz]
+                s["blocks"] += grid[iy, ix, iz] != 0
+                s["target_blocks"] += wanted != 0
+                s["asked"] += wanted != start[iy, ix, iz]
+                s["missing"] += wanted != start[iy, ix, iz] and wanted != grid[iy, ix, iz]
+    s["best"] = count_all(grid, target, s["shifts"], s["matches"])
+    s["record"] = s["best"]
+
+
+@jit
+def pay(s, best_before, blocks_before):
+    """The reward of this step's edit; the return of any edits is a potential, so no loop of edits can farm it."""
+    reward = 0.0
+    if s["change"][3] != s["change"][4]:
+        gain = int(s["best"]) - best_before
+        if s["size_reward"] != 0:
+            reward = float(max(0, int(s["best"]) - int(s["record"])))
+        elif gain != 0:
+            reward = s["right_scale"] if gain > 0 else -s["right_scale"]
+        else:
+            reward = s["wrong_scale"] * (blocks_before - int(s["blocks"]))
+    s["record"] = max(int(s["record"]), int(s["best"]))
+    s["reward"] = reward - s["step_cost"]
+
+
+@jit
+def covered_at(s, k, dx, dz):
+    """Whether every asked change is done, seen with the target rotated k times and shifted."""
+    grid, start, target = s["grid"], s["start"], s["target"]
+    for iy in range(9):
+        for tx in range(11):
+            for tz in range(11):
+                wanted = target[iy, tx, tz]
+                if wanted == start[iy, tx, tz]:
+                    continue
+                rx, rz = tx, tz
+                for _ in range(k):
+                    rx, rz = rz, 10 - rx
+                ix, iz = rx - dx, rz - dz
+                inside = 0 <= ix and ix <= 10 and 0 <= iz and iz <= 10
+                if (grid[iy, ix, iz] if inside else 0) != wanted:
+                    return False
+    return True
+
+
+@jit
+def covered(s):
+    """Whether every asked change (placement, removal, recolouring) is done, up to the allowed alignment."""
+    if s["missing"] == 0:
+        return True
+    if s["invariant"] == 0:
+        return False
+    if s["asked"] == s["target_blocks"] and s["best"] != s["target_blocks"] and not s["start"].any():
+        return False
+    shifts = s["shifts"]
+    for k in range(4):
+        for dx in range(shifts[k, 0], shifts[k, 1] + 1):
+            for dz in range(shifts[k, 2], shifts[k, 3] + 1):
+                if covered_at(s, k, dx, dz):
+                    return True
+    return False
+
+
+@jit
+def complete(s):
+    """Whether the task is done: the build is the target (exact), or every asked change is made (cover)."""
+    if s["completion"] == EXACT:
+        return s["best"] == s["target_blocks"] and s["blocks"] == s["target_blocks"]
+    return covered(s)

@@ -1,0 +1,64 @@
+"""One step of one world, as the list of its rules; and what single environments call."""
+
+from __future__ import annotations
+
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.clock import speak, tick
+from iglu_marl.core.kernels.hands import use_hands
+from iglu_marl.core.kernels.motion import jump, move, turn_camera, wrap_yaw
+from iglu_marl.core.kernels.records import FLYING, WALKING
+from iglu_marl.core.kernels.score import complete, pay
+
+
+@jit
+def sense(s):
+    """Write what is observed of the state, in float32."""
+    pose, seen = s["pose"], s["seen_pose"]
+    seen[0], seen[1], seen[2], seen[3], seen[4] = pose[0], pose[1], pose[2], pose[4], pose[3]
+    held, seen_held = s["inventory"], s["seen_inventory"]
+    for i in range(6):
+        seen_held[i] = max(0, int(held[i]))
+    s["seen_compass"][0] = pose[3] - 360.0 if pose[3] > 180.0 else pose[3]
+
+
+@jit
+def step_one(s, c):
+    """One builder step in one world: colour, jump, camera, hands, motion, yaw; then reward, clocks and end."""
+    best_before, blocks_before = int(s["best"]), int(s["blocks"])
+    if c["hotbar"] != 0:
+        s["active"] = c["hotbar"]
+    if c["mode"] == WALKING or c["mode"] == FLYING:
+        jump(s, c["move"][2], c["mode"] == FLYING)
+    turn_camera(s, c["camera"][0], c["camera"][1])
+    use_hands(s, c)
+    move(s, c)
+    wrap_yaw(s)
+    pay(s, best_before, blocks_before)
+    s["terminated"] = complete(s)
+    tick(s, c["yields"])
+    sense(s)
+
+
+@jit
+def step_at(state, i, controls, j):
+    """`step_one` for world i with control j: what a single environment calls."""
+    step_one(state[i], controls[j])
+
+
+@jit
+def step_many(state, controls):
+    """`step_one` for every world of a batch."""
+    for i in range(state.shape[0]):
+        step_one(state[i], controls[i])
+
+
+@jit
+def speak_at(state, i):
+    """`speak` for world i."""
+    speak(state[i])
+
+
+@jit
+def sense_at(state, i):
+    """`sense` for world i, after its pose was set from outside."""
+    sense(state[i])

@@ -1,0 +1,17 @@
+"""What holds for every text from outside: which number it tells, and that UTF-8 can hold it."""
+
+from __future__ import annotations
+
+_DIGITS = 18  # so that a number fits 64 bits
+
+
+def plain_number(text: str) -> int | None:
+    """The number that 1 to 18 digits 0 to 9 tell; None for everything else, such as "", "-1", "²" and "٣"."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+def well_formed(text: str) -> str:
+    """The text as UTF-8 can hold it: a surrogate pair becomes its character, a surrogate alone becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,36 @@
+"""What pictures and pages tell of an episode as it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def status_of(episode: Any) -> dict[str, Any]:
+    """Where an episode stands: clocks, floor, score, inventory; JSON-ready."""
+    worlds = episode.worlds
+    return {
+        "step": int(worlds.steps[0]),
+        "max_steps": int(worlds.max_steps[0]),
+        "turn": int(worlds.turns[0]),
+        "max_turns": int(worlds.max_turns[0]),
+        "floor": str(episode.floor.value),
+        "intersection": int(worlds.best[0]),
+        "target_blocks": int(worlds.target_blocks[0]),
+        "complete": bool(worlds.terminated[0]),
+        "over": bool(worlds.terminated[0] or worlds.truncated[0]),
+        "inventory": [int(count) for count in worlds.seen_inventory[0]],
+        "active": int(worlds.active[0]),
+    }
+
+
+def moment_of(episode: Any) -> dict[str, Any]:
+    """An episode as the arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`."""
+    worlds = episode.worlds
+    return {
+        "grid": worlds.grid[0],
+        "pose": worlds.pose[0].tolist(),
+        "dialogue": [(utterance.role.value, utterance.text) for utterance in episode.dialogue],
+        "target": worlds.target[0],
+        "aligned_target": worlds.aligned_target(0),
+        "status": status_of(episode),
+    }

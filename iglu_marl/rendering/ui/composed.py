@@ -1,0 +1,123 @@
+"""A game from plain arrays and facts to what an onlooker sees of it: the views of a screen, or one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import RenderError
+from iglu_marl.core.grid import as_grid
+from iglu_marl.rendering.renderer import Frames, check_picture, check_pose, check_size
+from iglu_marl.rendering.ui.layers import composite
+from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, OrbitAngles, Overlay, onlooker_screen
+
+FRAME_SIZE, MIN_FRAME_SIZE = (540, 960), (270, 480)
+
+_KEPT_OF_FACT = 40  # characters
+_LIMITS = {"turn": "max_turns", "step": "max_steps"}
+_PLACED = {"title", "intersection", "target_blocks", "complete", "over", "floor", "inventory", "active"}
+_PLACED |= {*_LIMITS, *_LIMITS.values()}
+
+
+class GameViews(NamedTuple):
+    """What `onlooker_screen` is made from."""
+
+    builder: BuilderView
+    architect: ArchitectView
+    title: str
+
+
+def game_views(
+    grid: npt.ArrayLike,
+    *,
+    pose: Sequence[float] | npt.NDArray[np.floating[Any]],
+    dialogue: Sequence[tuple[str, str]] = (),
+    target: npt.ArrayLike | None = None,
+    aligned_target: npt.ArrayLike | None = None,
+    status: Mapping[str, Any] | None = None,
+    pov: npt.NDArray[np.uint8] | None = None,
+) -> GameViews:
+    """The arguments of `composed_frame` as the views of a screen."""
+    build = as_grid(grid)
+    eye = check_pose(pose)
+    facts = dict(status or {})
+    told = {name: value for name, value in facts.items() if name not in _PLACED}
+    told |= {} if facts.get("floor") is None else {"floor": str(facts["floor"]).lower()}
+    for name, limit in _LIMITS.items():
+        if facts.get(name) is not None:
+            most = f" / {_short(facts[limit])}" if facts.get(limit) else ""
+            told[name] = _short(facts[name]) + most
+    named = tuple((_short(name).replace("_", " "), _short(value)) for name, value in told.items())
+    inventory = facts.get("inventory")
+    builder = BuilderView(
+        grid=build if pov is None else None,
+        pose=eye,
+        picture=None if pov is None else check_picture(pov, "pov"),
+        inventory=None if inventory is None else tuple(int(count) for count in np.ravel(inventory)[:6]),
+        active=int(facts.get("active") or 0),
+        dialogue=dialogue,
+        facts=named,
+    )
+    architect = ArchitectView(
+        target=None if target is None else as_grid(target, "target"),
+        grid=build,
+        aligned_target=None if aligned_target is None else as_grid(aligned_target, "aligned_target"),
+        pose=eye,
+        dialogue=dialogue,
+        intersection=facts.get("intersection"),
+        target_blocks=facts.get("target_blocks") or 0,
+        complete=bool(facts.get("complete")),
+        facts=named,
+    )
+    return GameViews(builder, architect, str(facts.get("title") or "Architect & builder"))
+
+
+def composed_frame(
+    grid: npt.ArrayLike,
+    *,
+    pose: Sequence[float] | npt.NDArray[np.floating[Any]],
+    dialogue: Sequence[tuple[str, str]] = (),
+    target: npt.ArrayLike | None = None,
+    aligned_target: npt.ArrayLike | None = None,
+    status: Mapping[str, Any] | None = None,
+    pov: npt.NDArray[np.uint8] | None = None,
+    size: tuple[int, int] = FRAME_SIZE,
+) -> Frames:
+    """A picture uint8[height, width, 3] of the whole game: the screen of an onlooker, as in a window.
+
+    `grid` is the build and `pose` the builder's x, y, z (eye, cells), yaw and pitch (degrees). `dialogue`
+    holds (speaker, text) pairs, the latest last; "architect" and "builder" have their colours. `target` is
+    shown as it was asked for (None: an empty panel), `aligned_target` as a ghost over the build (None: no
+    ghost). `pov` is the builder's picture uint8[h, w, 3]; without one its view is painted anew, smoothly, and
+    wider than high.
+
+    `status` fills the header: `title`; `intersection` and `target_blocks` (the bar, green once `complete`);
+    `step` and `max_steps`, `turn` and `max_turns` (limits that are 0 or absent are not shown); `floor`, whose
+    turn it is; `inventory`, six counts; `active`, the colour id in the builder's hand. Anything else is written
+    as "name value" while there is room.
+
+    `size` is (height, width), at least (270, 480). Raises `GridError` for bad grids, `RenderError` for a
+    bad size or pov.
+    """
+    height, width = check_size(size)
+    if height < MIN_FRAME_SIZE[0] or width < MIN_FRAME_SIZE[1]:
+        raise RenderError(f"size is {size!r}, expected at least {MIN_FRAME_SIZE} (height, width)")
+    views = game_views(
+        grid,
+        pose=pose,
+        dialogue=dialogue,
+        target=target,
+        aligned_target=aligned_target,
+        status=status,
+        pov=pov,
+    )
+    screen = onlooker_screen(*views, (height, width), Overlay(), OrbitAngles())
+    return np.array(composite(screen, (height, width)))
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.3g}" if isinstance(value, (float, np.floating)) else str(value)
+    return text[:_KEPT_OF_FACT]

@@ -1,0 +1,317 @@
+"""What people see of a game: the builder's screen, the architect's, and the onlooker's, in any size.
+
+A screen is a list of layers from back to front, for a window to draw or for `composite` to make one picture of. The
+builder's screen is made from a `BuilderView`, which has no place for a target: what a builder
+may not see cannot get there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell
+from iglu_marl.core.kernels.records import GROUND_Y
+from iglu_marl.rendering import orbit
+from iglu_marl.rendering.camera import cell_in_sight
+from iglu_marl.rendering.colors import PANEL
+from iglu_marl.rendering.renderer import Pose
+from iglu_marl.rendering.ui import widgets
+from iglu_marl.rendering.ui.layers import Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.widgets import Pairs
+
+WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
+CHAT_WIDTH = 296  # times u
+
+
+@dataclass(frozen=True)
+class BuilderView:
+    """What a builder's screen is made from.
+
+    grid and pose, or `picture` (uint8[height, width, 3]) where the builder sees no more than that; aim: the pose from
+    which the hands would reach now, where that is not the one to draw; inventory: six counts; active: colour id 1..6;
+    dialogue: (speaker, text), the latest last; facts: names and values.
+    """
+
+    grid: BlockGrid | None = None
+    pose: Pose | None = None
+    aim: Pose | None = None
+    picture: Picture | None = None
+    inventory: tuple[int, ...] | None = None
+    active: int = 1
+    yaw_deg: float | None = None
+    dialogue: Sequence[tuple[str, str]] = ()
+    facts: Pairs = ()
+
+    @property
+    def focus(self) -> Cell | None:
+        """The cell that the hands reach."""
+        pose = self.aim or self.pose
+        return None if self.grid is None or pose is None else cell_in_sight(self.grid, pose)
+
+
+@dataclass(frozen=True)
+class ArchitectView:
+    """What an architect's screen is made from: target and build, and how far it has come."""
+
+    target: BlockGrid | None
+    grid: BlockGrid
+    aligned_target: BlockGrid | None = None  # the target as it lies over the build: shown as a ghost
+    pose: Pose | None = None
+    dialogue: Sequence[tuple[str, str]] = ()
+    intersection: float | None = None
+    target_blocks: float = 0
+    complete: bool = False
+    facts: Pairs = ()
+
+
+@dataclass
+class OrbitAngles:
+    """Where a camera that goes around looks: its direction, and how far down."""
+
+    azimuth_deg: float = orbit.DEFAULT_AZIMUTH_DEG
+    elevation_deg: float = orbit.DEFAULT_ELEVATION_DEG
+
+    def turn(self, right_deg: float, down_deg: float) -> None:
+        """Go on around; the elevation stays within 8..90 degrees."""
+        self.azimuth_deg = (self.azimuth_deg + right_deg) % 360.0
+        self.elevation_deg = min(90.0, max(8.0, self.elevation_deg + down_deg))
+
+
+@dataclass
+class Overlay:
+    """What lies over a screen: the line being typed, a card, a note, keys."""
+
+    typed: tuple[str, int] | None = None  # text and cursor
+    prompt: str = ""
+    caret: bool = True
+    card: tuple[str, Pairs, str] | None = None  # title, keys and meanings, foot
+    note: str = ""
+    hints: Pairs = ()
+
+
+class _Canvas:
+    """A window's area, and the layers that are put on it; places are told by an anchor."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.height, self.width = size
+        u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
+        self.u = max(0.5, round(u * 20) / 20)  # in steps, so that widgets are drawn anew only now and then
+        self.gap = round(12 * self.u)
+        self.layers: list[Layer] = []
+
+    def put(self, picture: Picture, x: float, y: float, anchor: str = "lt") -> Box:
+        """Put a picture with its anchor (l, m, r and t, m, b) at a place; returns where it lies."""
+        height, width = picture.shape[:2]
+        left = round(x - {"l": 0, "m": width / 2, "r": width}[anchor[0]])
+        top = round(y - {"t": 0, "m": height / 2, "b": height}[anchor[1]])
+        self.layers.append(ImageLayer(picture, left, top))
+        return left, top, left + width, top + height
+
+    def first_person(self, view: BuilderView, box: Box) -> None:
+        """What the builder sees, with the crosshair."""
+        left, top, right, bottom = box
+        if view.grid is not None and view.pose is not None:
+            self.layers.append(SceneLayer(view.grid, view.pose, box, view.focus))
+        elif view.picture is not None:
+            self.put(scaled(view.picture, (bottom - top, right - left)), left, top)
+        self.put(widgets.crosshair(self.u), (left + right) / 2, (top + bottom) / 2, "mm")
+
+    def compass(self, view: BuilderView, left: float, right: float, below: float) -> None:
+        """The compass: in the middle of the window, or where it is free (left..right), or below."""
+        yaw = view.pose[3] if view.pose is not None else view.yaw_deg
+        if yaw is None:
+            return
+        strip = widgets.compass(round(yaw) % 360, self.u)
+        half = strip.shape[1] / 2 + 8 * self.u
+        if right - left < 2 * half:
+            self.put(strip, self.width - self.gap, below + 8 * self.u, "rt")
+        else:
+            self.put(strip, min(max(self.width / 2, left + half), right - half), self.gap, "mt")
+
+    def orbit(self, title: str, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
+        """The "Build" with the ghost, or the "Target", in a frame."""
+        size = box[3] - box[1], box[2] - box[0]
+        tall = orbit.highest(view.grid, view.aligned_target, view.target)
+        camera = round(angles.azimuth_deg, 2), round(angles.elevation_deg, 2), tall
+        if title == "Target":
+            shown: tuple[Any, ...] = (None if view.target is None else view.target.tobytes(), None, None)
+        else:
+            ghost = None if view.aligned_target is None else view.aligned_target.tobytes()
+            pose = None if view.pose is None else tuple(round(value, 3) for value in view.pose)
+            shown = view.grid.tobytes(), ghost, pose
+        self.put(_orbit_panel(title, size, camera, self.u, *shown), box[0], box[1])
+
+    def progress(self, view: ArchitectView) -> float:
+        """How far the build is, in the upper right corner; returns where it begins."""
+        if view.intersection is None or not view.target_blocks:
+            return self.width
+        bar = widgets.progress(view.intersection, view.target_blocks, view.complete, self.u)
+        return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
+
+    def finish(self, overlay: Overlay, left: float, right: float, bottom: float) -> list[Layer]:
+        """The line being typed (between left and right), a note above it, and a card over all."""
+        u = self.u
+        if overlay.typed is not None:
+            text, cursor = overlay.typed
+            line = widgets.entry(text, cursor, overlay.prompt, round(right - left), u, overlay.caret)
+            bottom = self.put(line, left, bottom, "lb")[1] - 8 * u
+        if overlay.note:
+            self.put(widgets.note(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
+        if overlay.card is not None:
+            self.put(widgets.backdrop(self.width, self.height, 0.55), 0, 0)
+            card = widgets.card(*overlay.card, min(u, self.height / 560))
+            self.put(card, self.width / 2, self.height / 2, "mm")
+        return self.layers
+
+
+@widgets.kept(24)
+def _orbit_panel(
+    title: str,
+    size: tuple[int, int],
+    camera: tuple[float, float, float],
+    u: float,
+    grid: bytes | None,
+    ghost: bytes | None,
+    pose: Pose | None,
+) -> Image.Image:
+    """An orbit view (height, width) in its frame; kept as long as nothing in it moves. Without a grid, it is empty."""
+    if grid is None:
+        return widgets.framed(np.full((*size, 3), PANEL, np.uint8), title, u)
+    blocks, aligned = (
+        None if cells is None else np.frombuffer(cells, np.int8).reshape(ZONE_SHAPE)
+        for cells in (grid, ghost)
+    )
+    assert blocks is not None
+    azimuth, elevation, top = camera
+    picture = orbit.orbit_view(
+        blocks, size=size, azimuth_deg=azimuth, elevation_deg=elevation, ghost=aligned, pose=pose, top=top
+    )
+    return widgets.framed(picture, title, u, None if ghost is None else widgets.legend(u))
+
+
+def place_in_words(x: float, z: float) -> str:
+    """A place on the map, as architects say it: "2 E 3 N" is 2 blocks east and 3 north of the centre."""
+    east, south = round(x), round(z)
+    parts = [f"{abs(east)} {'E' if east > 0 else 'W'}"] if east else []
+    parts += [f"{abs(south)} {'S' if south > 0 else 'N'}"] if south else []
+    return " ".join(parts) or "centre"
+
+
+def _places(view: BuilderView, pose: Pose) -> Pairs:
+    """Where the builder stands, and what it looks at."""
+    found = [("you", place_in_words(pose[0], pose[2]))]
+    if view.focus is not None:
+        x, y, z = view.focus
+        high = "ground" if y == GROUND_Y else f"height {y + 2}"
+        found.append(("aim", f"{place_in_words(x, z)}, {high}"))
+    return tuple(found)
+
+
+def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -> list[Layer]:
+    """A builder's screen (height, width): its eyes, what it holds, where it looks, what was said."""
+    canvas = _Canvas(size)
+    u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
+    canvas.first_person(view, (0, 0, width, height))
+    talk_width = round(min(CHAT_WIDTH * u, 0.45 * width))
+    talk = canvas.put(widgets.chat(view.dialogue, talk_width, round(0.46 * height), u), gap, gap)
+    free, below = float(width), float(gap)
+    if view.facts:
+        free, _, _, below = canvas.put(widgets.facts(view.facts, u), width - gap, gap, "rt")
+    if view.pose is not None:
+        places = widgets.facts(_places(view, view.pose), u)
+        below = canvas.put(places, width - gap, below + 6 * u, "rt")[3]
+    canvas.compass(view, talk[2], free, below)
+    bar = canvas.put(widgets.hotbar(view.inventory, view.active, u), width / 2, height - gap, "mb")
+    for hints in (overlay.hints, overlay.hints[:1]):
+        if hints and widgets.key_hints(hints, u).shape[1] + 2 * gap < bar[0]:
+            canvas.put(widgets.key_hints(hints, u), gap, height - gap, "lb")
+            break
+    reach = min(620 * u, width - 2 * gap) / 2
+    return canvas.finish(overlay, width / 2 - reach, width / 2 + reach, bar[1] - gap)
+
+
+def architect_screen(
+    view: ArchitectView, size: tuple[int, int], overlay: Overlay, angles: OrbitAngles
+) -> list[Layer]:
+    """An architect's screen (height, width): the build, large; the target; how far it is; the talk; the line."""
+    canvas = _Canvas(size)
+    u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
+    head, side = round(54 * u), round(min(0.36 * width, 0.5 * height))
+    foot, right = height - gap - round(46 * u), width - gap - side
+    canvas.orbit("Build", _box(gap, head, right - gap, foot), angles, view)
+    canvas.orbit("Target", _box(right, head, width - gap, head + side), angles, view)
+    talk_top = head + side + gap
+    if foot - talk_top > 40 * u:
+        canvas.put(widgets.chat(view.dialogue, side, foot - talk_top, u), right, talk_top)
+    free = canvas.progress(view)
+    left = canvas.put(widgets.facts(view.facts, u), gap, gap)[2] if view.facts else gap
+    if overlay.hints:
+        hints = widgets.key_hints(overlay.hints, u)
+        if left + hints.shape[1] + 2 * gap < free:
+            canvas.put(hints, free - gap, 13 * u, "rt")
+    return canvas.finish(overlay, gap, width - gap, height - gap / 2)
+
+
+def _box(left: int, top: int, right: int, bottom: int) -> Box:
+    """A box that is not too small to draw in."""
+    return left, top, max(right, left + 8), max(bottom, top + 8)
+
+
+def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
+    """Where an onlooker sees the builder's view, the build, the target, and the dialogue.
+
+    In a wide window build and target stand one above the other at the right, in a tall one side by side.
+    """
+    gap, top = canvas.gap, round(52 * canvas.u)
+    right, bottom = canvas.width - gap, canvas.height - gap
+    if canvas.width > 1.15 * canvas.height:
+        tall = (bottom - top - gap) // 2
+        left = right - min(round(0.36 * canvas.width), round(1.35 * tall))
+        talk = bottom - round(0.26 * (bottom - top))
+        build, target = _box(left, top, right, top + tall), _box(left, bottom - tall, right, bottom)
+        return _box(gap, top, left - gap, talk - gap), build, target, _box(gap, talk, left - gap, bottom)
+    wide, talk = (right - 2 * gap) // 2, bottom - round(0.18 * canvas.height)
+    low = talk - gap
+    high = low - min(round(0.75 * wide), (low - top) // 2)
+    build, target = _box(gap, high, gap + wide, low), _box(right - wide, high, right, low)
+    return _box(gap, top, right, high - gap), build, target, _box(gap, talk, right, bottom)
+
+
+def onlooker_screen(
+    builder: BuilderView,
+    architect: ArchitectView,
+    title: str,
+    size: tuple[int, int],
+    overlay: Overlay,
+    angles: OrbitAngles,
+) -> list[Layer]:
+    """All of a game for someone who watches: the builder's view, the build, the target, the talk, and how far it is."""
+    canvas = _Canvas(size)
+    u, gap = canvas.u, canvas.gap
+    eyes, build, target, talk = _onlooker_boxes(canvas)
+    left, top, right, bottom = eyes
+    middle = (left + right) / 2
+    canvas.first_person(builder, eyes)
+    canvas.put(widgets.corners(right - left, bottom - top, u), left, top)
+    low = canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
+    if builder.pose is not None:
+        canvas.put(widgets.compass(round(builder.pose[3]) % 360, u), middle, top + 8 * u, "mt")
+    canvas.orbit("Build", build, angles, architect)
+    canvas.orbit("Target", target, angles, architect)
+    wide, high = talk[2] - talk[0], talk[3] - talk[1]
+    canvas.put(widgets.chat(builder.dialogue, wide, high, u), talk[0], talk[1])
+    free = canvas.progress(architect)
+    for count in range(len(builder.facts)):  # the last facts matter most
+        plate = widgets.facts(builder.facts[count:], u)
+        if plate.shape[1] < 0.62 * canvas.width:
+            free = canvas.put(plate, free - 4 * u, gap, "rt")[0]
+            break
+    canvas.put(widgets.heading(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
+    if overlay.hints:
+        canvas.put(widgets.key_hints(overlay.hints[:1], u), left + 8 * u, top + 8 * u)
+    return canvas.finish(overlay, left, right, low[1] - gap)
