@@ -77,7 +77,7 @@ def test_a_recording_can_be_named_in_many_ways(
         ("--tape a --max-seconds -1", "--max-seconds is -1.0"),
         (
             "--tape a --output video.avi",
-            "--output is 'video.avi', expected a file that ends in .mp4 or .gif or",
+            "--output is 'video.avi', expected a file that ends in .mp4, .gif or .html",
         ),
     ],
 )

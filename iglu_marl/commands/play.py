@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from typer import Option
 
 from iglu_marl.commands.options import (
-    CONTROLS,
     Data,
     Engine,
     Json,
@@ -20,6 +19,7 @@ from iglu_marl.commands.options import (
     Tasks,
     choice,
     expect_one_of,
+    known_controls,
 )
 
 FOLDER = Path("iglu-marl-play")
@@ -35,7 +35,9 @@ def play(
     task: TaskId = None,
     controls: Annotated[
         str | None,
-        Option(help="The builder's action encoding. Default: human-level for a person.", callback=CONTROLS),
+        Option(
+            help="The builder's action encoding. Default: human-level for a person.", callback=known_controls
+        ),
     ] = None,
     seed: Seed = 0,
     engine: Engine = "auto",

@@ -13,7 +13,7 @@ from rich.progress import track
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import CONTROLS, Json, PackPath, at_least, choice
+from iglu_marl.commands.options import Json, PackPath, at_least, choice, known_controls
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
@@ -34,8 +34,10 @@ def predict(
     data: PackPath = None,
     split: Annotated[str, choice("train", "val", "test")] = "val",
     count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
-    decoding: Annotated[str, choice("threshold", "steps", about="of models")] = "threshold",
-    controls: Annotated[str, Option(help="Of agents: their action encoding.", callback=CONTROLS)] = "flying",
+    decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
+    controls: Annotated[
+        str, Option(help="Of agents: their action encoding.", callback=known_controls)
+    ] = "flying",
     max_steps: Annotated[int, Option(help="Of agents: steps of a turn at most.", callback=at_least(1))] = 500,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Option
 
-from iglu_marl.commands.options import Json, Seed, above_zero, at_least, choice
+from iglu_marl.commands.options import Json, Seed, at_least, choice, positive
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def train_edits(
     ] = None,
     epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
-    learning_rate: Annotated[float, Option(help="At its highest.", callback=above_zero())] = 2e-3,
+    learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
     channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",

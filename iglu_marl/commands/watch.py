@@ -15,15 +15,15 @@ import numpy.typing as npt
 from typer import Option
 
 from iglu_marl.commands.options import (
-    CONTROLS,
     Engine,
     Json,
-    above_zero,
     at_least,
     ends_in,
     expect,
+    known_controls,
     one_in,
     one_of,
+    positive,
 )
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
@@ -61,9 +61,9 @@ def watch(
     view: Annotated[
         str, Option(help="composed, or eyes: what the person saw", callback=one_of("composed", "eyes"))
     ] = "composed",
-    fps: Annotated[float, Option(help="Pictures a second.", callback=above_zero())] = 20.0,
-    speed: Annotated[float, Option(help="Times as fast as it was.", callback=above_zero())] = 2.0,
-    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=above_zero())] = 120.0,
+    fps: Annotated[float, Option(help="Pictures a second.", callback=positive)] = 20.0,
+    speed: Annotated[float, Option(help="Times as fast as it was.", callback=positive)] = 2.0,
+    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=positive)] = 120.0,
     set_up: Annotated[
         bool, Option("--set-up", help="Also what the tool did to set up the given world.")
     ] = False,
@@ -81,7 +81,7 @@ def watch(
     tasks: Annotated[Path | None, Option(help="With --live: a file of named structures (JSON).")] = None,
     task: Annotated[str | None, Option(help="With --live: which structure.")] = None,
     controls: Annotated[
-        str, Option(help="With --live: the builder's encoding.", callback=CONTROLS)
+        str, Option(help="With --live: the builder's encoding.", callback=known_controls)
     ] = "walking",
     seed: Annotated[
         int, Option(help="With --live: decides everything that is drawn.", callback=at_least(0))
