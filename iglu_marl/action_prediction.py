@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError
+from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, in_zone
 from iglu_marl.core.task import Task
 from iglu_marl.data.bap import Action, action_sequences
@@ -457,7 +458,5 @@ def predict_actions(
         if log is not None:
             log.close()
     if output is not None:
-        Path(output, "predictions.json").write_text(
-            json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8"
-        )
+        write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result

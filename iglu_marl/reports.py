@@ -7,12 +7,11 @@ import csv
 import html
 import io
 import json
-import os
-import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.metrics import SKILLS, Interval
 from iglu_marl.tables import MEASURES, Tables
@@ -361,7 +360,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 
 
 def write(evaluation: Tables, folder: Path) -> list[Path]:
-    """Write all reports into a folder; each file appears whole or not at all."""
+    """Write all reports into a folder; each file appears whole or not at all. Raises `DataError`."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
@@ -370,11 +369,4 @@ def write(evaluation: Tables, folder: Path) -> list[Path]:
         "evaluation.md": markdown(evaluation),
         "evaluation.html": page(evaluation),
     }
-    written = []
-    for name, text in texts.items():
-        path = folder / name
-        temporary = folder / f".{name}.{uuid.uuid4().hex}"
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-        written.append(path)
-    return written
+    return [write_text(folder / name, text) for name, text in texts.items()]

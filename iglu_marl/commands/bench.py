@@ -19,6 +19,7 @@ from rich.table import Table
 
 from iglu_marl.commands.measures import MEASURES, Measure, Start, memory, starts
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import write_text
 
 OTHERS = ("start", "memory")  # what is not in `MEASURES`
 ROUNDS = 5
@@ -256,7 +257,7 @@ def run(options: BenchOptions) -> None:
     figures = measure_all(options, console)
     if options.plot is not None:
         options.plot.parent.mkdir(parents=True, exist_ok=True)
-        options.plot.write_text(plot(figures), encoding="utf-8")
+        write_text(options.plot, plot(figures))
     if options.json:
         print(json.dumps(figures))
     else:

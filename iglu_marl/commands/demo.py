@@ -21,6 +21,7 @@ from rich.table import Table
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import write_text
 from iglu_marl.core.scoring import intersection_scores
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data import bundled
@@ -191,9 +192,7 @@ def save(options: DemoOptions, env: Any, states: list[Any], text: str, progress:
         env.set_state(state)
         recorder(env)
     written.append(recorder.write(options.output / "replay.html"))
-    transcript = options.output / "dialogue.txt"
-    transcript.write_text(text + "\n", encoding="utf-8")
-    return [*written, transcript]
+    return [*written, write_text(options.output / "dialogue.txt", text + "\n")]
 
 
 def result(options: DemoOptions, trajectory: Trajectory, files: list[Path]) -> dict[str, Any]:

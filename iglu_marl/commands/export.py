@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import color_name, grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.data import (
@@ -59,20 +58,13 @@ def _row(name: str, task: Task) -> dict[str, Any]:
 
 def write_tasks(path: Path, tasks: Iterable[Task]) -> int:
     """Write tasks as JSON lines that `tasks_from_folder` reads; the file appears whole. Returns how many."""
-    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
     seen: Counter[str] = Counter()  # the turns of a session have its name: they are numbered
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for task in tasks:
-                name = task.task_id or "task"
-                seen[name] += 1
-                row = _row(f"{name}/{seen[name]}", task.in_ids("iglu"))
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for task in tasks:
+            name = task.task_id or "task"
+            seen[name] += 1
+            row = _row(f"{name}/{seen[name]}", task.in_ids("iglu"))
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
     return seen.total()
 
 
