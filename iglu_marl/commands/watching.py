@@ -22,6 +22,7 @@ from iglu_marl.game.agent import begin
 from iglu_marl.recording import replay
 from iglu_marl.rendering.screens import Gaze, Orbit, architect_screen, onlooker_screen
 from iglu_marl.rendering.window import ENGINES, Key, Moved, Wheel, Window, WindowClosed
+from iglu_marl.rollout import Standstill
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 STEP_S = 0.05
@@ -97,10 +98,13 @@ def live_game(options: LiveOptions) -> tuple[Any, Iterator[Any]]:
         for number, (name, agent) in enumerate(agents.items()):
             begin(agent, ROLES[name], options.seed + number, task)
         yield env.episode.get_state()
+        standstill = Standstill(found)
         while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             name = env.agent_selection
             env.step(agents[name].act(env.observe(name)))
             yield env.episode.get_state()
+            if standstill.after(ROLES[name]):
+                return
 
     return carried_over(env, options.controls), states()
 

@@ -12,7 +12,8 @@ class Agent(Protocol):
     """Something that acts.
 
     An agent whose attribute `privileged` is true (an oracle, a replay) is also given the episode's `Task`: its `reset`
-    is called as `reset(role, seed, task=task)`.
+    is called as `reset(role, seed, task=task)`. One may have an attribute `idle`: true while nothing more is to be
+    expected of it, unless the world changes or somebody speaks. `play` ends a game in which everybody is.
     """
 
     def reset(self, role: Role, seed: int | None) -> None:
@@ -31,3 +32,8 @@ def begin(agent: Agent, role: Role, seed: int | None, task: Any) -> None:
         agent.reset(role, seed, task=task)  # type: ignore[call-arg]
     else:
         agent.reset(role, seed)
+
+
+def is_idle(agent: Agent) -> bool:
+    """Whether an agent says that nothing more is to be expected of it."""
+    return bool(getattr(agent, "idle", False))
