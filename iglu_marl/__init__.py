@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.core.errors import PoseError as PoseError
     from iglu_marl.core.errors import RenderError as RenderError
     from iglu_marl.core.errors import ReplayError as ReplayError
+    from iglu_marl.core.errors import ServiceError as ServiceError
+    from iglu_marl.core.errors import ServiceRefusedError as ServiceRefusedError
     from iglu_marl.core.errors import StateError as StateError
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids
@@ -72,6 +74,8 @@ _MEMBERS = {
     "RenderError": "iglu_marl.core.errors",
     "ReplayError": "iglu_marl.core.errors",
     "Role": "iglu_marl.core.dialogue",
+    "ServiceError": "iglu_marl.core.errors",
+    "ServiceRefusedError": "iglu_marl.core.errors",
     "StateError": "iglu_marl.core.errors",
     "Subtasks": "iglu_marl.core.task",
     "Task": "iglu_marl.core.task",

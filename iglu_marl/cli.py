@@ -1,6 +1,7 @@
 """The command line: `iglu-marl`.
 
-Exit codes: 0 done; 1 the structure was not completed, or the pack is not whole; 2 wrong usage or input.
+Exit codes: 0 done; 1 the structure was not completed, the pack is not whole, or games of an evaluation ended with an
+error; 2 wrong usage or input, or nothing that can be played.
 """
 
 from __future__ import annotations
@@ -346,10 +347,10 @@ def evaluate(
     ] = Path("iglu-marl-evaluation"),
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON, and nothing else.")] = False,
 ) -> None:
-    """Every architect with every builder on the same tasks: tables, plots and games."""
+    """Every architect with every builder on the same tasks: tables, plots and games. Exit code 1 after errors."""
     from iglu_marl.commands.evaluate import EvaluateOptions, run
 
-    run(
+    result = run(
         EvaluateOptions(
             architects=architect or ["scripted"],
             builders=builder or ["scripted"],
@@ -369,6 +370,7 @@ def evaluate(
             json=json,
         )
     )
+    raise typer.Exit(1 if any(row["error"] for row in result.rows) else 0)
 
 
 _Name = Annotated[str, typer.Argument(metavar="PACK", help="iglu-multiturn, iglu-singleturn or mdc")]

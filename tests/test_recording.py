@@ -545,7 +545,7 @@ def test_a_recording_on_a_full_disk_is_whole_to_its_last_line(small_disk: Path) 
     path = small_disk / "a.jsonl"
     env = game(max_steps=None, max_turns=None)
     with Recorder(path) as recorder:
-        with pytest.raises(DataError, match="a.jsonl cannot be written: No space left on device"):
+        with pytest.raises(DataError, match=r"a\.jsonl cannot be written: No space left on device"):
             iglu_marl.play(env, random_pair(env), seed=0, on_step=recorder)
         assert path.read_bytes().endswith(b"}\n")
         (episode,) = read_recording(path)

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from iglu_marl.evaluation import MEASURES, Evaluation, evaluate
-from iglu_marl.reports import shown
+from iglu_marl.evaluation import MEASURES, Evaluation, evaluate, is_scored
+from iglu_marl.reports import played, shown
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
@@ -63,9 +63,13 @@ def run(options: EvaluateOptions) -> Evaluation:
     table = Table("architect", "builder", "games", *(MEASURES[name].title for name in IN_TABLE))
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
-        table.add_row(entry["architect"], entry["builder"], str(entry["games"]), *averages)
+        table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
     if errors := sum(bool(row["error"]) for row in result.rows):
         console.print(f"[bold red]{errors} games ended with an error[/]; see evaluation.md")
+    if failed := sum(not is_scored(row) for row in result.rows):
+        console.print(
+            f"{failed} of them are in no average; the same command plays them again", soft_wrap=True
+        )
     console.print(f"Tables, plots and games: {options.output / 'evaluation.html'}", soft_wrap=True)
     return result

@@ -38,6 +38,7 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.row_log import RowLog
 from iglu_marl.tables import FORMAT, VERSION, Row, Tables
 from iglu_marl.tables import MEASURES as MEASURES
+from iglu_marl.tables import is_scored as is_scored
 
 GAMES = "games.jsonl"
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -145,10 +146,13 @@ def evaluate(
     controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
         the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
     examples: how many tasks have their transcripts and builds kept for the report.
-    on_error: "raise" what an agent raises, or "count" the game as it stands and go on.
+    on_error: "raise" what an agent raises, or "count" the game as it stands and go on. A game in which something fails
+        that an agent runs on, an endpoint say, is in no average either way, and is played again when the evaluation is
+        started again; what would fail in every game ends the evaluation.
     confidence, resamples: of the bootstrap intervals. progress: a bar on stderr; None: on terminals.
 
-    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used.
+    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used, and `ServiceRefusedError`
+    where no game can be played: a key is refused, a model is unknown.
     """
     _checked(episodes, seed, processes, examples, view, on_error, resamples)
     found = tasks_of(tasks, count=count, seed=seed)
@@ -221,6 +225,6 @@ def _id(row: Row) -> tuple[str, str, str, int]:
 
 
 def _is_kept(row: Row | None, job: Job, plan: Plan) -> bool:
-    """Whether a game need not be played again: it is known, with its transcript where that is wanted."""
+    """Whether a game need not be played again: it is known and counts, with its transcript where that is wanted."""
     wanted = job.task in plan.examples and job.episode == 0
-    return row is not None and ("dialogue" in row or not wanted)
+    return row is not None and is_scored(row) and ("dialogue" in row or not wanted)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -82,32 +84,36 @@ def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
 
 
 def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:
-    import imageio.v2  # half a second; only films need it
+    """Raises `OSError` with what ffmpeg says when it cannot write, or not all of it."""
+    import imageio_ffmpeg  # only films need it
 
     try:
-        writer = imageio.v2.get_writer(
-            path, format="FFMPEG", mode="I", fps=fps, codec="libx264", quality=8, macro_block_size=1
-        )
-    except (ImportError, RuntimeError, OSError) as error:
+        program = imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
         raise RenderError(f"no ffmpeg to write {path.suffix} with ({error}); write a .gif instead") from error
-    count = 0
-    with closing(writer):  # its own context manager leaves ffmpeg running after an error
-        for frame in frames:
-            count += 1
-            odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
-            try:
-                writer.append_data(np.pad(frame, odd, mode="edge"))
-            except OSError as error:
-                raise OSError(f"ffmpeg ended at frame {count}; is the disk full?") from error
-    if (found := _frames_in(path)) != count:  # how ffmpeg ended is not told
-        raise OSError(f"ffmpeg wrote {found} of {count} frames; is the disk full?")
-
-
-def _frames_in(path: Path) -> int:
-    """The frames of an MP4; 0 where it is cut."""
-    import imageio_ffmpeg
-
-    try:
-        return int(imageio_ffmpeg.count_frames_and_secs(os.fspath(path))[0])
-    except RuntimeError:
-        return 0
+    first = next(frames)
+    height, width = (side + side % 2 for side in first.shape[:2])
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:.9g}", "-i", "-"]
+    wanted = ["-c:v", "libx264", "-crf", "10", "-pix_fmt", "yuv420p", f"file:{path}"]
+    with tempfile.TemporaryFile() as said:
+        ffmpeg = subprocess.Popen(
+            [program, "-y", "-v", "error", *given, *wanted], stdin=subprocess.PIPE, stderr=said
+        )
+        assert ffmpeg.stdin is not None
+        try:
+            for frame in chain([first], frames):
+                odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
+                ffmpeg.stdin.write(np.pad(frame, odd, mode="edge").data)
+        except BrokenPipeError:
+            pass  # it has ended, and says why
+        except BaseException:
+            ffmpeg.kill()
+            raise
+        finally:
+            with suppress(BrokenPipeError):
+                ffmpeg.stdin.close()
+            ffmpeg.wait()
+        said.seek(0)
+        complaint = said.readline().decode("utf-8", "replace").strip()
+    if complaint or ffmpeg.returncode:
+        raise OSError(f"ffmpeg ended with {ffmpeg.returncode}: {complaint or 'no word'}")
