@@ -1,4 +1,4 @@
-"""The command line: `iglu-marl`.
+"""The command line: `iglu-marl`, or `python -m iglu_marl`.
 
 Exit codes: 0 done; 1 the structure was not completed, the pack is not whole, or games of an evaluation ended with an
 error; 2 wrong usage or input, or nothing that can be played.
@@ -16,6 +16,7 @@ from iglu_marl import __version__
 from iglu_marl.core.errors import IgluMarlError
 
 app = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},  # of the commands below, too
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

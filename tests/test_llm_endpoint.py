@@ -10,6 +10,7 @@ import pickle
 import random
 import re
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -874,6 +875,25 @@ def test_the_example(
         assert len(server.seen) == 14
         assert f"14 requests, {server.billed} tokens" in capsys.readouterr().out
     assert len(list((tmp_path / "llm").rglob("*.json"))) == 14
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "error: which model? Give --model (and --endpoint, unless it is a local one), or --dry-run"),
+        (["--model", "m", "--endpoint", "nowhere"], "error: endpoint is 'nowhere', expected a base address"),
+        (
+            ["--dry-run", "--task", "no such thing"],
+            "no structure 'no such thing', expected one of birthday-cake",
+        ),
+    ],
+)
+def test_the_example_says_how_it_is_used(root: Path, arguments: list[str], said: str) -> None:
+    example = root / "examples" / "llm_architect.py"
+    done = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_threads_share_one_backend(server: LLMServer, backend: Make) -> None:
