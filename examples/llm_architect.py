@@ -55,6 +55,8 @@ def main(
 ) -> iglu_marl.Trajectory:
     """Play one game and print what was said and what it took."""
     structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
+    if task not in structures:
+        raise SystemExit(f"no structure {task!r}, expected one of {', '.join(sorted(structures))}")
     env = iglu_marl.env(
         tasks=structures[task],
         controls="flying",
@@ -88,4 +90,10 @@ if __name__ == "__main__":
     parser.add_argument("--task", default="lighthouse", help="a bundled structure")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dry-run", action="store_true", help="ask no model")
-    main(**vars(parser.parse_args()))
+    given = parser.parse_args()
+    if not (given.model or given.dry_run):
+        parser.error("which model? Give --model (and --endpoint, unless it is a local one), or --dry-run")
+    try:
+        main(**vars(given))
+    except iglu_marl.IgluMarlError as error:
+        parser.error(str(error))

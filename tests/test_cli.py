@@ -14,7 +14,7 @@ import typer
 from requirements import ROOT
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError
+from iglu_marl import ConfigError, __version__
 from iglu_marl.cli import app
 
 HEAVY = (
@@ -121,3 +121,22 @@ def test_choices_are_those_of_the_code() -> None:
         (param,) = (param for param in found[words].params if param.name == option)
         for name in names:
             assert name in param.help, (words, option)
+
+
+@pytest.mark.parametrize("words", [(), *dict(commands())], ids=" ".join)
+def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
+    told = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
+    assert [done.exit_code for done in told] == [0, 0], told[0].output
+    assert told[0].output == told[1].output
+    assert "Usage: " in told[0].output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["-h"], "Usage: "), (["--version"], f"iglu-marl {__version__}")]
+)
+def test_the_package_can_be_run(words: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "iglu_marl", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout

@@ -104,12 +104,14 @@ if __name__ == "__main__":
 """
 
 
-def run_script(folder: Path, output: Path, processes: int) -> subprocess.Popen[bytes]:
+def run_script(folder: Path, output: Path, processes: int, **options: Any) -> subprocess.Popen[bytes]:
     script = folder / "run.py"
     script.write_text(RUN, encoding="utf-8")
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, str(script), str(output), str(processes)], env={**os.environ, "PYTHONPATH": path}
+        [sys.executable, str(script), str(output), str(processes)],
+        env={**os.environ, "PYTHONPATH": path},
+        **options,
     )
 
 
@@ -159,6 +161,29 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
     assert len(lines) == 25
     for name in ("evaluation.json", "pairs.csv", "games.csv", "evaluation.md", "evaluation.html"):
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
+    """It is told who is there, and the first one loses nothing."""
+    output = tmp_path / "common"
+    first = run_script(tmp_path, output, 2)
+    log = output / "games.jsonl"
+    while not log.exists() or log.read_bytes().count(b"\n") < 4:
+        assert first.poll() is None, "it ended before there was a second one"
+        time.sleep(0.005)
+    second = run_script(tmp_path, output, 1, stderr=subprocess.PIPE)
+    assert (
+        second.communicate()[1]
+        .decode()
+        .splitlines()[-1]
+        .startswith(f"iglu_marl.core.errors.DataError: {log} is being written by process {first.pid} on ")
+    )
+    assert second.returncode == 1
+    assert first.wait() == 0
+    head, *rows = map(json.loads, log.read_text().splitlines())
+    assert head["format"] == "iglu_marl evaluation"
+    assert len({(row["builder"], row["key"], row["episode"]) for row in rows}) == len(rows) == 24
+    assert run_script(tmp_path, output, 1).wait() == 0, "the folder is free again"
 
 
 def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

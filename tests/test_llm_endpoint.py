@@ -8,9 +8,13 @@ import logging
 import multiprocessing
 import pickle
 import random
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +25,14 @@ from llm_server import LLMServer, Misbehaviour, llm_server, obedient
 from test_examples import load
 
 import iglu_marl
-from iglu_marl import ConfigError, Role, Task, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect
+from iglu_marl import ConfigError, Role, ServiceError, ServiceRefusedError, Task, evaluate
+from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
 from iglu_marl.agents.llm import Failure, LLMSettings, Message, Reply, Request, make_backend
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
+from iglu_marl.cli import main
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, task_samples
 
 KEY = "sk-Tr0ub4dor/and+3"
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
@@ -249,7 +255,8 @@ FINAL = {
         Misbehaviour(body=b'{"choices": [{"message": {"content": [{"type": "x"}, 3]}}]}'),
     ],
     Failure.FILTERED: [Misbehaviour(finish="content_filter")],
-    Failure.REJECTED: [Misbehaviour(400), Misbehaviour(404, body=b"no"), Misbehaviour(204)],
+    Failure.NOT_FOUND: [Misbehaviour(404, body=b"no")],
+    Failure.REJECTED: [Misbehaviour(400), Misbehaviour(204)],
     Failure.REFUSED: [Misbehaviour(401), Misbehaviour(403)],
     Failure.TOO_LARGE: [Misbehaviour(text="x" * 30_000)],
     Failure.REDIRECTED: [Misbehaviour(code, {"Location": "http://evil.example/v1"}) for code in (301, 302, 307, 308)],
@@ -499,10 +506,17 @@ def test_the_key_appears_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         )  # fmt: skip
         env = game(max_steps=200)
         agents = pair(env, settings)
+        played, refused = None, []
         with iglu_marl.Recorder(tmp_path / "game.jsonl") as recorder:
-            played = iglu_marl.play(env, agents, seed=0, on_step=recorder)
+            while played is None:
+                try:
+                    played = iglu_marl.play(env, agents, seed=0, on_step=recorder)
+                except ServiceRefusedError as error:
+                    refused += [str(error), repr(error), "".join(traceback.format_exception(error))]
         backend = agents["architect"].mind.backend
+        assert len(refused) == 18, "three 401 and three 302"
         texts = [
+            *refused,
             everything_in(tmp_path),
             caplog.text,
             repr(settings),
@@ -566,10 +580,10 @@ def test_a_key_that_must_not_or_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_episode_outlives_every_misbehaviour(tmp_path: Path) -> None:
-    """Everything above, at random, for a whole game of both roles: it ends as games do, and all is counted."""
+    """All of it that may be otherwise next time, at random, for a whole game of both roles: it ends as games do."""
     rng = random.Random(5)
     odd = [Misbehaviour(500), Misbehaviour(reset=True), Misbehaviour(cut=15), Misbehaviour(drip_s=0.2)]
-    final = [part for several in FINAL.values() for part in several]
+    final = [part for kind, several in FINAL.items() if not kind.is_final for part in several]
     kinds = [OK] * 12 + odd + final + [Misbehaviour(429, {"Retry-After": "0"})]
     with llm_server() as server:
         server.plan = [rng.choice(kinds) for _ in range(400)]
@@ -585,6 +599,44 @@ def test_an_episode_outlives_every_misbehaviour(tmp_path: Path) -> None:
         assert sum(agent.stats.no_ops for agent in agents.values()) >= 5
         for agent in agents.values():
             agent.close()
+
+
+REFUSALS = [
+    (
+        Misbehaviour(status, body=json.dumps({"error": {"message": said}}).encode()),
+        f"{told}. {status}: {said}",
+    )
+    for status, said, told in (
+        (401, "Incorrect API key", "key refused"),
+        (403, "Not for you", "key refused"),
+        (404, "The model 'm' does not exist", "not found"),
+    )
+] + [(Misbehaviour(302, {"Location": "https://host.example/v1"}), "redirected. 302 to host.example")]
+
+
+@pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
+@pytest.mark.parametrize("background", [False, True])
+def test_what_nobody_will_ever_answer_ends_a_game(
+    now: Misbehaviour, said: str, background: bool, server: LLMServer
+) -> None:
+    """Be it the architect or the builder who asks; at the first request."""
+    server.always = now
+    env = game()
+    settings = settings_for(server, cache="off")
+    architect = LLMArchitect.for_env(env, settings=settings, background=background)
+    builder = LLMBuilder.for_env(env, settings=settings, background=background)
+    for agents, role in (
+        ({"architect": architect, "builder": RandomBuilder.for_env(env)}, "architect"),
+        ({"architect": ScriptedArchitect.for_env(env), "builder": builder}, "builder"),
+    ):
+        server.seen.clear()
+        with pytest.raises(
+            ServiceRefusedError, match=re.escape(f"the {role}'s language model 'm' at http")
+        ) as error:
+            iglu_marl.play(env, agents, seed=0, on_step=lambda env: time.sleep(0.002 * background))
+        assert said in str(error.value)
+        assert len(server.seen) == 1
+        agents[role].close()
 
 
 TEMPTATIONS = (
@@ -675,6 +727,99 @@ def test_evaluate_by_name_in_two_processes(monkeypatch: pytest.MonkeyPatch, tmp_
             evaluate("llm", "hasty", tasks[:1], controls="flying", output=tmp_path / "log", progress=False)
 
 
+class Command:
+    """`iglu-marl evaluate --builder llm` against a server, as a person types it."""
+
+    def __init__(self, server: LLMServer, folder: Path, patch: pytest.MonkeyPatch, capsys: Any) -> None:
+        tasks = {"colours": {"6": "red", "1": "blue"}, "structures": {
+            name: {"blocks": [list(block) for block in TOWER[:2][:count]]} for name, count in (("one", 1), ("two", 2))
+        }}  # fmt: skip
+        (folder / "tasks.json").write_text(json.dumps(tasks))
+        self.output = folder / "out"
+        words = ["--builder", "llm", "--tasks", str(folder / "tasks.json"), "--controls", "flying", "--json"]
+        patch.setattr(
+            sys, "argv", ["iglu-marl", "evaluate", *words, "--max-steps", "300", "-o", str(self.output)]
+        )
+        for name, value in {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off", "RETRIES": "0"}.items():
+            patch.setenv(f"IGLU_MARL_LLM_{name}", value)
+        self._capsys = capsys
+
+    def run(self) -> tuple[int, str, str]:
+        """Its exit code, and what it wrote on both streams."""
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *self._capsys.readouterr()
+
+    @property
+    def kept(self) -> list[dict[str, Any]]:
+        """The games of its log."""
+        return [json.loads(line) for line in (self.output / "games.jsonl").read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
+def test_an_evaluation_stops_at_once_where_nothing_can_be_played(
+    now: Misbehaviour, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    with llm_server() as server:
+        server.always = now
+        command = Command(server, tmp_path, monkeypatch, capsys)
+        code, out, err = command.run()
+        assert (code, out, len(server.seen), command.kept) == (2, "", 1, [])
+        assert f"Error: the builder's language model 'm' at {server.url}: {said}" in err
+        server.always = OK
+        code, out, _ = command.run()
+        assert (code, json.loads(out)["pairs"][0]["completed"][0]) == (0, 1.0)
+
+
+def test_a_game_that_the_server_spoils_is_no_result_and_is_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    with llm_server() as server:
+        server.plan = [OK, Misbehaviour(500)]  # in the second game, which is of two blocks
+        command = Command(server, tmp_path, monkeypatch, capsys)
+        code, out, _ = command.run()
+        (pair,) = json.loads(out)["pairs"]
+        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (1, 1, 1, 1.0)
+        kind = "ServiceError: the builder's language model 'm' at "
+        assert [row["error"][: len(kind)] for row in command.kept] == ["", kind]
+        report = (command.output / "evaluation.md").read_text()
+        assert "Of these, 1 failed" in report
+        assert "server error" in report
+        assert "Of these, 1 failed" in (command.output / "evaluation.html").read_text()
+        server.seen.clear()
+        code, out, _ = command.run()
+        (pair,) = json.loads(out)["pairs"]
+        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (0, 2, 0, 1.0)
+        assert len(server.seen) == 2, "of the second game alone"
+        code, again, _ = command.run()
+        assert (code, again, len(server.seen)) == (0, out, 2)
+
+
+def test_failures_of_a_model_are_a_part_of_its_play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    with llm_server() as server:
+        server.always = Misbehaviour(text=" ")
+        code, out, _ = Command(server, tmp_path, monkeypatch, capsys).run()
+        (pair,) = json.loads(out)["pairs"]
+        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (0, 2, 0, 0.0)
+
+
+def test_a_prediction_that_the_server_spoils_is_none(tmp_path: Path) -> None:
+    with llm_server() as server:
+        settings = settings_for(server, cache="off", retries=0)
+        predict = AgentPredictor(lambda env: LLMBuilder.for_env(env, settings=settings))
+        text = "<Architect> Place a red block on the ground, 2 blocks east and 3 north of the centre."
+        samples = list(task_samples([Task(text, blocks_to_grid(TOWER[:1]), task_id=name) for name in "ab"]))
+        server.plan = [OK, Misbehaviour(500)]
+        with pytest.raises(ServiceError, match="server error"):
+            predict_actions(predict, samples, output=tmp_path, on_error="count")
+        found = predict_actions(predict, samples, output=tmp_path, on_error="count")
+        assert [(row.acted.f1, row.error) for row in found.rows] == [(1.0, "")] * 2
+        assert len(server.seen) == 3
+        predict.close()
+
+
 def test_a_game_goes_on_while_the_model_thinks(tmp_path: Path) -> None:
     """In the background: silence and standing still until the replies are there; then the same game."""
     with llm_server() as server:
@@ -730,6 +875,25 @@ def test_the_example(
         assert len(server.seen) == 14
         assert f"14 requests, {server.billed} tokens" in capsys.readouterr().out
     assert len(list((tmp_path / "llm").rglob("*.json"))) == 14
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "error: which model? Give --model (and --endpoint, unless it is a local one), or --dry-run"),
+        (["--model", "m", "--endpoint", "nowhere"], "error: endpoint is 'nowhere', expected a base address"),
+        (
+            ["--dry-run", "--task", "no such thing"],
+            "no structure 'no such thing', expected one of birthday-cake",
+        ),
+    ],
+)
+def test_the_example_says_how_it_is_used(root: Path, arguments: list[str], said: str) -> None:
+    example = root / "examples" / "llm_architect.py"
+    done = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_threads_share_one_backend(server: LLMServer, backend: Make) -> None:

@@ -449,10 +449,11 @@ def test_garbage_in_the_middle_is_no_cut(recorded: bytes, tmp_path: Path) -> Non
 
 def test_nothing_foreign_is_written_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
-    path.write_text("my notes\n")
-    with pytest.raises(DataError, match="no recording"):
-        Recorder(path)
-    assert path.read_text() == "my notes\n"
+    for content in ("my notes\n", "my notes", '{"format":"other'):
+        path.write_text(content)
+        with pytest.raises(DataError, match="no recording"):
+            Recorder(path)
+        assert path.read_text() == content
     with pytest.raises(DataError, match="cannot be written"):
         Recorder(tmp_path / "no" / "folder.jsonl")
 
@@ -507,6 +508,60 @@ def test_a_killed_game_is_there_to_the_last_move(tmp_path: Path) -> None:
     (episode,) = read_recording(path)
     assert episode.end is None
     assert len(replay(episode).turns) == 199
+    Recorder(path).close()  # whoever was killed no longer has the file
+
+
+TWO = """
+import sys
+import iglu_marl
+from iglu_marl.agents import RandomArchitect, RandomBuilder
+env = iglu_marl.raw_env(max_steps=200, max_turns=None)
+steps = 0
+def watch(env):
+    global steps
+    recorder(env)
+    steps += 1
+    if steps == 100:
+        print("half", flush=True)
+        input()
+recorder = iglu_marl.Recorder(sys.argv[1])
+watch.follow = recorder.follow
+iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}, seed=int(sys.argv[2]), on_step=watch)
+"""
+
+
+def test_a_second_process_is_refused_a_recording(tmp_path: Path) -> None:
+    """It is told who has it; what the first one writes before and after comes back whole."""
+    path = tmp_path / "a.jsonl"
+
+    def start(seed: int) -> subprocess.Popen[str]:
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen([sys.executable, "-c", TWO, str(path), str(seed)], text=True, **pipes)
+
+    first = start(1)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "half\n"
+    second = start(2)
+    said = second.communicate("\n")[1]
+    assert f"DataError: {path} is being written by process {first.pid} on " in said
+    assert second.returncode == 1
+    _, complaint = first.communicate("\n")
+    assert first.returncode == 0, complaint
+    (episode,) = read_recording(path)
+    assert (episode.seed, episode.end["truncated"]) == (1, True)  # type: ignore[index]
+    assert replay(episode).builder_steps == 200
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_a_recording_on_a_full_disk_is_whole_to_its_last_line(small_disk: Path) -> None:
+    path = small_disk / "a.jsonl"
+    env = game(max_steps=None, max_turns=None)
+    with Recorder(path) as recorder:
+        with pytest.raises(DataError, match=r"a\.jsonl cannot be written: No space left on device"):
+            iglu_marl.play(env, random_pair(env), seed=0, on_step=recorder)
+        assert path.read_bytes().endswith(b"}\n")
+        (episode,) = read_recording(path)
+        assert len(replay(episode).turns) == len(episode.moves) > 10
 
 
 def test_the_header_tells_what_it_was_made_with(recorded: bytes) -> None:

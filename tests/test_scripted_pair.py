@@ -251,6 +251,79 @@ def test_nonsense_leads_to_silence_or_a_question_never_to_a_crash() -> None:
         assert bool(answers) == ask
 
 
+def cave(seed: int) -> Any:
+    """A zone three quarters full, in all colours but red; int8 [9, 11, 11]."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((9, 11, 11)) < 0.75, rng.integers(1, 6, (9, 11, 11)), 0).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("controls", "seed", "place", "cell"),
+    [
+        ("flying", 0, (3, 0, 5), (0, 0, 3)),
+        ("flying", 3, (1, 1, 0), (0, 0, 2)),
+        ("flying", 41, (0, 0, 3), (1, 2, 1)),
+        ("walking", 6, (0, 4, -2), (-1, 2, -4)),
+        ("walking", 24, (-3, 3, 3), (-2, 3, 0)),
+    ],
+)
+def test_what_a_quick_plan_does_not_find_is_looked_for_longer(
+    controls: str, seed: int, place: tuple[int, int, int], cell: tuple[int, int, int]
+) -> None:
+    """In a cave, where the first plan for one block comes to nothing, and another leads there in a few steps."""
+    start = cave(seed)
+    target = start.copy()
+    x, y, z = cell
+    target[y + 1, x + 5, z + 5] = RED
+    env = iglu_marl.env(
+        tasks=Task("", target, starting_grid=start, invariant=False), controls=controls, builder_can_ask=True,
+        builder_sees=SIGHTS, max_turns=None, max_steps=500,
+    )  # fmt: skip
+    game = play(env, agents_for(env), seed=0, options={"pose": (*place, 0, 0)})
+    assert game.completed
+    assert [part.role for part in game.dialogue] == [Role.ARCHITECT], "nobody objects"
+
+
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+@pytest.mark.parametrize(("architect", "builder"), [("scripted", "scripted"), ("talkative", "forgetful")])
+def test_a_game_ends_when_nothing_will_happen_any_more(view: Any, architect: str, builder: str) -> None:
+    """There is no red block left: the architect gives up, and the builder has nothing to do."""
+    row = [(x, -1, z, RED) for x in range(-5, 5) for z in (-5, -4)]
+    task = Task("", blocks_to_grid([*row, (0, -1, 2, RED)]), starting_grid=row, invariant=False)
+    env = view(tasks=task, builder_sees=SIGHTS, builder_can_ask=True, max_turns=None, max_steps=5000)
+    game = play(env, agents_for(env, architect, builder), seed=0)
+    assert "Never mind, leave it." in [said.text for said in game.dialogue]
+    assert (game.truncated, game.terminated) == (True, False)
+    assert game.builder_steps < 100
+    assert np.array_equal(game.grid, blocks_to_grid(row))
+
+
+class LastWords:
+    """Says one thing and no more, and knows it from the beginning."""
+
+    idle = True
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> str:
+        said, self.said = self.said, ""
+        return said
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+def test_last_words_are_heard_and_heeded(view: Any) -> None:
+    env = view(tasks=Task("", [(2, -1, 0, RED)]), builder_sees=SIGHTS, max_turns=None, max_steps=500)
+    words = LastWords(render(Edit.between((2, -1, 0), 0, RED)))
+    assert play(env, {"architect": words, "builder": ScriptedBuilder.for_env(env)}).completed
+
+
 def test_random_partners_get_nowhere() -> None:
     env = iglu_marl.env(tasks=CHIRAL, builder_sees=SIGHTS, max_steps=400)
     assert not play(env, agents_for(env, architect="random"), seed=0).completed

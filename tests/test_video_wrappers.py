@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from PIL import Image
 from probing import IDS
 
 import iglu_marl
-from iglu_marl import Task
-from iglu_marl.rendering import composed_frame, write_video
+from iglu_marl import RenderError, Task
+from iglu_marl.rendering import ReplayRecorder, composed_frame, write_png, write_video
 
 TASK = Task("<Architect> a red block", [(0, -1, -1, 6), (2, 0, 3, 3)], starting_grid=[(2, -1, 3, 2)])
 SHAPE = (540, 960, 3)
@@ -180,3 +181,62 @@ def test_gifs_of_anything(tmp_path: Path) -> None:
     shown, times = decoded(write_video(tmp_path / "dot.gif", pixels, fps=1000))
     assert [int(seen[0, 0, 0]) for seen in shown] == [0, 9, 255]
     assert times == [20] * 3
+
+
+# --------------------------------------------------------------------------------------------------------- full disks
+
+
+def noise(count: int) -> list[Frame]:
+    """What cannot be compressed."""
+    return list(np.random.default_rng(0).integers(0, 256, (count, 120, 200, 3), dtype=np.uint8))
+
+
+def write(path: Path, count: int) -> None:
+    """A picture, a film or a page that is much longer than 64 KiB."""
+    if path.suffix == ".png":
+        write_png(path, noise(1)[0])
+    elif path.suffix == ".html":
+        page = ReplayRecorder("x" * 100_000)
+        page.add(np.zeros((9, 11, 11), np.int8), (0, 0, 0, 0, 0))
+        page.write(path)
+    else:
+        write_video(path, noise(count))
+
+
+def check_untouched(path: Path, count: int) -> None:
+    """A file that cannot be written whole is not written: what was there stays, and nothing is left beside it."""
+    path.write_text("what was there")
+    with pytest.raises(RenderError, match=re.escape(f"{path} cannot be written: ")):
+        write(path, count)
+    assert path.read_text() == "what was there"
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(("suffix", "count"), [("png", 1), ("html", 1), ("gif", 4), ("mp4", 4), ("mp4", 200)])
+def test_nothing_is_cut_by_a_full_disk(suffix: str, count: int, small_disk: Path) -> None:
+    check_untouched(small_disk / f"a.{suffix}", count)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_video_wrappers import check_untouched
+resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))  # of any file that this process or ffmpeg writes
+check_untouched(Path(sys.argv[2]), int(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize(("suffix", "count"), [("png", 1), ("html", 1), ("gif", 4), ("mp4", 4), ("mp4", 200)])
+def test_nothing_is_cut_at_the_greatest_length_of_a_file(suffix: str, count: int, tmp_path: Path) -> None:
+    """As on a full disk, where none can be mounted."""
+    ask = [
+        sys.executable,
+        "-c",
+        LIMITED,
+        str(Path(__file__).parent),
+        str(tmp_path / f"a.{suffix}"),
+        str(count),
+    ]
+    done = subprocess.run(ask, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.evaluation import Evaluation as Evaluation
     from iglu_marl.evaluation.evaluation import evaluate as evaluate
     from iglu_marl.evaluation.results import MEASURES as MEASURES
+    from iglu_marl.evaluation.results import is_scored as is_scored
     from iglu_marl.evaluation.selection import digest as digest
     from iglu_marl.evaluation.selection import factory as factory
     from iglu_marl.evaluation.selection import named as named

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError
+from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
+from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, in_zone
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import Action, action_sequences
@@ -41,7 +42,7 @@ from iglu_marl.evaluation.metrics import (
     net_actions,
     skills,
 )
-from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.agent import Agent, begin, check_service
 from iglu_marl.game.config import GameConfig
 
 __all__ = [
@@ -253,6 +254,7 @@ class AgentPredictor:
             if terminated or truncated:
                 break
             env.step(self._agent.act(observation))
+            check_service([self._agent])
         built: npt.NDArray[np.int8] = env.episode.worlds.grid[0].copy()
         return built
 
@@ -340,7 +342,7 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
         made = predict(sample.situation)
         built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
     except Exception as fault:
-        if on_error == "raise":
+        if on_error == "raise" or isinstance(fault, ServiceError):
             raise
         return judged(sample, before, f"{type(fault).__name__}: {fault}"[:300])
     return judged(sample, built)
@@ -465,7 +467,5 @@ def predict_actions(
         if log is not None:
             log.close()
     if output is not None:
-        Path(output, "predictions.json").write_text(
-            json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8"
-        )
+        write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result

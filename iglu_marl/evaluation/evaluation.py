@@ -31,7 +31,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables
+from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored
 from iglu_marl.evaluation.runner import Job, Plan, games
 from iglu_marl.evaluation.selection import digest, named, tasks_of
 from iglu_marl.game.config import GameConfig
@@ -142,10 +142,13 @@ def evaluate(
     controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
         the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
     examples: how many tasks have their transcripts and builds kept for the report.
-    on_error: "raise" what an agent raises, or "count" the game as it stands and go on.
+    on_error: "raise" what an agent raises, or "count" the game as it stands and go on. A game in which something fails
+        that an agent runs on, an endpoint say, is in no average either way, and is played again when the evaluation is
+        started again; what would fail in every game ends the evaluation.
     confidence, resamples: of the bootstrap intervals. progress: a bar on stderr; None: on terminals.
 
-    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used.
+    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used, and `ServiceRefusedError`
+    where no game can be played: a key is refused, a model is unknown.
     """
     _checked(episodes, seed, processes, examples, view, on_error, resamples)
     found = tasks_of(tasks, count=count, seed=seed)
@@ -218,6 +221,6 @@ def _id(row: Row) -> tuple[str, str, str, int]:
 
 
 def _is_kept(row: Row | None, job: Job, plan: Plan) -> bool:
-    """Whether a game need not be played again: it is known, with its transcript where that is wanted."""
+    """Whether a game need not be played again: it is known and counts, with its transcript where that is wanted."""
     wanted = job.task in plan.examples and job.episode == 0
-    return row is not None and ("dialogue" in row or not wanted)
+    return row is not None and is_scored(row) and ("dialogue" in row or not wanted)

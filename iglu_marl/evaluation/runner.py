@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
@@ -23,7 +24,7 @@ from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
 from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
+from iglu_marl.game.agent import Agent, check_service
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
 
@@ -99,7 +100,7 @@ class Arena:
         return self._made[role, name]
 
     def play(self, job: Job) -> Row:
-        """One game and its measures, JSON-ready."""
+        """One game and its measures, JSON-ready; `scored`: whether they say how the agents play."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
         seed = int(sequence.generate_state(1)[0])
@@ -107,11 +108,20 @@ class Arena:
             Role.ARCHITECT: self._agent(Role.ARCHITECT, job.architect),
             Role.BUILDER: self._agent(Role.BUILDER, job.builder),
         }
-        began, error = time.perf_counter(), ""
+        began, error, scored = time.perf_counter(), "", True
         try:
-            game = play(self.env, agents, seed=seed, options={"task": task})
+            game = play(
+                self.env,
+                agents,
+                seed=seed,
+                options={"task": task},
+                on_step=lambda _: check_service(agents.values()),
+            )
+        except ServiceRefusedError:
+            raise
         except Exception as fault:
-            if plan.on_error == "raise":
+            scored = not isinstance(fault, ServiceError)
+            if scored and plan.on_error == "raise":
                 raise
             error = f"{type(fault).__name__}: {fault}"[:300]
             game = Trajectory(task, seed)
@@ -123,6 +133,7 @@ class Arena:
             "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
             "error": error,
+            "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
         }
         if counted := {role.value: found for role, agent in agents.items() if (found := _counts(agent))}:
