@@ -6,6 +6,7 @@ last part shows the deliberate differences that docs/dynamics.md lists, as far a
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import io
@@ -46,7 +47,7 @@ PAGES = [
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
-WITHOUT_SNIPPETS = {"docs/speed.md", "docs/tutorials/index.md"}
+WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/speed.md", "docs/tutorials/index.md"}
 EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
 PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
@@ -244,6 +245,38 @@ def test_named_tests_and_members_exist(name: str) -> None:
         assert f"\ndef {test}(" in read(ROOT / "tests" / file), f"{file} has no test {test}"
     for dotted in _NAME.findall(_FENCE.sub("", text)):
         pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
+
+
+# ---------------------------------------------------------------------------------------------------- the house
+
+TOUR = re.compile(r"`((?:iglu_marl|agents)/[\w/]+\.py):([\w.]+)`")
+
+
+def test_every_step_of_the_tour_exists() -> None:
+    steps = TOUR.findall(read(ROOT / "docs" / "architecture.md"))
+    assert len(steps) >= 25
+    for file, name in steps:
+        body: Any = ast.parse(read(ROOT / file))
+        for part in name.split("."):
+            found = [
+                node
+                for node in body.body
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part
+            ]
+            assert found, f"{file} defines no {name}"
+            body = found[0]
+
+
+def test_the_drawn_plan_is_that_of_the_code() -> None:
+    """Rooms and arrows; `python docs/assets/house.py` draws it anew."""
+    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "assets" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    house = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(house)
+    drawn = read(house.PICTURE)
+    assert set(re.findall(r'data-room="(\w+)"', drawn)) == set(house.rooms())
+    assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == house.arrows()
 
 
 # ---------------------------------------------------------------------------------------------------- tables
