@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.language import reference_evaluator as witness
-from iglu_marl.language.interpreter import Programs, Step, answer
+from iglu_marl.language.interpreter import Programs, ProgramStep, answer
 from iglu_marl.language.program import FUNCTIONS, MAX_DEPTH, RELATIONS, SHAPE_NAMES, Program, Type
 from iglu_marl.language.random_scenes import random_world
 from iglu_marl.language.scene import Scene
@@ -96,7 +96,7 @@ def test_the_builders_frame() -> None:
 
 
 def test_things_as_answers_and_every_intermediate_output() -> None:
-    trace: list[Step] = []
+    trace: list[ProgramStep] = []
     found = answer(f"relate({TOWER},on)", WORLD, trace)
     assert [str(thing) for thing in found] == ["red block at (0, 2, -2)"]
     assert [step.program.function for step in trace] == [
@@ -105,7 +105,7 @@ def test_things_as_answers_and_every_intermediate_output() -> None:
     assert [len(step.value) for step in trace[:3]] == [len(Scene(WORLD)), 1, 1]
     assert trace[3].value.shape == "tower"
     assert trace[4].value == found
-    stopped: list[Step] = []
+    stopped: list[ProgramStep] = []
     assert answer(f"query_color(unique({of('green')}))", WORLD, stopped) is None
     assert [step.program.function for step in stopped] == ["scene", "filter_shape", "filter_color"]
 
@@ -262,7 +262,7 @@ def test_any_program_answers_as_the_definitions_say(program: Program, seed: int,
     grid = random_world(np.random.default_rng(seed), 4)
     scene = Scene(grid, yaw)
     expected = witness.evaluate(program, grid, yaw)
-    trace: list[Step] = []
+    trace: list[ProgramStep] = []
     assert answer(program, scene) == expected
     assert answer(program, scene, trace) == expected
     (batched,) = Programs([program]).ask_each(grid[None], 0, yaw).answered

@@ -32,7 +32,7 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored
-from iglu_marl.evaluation.runner import Job, Plan, games
+from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
 from iglu_marl.evaluation.selection import digest, named, tasks_of
 from iglu_marl.game.config import GameConfig
 
@@ -155,7 +155,7 @@ def evaluate(
     fields = {**DEFAULTS, "controls": controls, "chat": chat, **dict(config or {})}
     GameConfig.of(None, dict(fields))
     chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
-    plan = Plan(
+    plan = EvaluationPlan(
         named(architects, Role.ARCHITECT),
         named(builders, Role.BUILDER),
         found,
@@ -182,7 +182,7 @@ def evaluate(
     return result
 
 
-def _played(plan: Plan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
+def _played(plan: EvaluationPlan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
     """The rows of all games of a plan, in its order: those that are in the log, and those that are played now."""
     jobs = list(plan.jobs())
     log: RowLog[Row] | None = None
@@ -220,7 +220,7 @@ def _id(row: Row) -> tuple[str, str, str, int]:
     return row["architect"], row["builder"], row["key"], row["episode"]
 
 
-def _is_kept(row: Row | None, job: Job, plan: Plan) -> bool:
+def _is_kept(row: Row | None, job: EvaluationJob, plan: EvaluationPlan) -> bool:
     """Whether a game need not be played again: it is known and counts, with its transcript where that is wanted."""
     wanted = job.task in plan.examples and job.episode == 0
     return row is not None and is_scored(row) and ("dialogue" in row or not wanted)

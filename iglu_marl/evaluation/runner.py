@@ -29,7 +29,7 @@ from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
 
 
-class Job(NamedTuple):
+class EvaluationJob(NamedTuple):
     """One game to be played."""
 
     architect: str
@@ -45,7 +45,7 @@ class Job(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """Everything that is needed to play any of the games; travels to the processes once."""
 
     architects: dict[str, Any]
@@ -59,13 +59,13 @@ class Plan:
     examples: frozenset[int]
     on_error: str
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[EvaluationJob]:
         """All games, in the order of the result."""
         for architect in self.architects:
             for builder in self.builders:
                 for task, key in enumerate(self.keys):
                     for episode in range(self.episodes):
-                        yield Job(architect, builder, task, key, episode)
+                        yield EvaluationJob(architect, builder, task, key, episode)
 
     def settings(self) -> dict[str, Any]:
         """What games have to have in common to stand in one table."""
@@ -88,7 +88,7 @@ class Plan:
 class Arena:
     """Plays games of a plan; agents are made once and reset for each game."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EvaluationPlan) -> None:
         self.plan = plan
         self.env = plan.make_env()
         self._made: dict[tuple[Role, str], Agent] = {}
@@ -99,7 +99,7 @@ class Arena:
             self._made[role, name] = factory(specs[name], role)(self.env)
         return self._made[role, name]
 
-    def play(self, job: Job) -> Row:
+    def play(self, job: EvaluationJob) -> Row:
         """One game and its measures, JSON-ready; `scored`: whether they say how the agents play."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
@@ -168,7 +168,7 @@ def _described(specs: dict[str, Any], role: Role) -> dict[str, Any]:
 _arena: Arena | None = None  # of a process of the pool
 
 
-def _start_process(plan: Plan) -> None:
+def _start_process(plan: EvaluationPlan) -> None:
     global _arena
     _end_with_parent()
     _arena = Arena(plan)
@@ -188,12 +188,12 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _play_in_process(job: Job) -> Row:
+def _play_in_process(job: EvaluationJob) -> Row:
     assert _arena is not None
     return _arena.play(job)
 
 
-def games(plan: Plan, jobs: list[Job], processes: int) -> Iterator[Row]:
+def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int) -> Iterator[Row]:
     """The rows of all jobs, in the order in which they are done."""
     if processes == 1 or len(jobs) < 2:
         arena = Arena(plan)

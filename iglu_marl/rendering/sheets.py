@@ -16,7 +16,7 @@ from iglu_marl.rendering.orbit import BlockStyle, board_view, highest, orbit_vie
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import Frames, check_size
 from iglu_marl.rendering.text import cut, width, wrapped, write
-from iglu_marl.rendering.top_down import Change, change_of, layers_view, top_view
+from iglu_marl.rendering.top_down import GridChange, change_of, layers_view, top_view
 from iglu_marl.rendering.ui.widgets import rounded_mask
 
 SHEET_SIZE = (800, 1120)
@@ -194,7 +194,7 @@ def _caption(sheet: _Sheet, caption: str) -> int:
     return round((70 + 24 * len(lines)) * sheet.u)
 
 
-def _change_facts(sheet: _Sheet, change: Change) -> None:
+def _change_facts(sheet: _Sheet, change: GridChange) -> None:
     """The legend with counts at the right of the header."""
     if not (change.added | change.removed | change.recolored).any():
         sheet.fact("no difference", GOOD, 0)

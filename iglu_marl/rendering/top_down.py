@@ -28,7 +28,7 @@ _CENTER: RGB = (150, 160, 178)
 _BELOW: RGB = (160, 168, 184)
 
 
-class Change(NamedTuple):
+class GridChange(NamedTuple):
     """What differs between two grids: bool [9, 11, 11] each, and blocks that stay as they are."""
 
     added: npt.NDArray[np.bool_]
@@ -37,11 +37,13 @@ class Change(NamedTuple):
     kept: npt.NDArray[np.bool_]
 
 
-def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> Change:
+def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> GridChange:
     """The change from one dense grid [9, 11, 11] to another. Raises `GridError` for bad grids."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     both = (old != 0) & (new != 0)
-    return Change((old == 0) & (new != 0), (old != 0) & (new == 0), both & (old != new), both & (old == new))
+    return GridChange(
+        (old == 0) & (new != 0), (old != 0) & (new == 0), both & (old != new), both & (old == new)
+    )
 
 
 def _contrast(color: RGB) -> RGB:

@@ -247,7 +247,7 @@ class SceneDrawer:
         self._program = 0
 
 
-class Target:
+class FrameTarget:
     """An off-screen framebuffer of stacked tiles: packed colours and depths, read back in one go."""
 
     def __init__(self, width: int, height: int) -> None:
@@ -301,7 +301,7 @@ class PixelBuffer:
         self._buffer = int(GL.glGenBuffers(1))
         self._size = 0
 
-    def fetch(self, target: Target, rows: int) -> None:
+    def fetch(self, target: FrameTarget, rows: int) -> None:
         """Start to read the lowest rows."""
         size = 4 * rows * target.width
         GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, self._buffer)
