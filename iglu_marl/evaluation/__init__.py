@@ -33,6 +33,8 @@ from iglu_marl.evaluation.choosing import digest as digest
 from iglu_marl.evaluation.choosing import factory as factory
 from iglu_marl.evaluation.choosing import named as named
 from iglu_marl.evaluation.choosing import tasks_of as tasks_of
+from iglu_marl.evaluation.open_loop import OpenLoop as OpenLoop
+from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
 from iglu_marl.evaluation.running import Job, Plan, games
 from iglu_marl.game.config import GameConfig
 from iglu_marl.row_log import RowLog
