@@ -31,7 +31,12 @@ PAIRS = [(color, x, z) for color in range(1, 7) for x in range(-2, 3) for z in r
 HELD_OUT = [(color, x, z) for color, x, z in PAIRS if (color + x + 2 * z) % 6 == 0]
 TRAINED = [pair for pair in PAIRS if pair not in HELD_OUT]
 START = Pose(pitch_deg=-60)  # looks at the next cell ahead
-GAME: dict[str, Any] = {"action_space": "discrete", "select_and_place": True, "max_steps": 20}
+GAME: dict[str, Any] = {
+    "action_space": "discrete",
+    "select_and_place": True,  # choosing a colour places a block of it
+    "wrong_scale": 0.2,  # a tenth of what the right block brings; with 1, some colours are never tried again
+    "max_steps": 20,
+}
 
 # What the builder can do, one number each: walk, turn, place a block of a colour, break one.
 ACTIONS = (

@@ -171,6 +171,7 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
     assert done.stdout.strip()
 
 
+@pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
 @pytest.mark.parametrize("name", [name for name in SHORT if name not in ON_RAY])
 def test_options_that_are_left_out_have_values(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch

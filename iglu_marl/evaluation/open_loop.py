@@ -42,9 +42,11 @@ def best_open_loop(
 
     envs: with Discrete actions; `reset(seed=seed, options=options)` has to begin the same episodes each time, one in
     each world, such as `options={"task": tasks}`. An episode is completed when it is terminated. tries: how many
-    sequences are played. The search is hill climbing: one to three times, an action is replaced, or taken out and
-    another put in somewhere; the new sequence stays unless it completes less, or as much with a smaller return. All
-    chance follows from `seed`. Raises `ConfigError` for other actions, and for steps or tries below 1.
+    sequences are played. The search is hill climbing: once or more, an action is replaced, taken out (and one added at
+    the end), or put in (and the last dropped); the new sequence stays unless it completes less, or as much with a
+    smaller return. All chance follows from `seed`.
+
+    Raises `ConfigError` for other actions, and for steps or tries below 1.
     """
     space = envs.single_action_space
     if not isinstance(space, spaces.Discrete):
@@ -54,15 +56,15 @@ def best_open_loop(
     for name, value in (("steps", steps), ("tries", tries)):
         if value < 1:
             raise ConfigError(f"{name} is {value}, expected at least 1")
-    rng, count = np.random.default_rng(seed), int(space.n)
-    actions = rng.integers(count, size=steps)
+    rng, first, end = np.random.default_rng(seed), int(space.start), int(space.start + space.n)
+    actions = rng.integers(first, end, size=steps)
     completed, best = _played(envs, actions, seed, options)
     for _ in range(tries - 1):
         changed = actions
-        for _ in range(int(rng.integers(1, 4))):
-            out = int(rng.integers(steps))
-            into = out if rng.random() < 0.5 else int(rng.integers(steps))
-            changed = np.insert(np.delete(changed, out), into, rng.integers(count))
+        for _ in range(int(rng.geometric(0.7))):
+            place, last = int(rng.integers(steps)), steps - 1
+            out, into = ((place, place), (place, last), (last, place))[int(rng.integers(3))]
+            changed = np.insert(np.delete(changed, out), into, rng.integers(first, end))
         reached, score = _played(envs, changed, seed, options)
         if score >= best:
             actions, completed, best = changed, reached, score
