@@ -51,7 +51,12 @@ class DryRun:
 
 
 def main(
-    model: str = "", endpoint: str = "", task: str = "lighthouse", seed: int = 0, dry_run: bool = False
+    model: str = "",
+    endpoint: str = "",
+    task: str = "lighthouse",
+    max_steps: int = 2000,
+    seed: int = 0,
+    dry_run: bool = False,
 ) -> iglu_marl.Trajectory:
     """Play one game and print what was said and what it took."""
     structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
@@ -62,7 +67,7 @@ def main(
         controls="flying",
         builder_can_ask=True,
         builder_sees=("inventory", "dialog", "pose", "grid"),
-        max_steps=2000,
+        max_steps=max_steps,
         max_turns=None,
     )
     options = {"backend": DryRun()} if dry_run else {"settings": LLMSettings(model=model, endpoint=endpoint)}
@@ -88,6 +93,7 @@ if __name__ == "__main__":
         "--endpoint", default="", help="base address of a server; without one, the model is local"
     )
     parser.add_argument("--task", default="lighthouse", help="a bundled structure")
+    parser.add_argument("--max-steps", type=int, default=2000, help="of the builder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dry-run", action="store_true", help="ask no model")
     given = parser.parse_args()

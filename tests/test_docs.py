@@ -14,6 +14,8 @@ import itertools
 import pkgutil
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,10 +40,11 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
+README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "index.md"
 TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"
 PAGES = [
-    ROOT / "README.md",
+    README,
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
@@ -103,13 +106,30 @@ def run_page(text: str, name: str) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", names(PAGES))
-def test_snippets_run_and_print_what_the_page_says(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder, with no settings in the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
     monkeypatch.delenv("IGLU_HEADLESS", raising=False)
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [part for part in snippets(read(README)) if part.kind == "python"],
+    ids=lambda part: f"line {part.line}",
+)
+@pytest.mark.usefixtures("elsewhere")
+def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
+    """As it does for a reader who copies no other."""
+    done = subprocess.run([sys.executable, "-c", snippet.code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert snippet.output in (None, done.stdout)
+
+
+@pytest.mark.parametrize("name", names([page for page in PAGES if page != README]))
+@pytest.mark.usefixtures("elsewhere")
+def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
     for module in EXTRAS.get(name, ()):
         require("minari", importlib.util.find_spec(module), f"{module} is not installed")
     count = run_page(read(ROOT / name), name)

@@ -255,10 +255,45 @@ def test_sb3_chooses_no_masked_action() -> None:
 def test_sb3_example(capsys: pytest.CaptureFixture[str]) -> None:
     needs("stable_baselines3")
     one_thread()
-    before, after = example("sb3_silent_builder").main(steps=512, envs=2, episodes=3)
-    assert 0 <= before <= 1
-    assert 0 <= after <= 1
-    assert "after 512 steps" in capsys.readouterr().out
+    shares = example("sb3_silent_builder").main(steps=512, envs=2, repeats=1, tries=20)
+    assert len(shares) == 5
+    assert all(0 <= share <= 1 for share in shares.values())
+    assert "pairs held out, after 512 steps" in capsys.readouterr().out
+
+
+def test_the_sb3_example_is_not_solved_without_looking() -> None:
+    """Twenty steps are ten guesses among 150 pairs of colour and cell."""
+    needs("stable_baselines3")
+    sb3 = example("sb3_silent_builder")
+    assert len(sb3.PAIRS) == 150
+    assert len(sb3.HELD_OUT) == 25
+    assert 3 / 150 <= sb3.without_looking(tries=300) <= 10 / 150
+
+
+def test_what_the_sb3_example_shows_is_enough_and_the_blind_see_nothing() -> None:
+    """Whoever walks where it points and places what it shows completes every pair, trained or not."""
+    needs("stable_baselines3")
+    sb3 = example("sb3_silent_builder")
+    tasks = sb3.tasks_of(sb3.PAIRS)
+    env, blind = sb3.make_env(tasks), sb3.make_env(tasks, blind=True)
+    for task in tasks:
+        assert not blind.reset(options={"task": task})[0].any()
+        observation, _ = env.reset(options={"task": task})
+        for _ in range(sb3.GAME["max_steps"]):
+            color, (right, ahead) = (
+                int(observation[:7].argmax()),
+                observation[7:].reshape(2, 5).argmax(axis=1) - 2,
+            )
+            if ahead != 1:
+                action: dict[str, Any] = {"move": 1 if ahead > 1 else 2}
+            elif right:
+                action = {"strafe": 1 if right > 0 else 2}
+            else:
+                action = {"hotbar": color}
+            observation, _, terminated, *_ = env.step(sb3.ACTIONS.index(action))
+            if terminated:
+                break
+        assert terminated, task
 
 
 # ------------------------------------------------------------------------------------------------------------ TorchRL

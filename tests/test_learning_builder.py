@@ -161,6 +161,26 @@ def test_a_curriculum_refuses(arguments: dict[str, Any], says: str) -> None:
         Curriculum(**arguments)
 
 
+# ---------------------------------------------------------------------------------------------- what is tested
+
+
+def shape(grid: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """The blocks of a structure, whatever its shift and rotation."""
+    turned = [np.argwhere(np.rot90(grid, quarter, axes=(1, 2))) for quarter in range(4)]
+    moved = [tuple(map(tuple, (cells - cells.min(axis=0)).tolist())) for cells in turned]
+    return ((int(grid.max()),), *min(moved))  # of one colour
+
+
+def test_the_pages_say_how_few_structures_the_target_task_has() -> None:
+    source, rng = RandomTasks(max_blocks=3), np.random.default_rng(0)
+    structures = {shape(source.sample(rng).target_grid) for _ in range(10_000)}
+    assert len(structures) == 120
+    for page in ("README.md", "docs/learning.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert "120 structures" in text
+        assert "new episodes" not in text
+
+
 # ---------------------------------------------------------------------------------------------- what is seen
 
 

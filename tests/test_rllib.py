@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from requirements import ROOT, require
+from test_examples import ON_RAY, documented, shortened
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ def python() -> Path:
     return path
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
@@ -36,7 +37,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         "PYTHONWARNINGS": "ignore",
     }
     return subprocess.run(
-        [str(python()), *arguments], capture_output=True, text=True, timeout=600, cwd=ROOT, env=environment
+        [str(python()), *arguments], capture_output=True, text=True, timeout=600, cwd=cwd, env=environment
     )
 
 
@@ -72,6 +73,13 @@ def test_rllib_trains_a_policy_for_each_role() -> None:
     assert answer["weights"]["architect"] != answer["weights"]["builder"], "networks of their own"
     assert answer["agents"] == ["architect_0", "builder_0"]
     assert answer["printed"].startswith("1: ")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [line for line in documented() if line[0] in ON_RAY])
+def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
+    done = run(*shortened(name, arguments), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
 
 
 def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
