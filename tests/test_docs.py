@@ -60,7 +60,7 @@ _OUTPUT = re.compile(r"\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 _NAME = re.compile(r"`(iglu_marl(?:\.\w+)+)")
-_TEST = re.compile(r"`tests/(\w+\.py)::(\w+)`")
+_TEST = re.compile(r"`tests/([\w/]+\.py)::(\w+)`")
 
 
 def names(pages: list[Path]) -> list[str]:

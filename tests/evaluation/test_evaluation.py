@@ -20,6 +20,7 @@ import evaluated_agents
 import gymnasium as gym
 import numpy as np
 import pytest
+from requirements import TEST_FOLDERS
 from typer.testing import CliRunner
 
 from iglu_marl import AgentError, ConfigError, DataError, Pose, Role, Task, evaluate
@@ -109,7 +110,7 @@ if __name__ == "__main__":
 def run_script(folder: Path, output: Path, processes: int, **options: Any) -> subprocess.Popen[bytes]:
     script = folder / "run.py"
     script.write_text(RUN, encoding="utf-8")
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([TEST_FOLDERS, os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, str(script), str(output), str(processes)],
         env={**os.environ, "PYTHONPATH": path},

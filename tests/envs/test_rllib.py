@@ -89,7 +89,7 @@ def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
     )
     done = run(
         *("-W", "default", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "--no-header"),
-        *("tests/test_contracts.py", "tests/test_wrappers.py", "tests/test_vector.py"),
+        *("tests/envs/test_contracts.py", "tests/envs/test_wrappers.py", "tests/envs/test_vector.py"),
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert told("rays")["gymnasium"].startswith("1.2.")

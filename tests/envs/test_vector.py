@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probing import digest
+from requirements import TEST_FOLDERS
 
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
@@ -657,7 +657,7 @@ def short_stories() -> str:
 
 
 def test_compiled_is_interpreted() -> None:
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", "import test_vector; print(test_vector.short_stories())"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},

@@ -17,6 +17,7 @@ import pytest
 from gymnasium.wrappers import RecordVideo
 from PIL import Image
 from probing import IDS
+from requirements import TEST_FOLDERS
 
 import iglu_marl
 from iglu_marl import RenderError, Task
@@ -218,9 +219,9 @@ def test_nothing_is_cut_by_a_full_disk(suffix: str, count: int, small_disk: Path
 
 
 LIMITED = """
-import resource, sys
+import os, resource, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1].split(os.pathsep)
 from test_video_wrappers import check_untouched
 resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))  # of any file that this process or ffmpeg writes
 check_untouched(Path(sys.argv[2]), int(sys.argv[3]))
@@ -234,7 +235,7 @@ def test_nothing_is_cut_at_the_greatest_length_of_a_file(suffix: str, count: int
         sys.executable,
         "-c",
         LIMITED,
-        str(Path(__file__).parent),
+        TEST_FOLDERS,
         str(tmp_path / f"a.{suffix}"),
         str(count),
     ]

@@ -640,7 +640,7 @@ def test_wrong_usage_of_the_commands(
     assert message in capsys.readouterr().err
 
 
-KEPT = sorted((Path(__file__).parent / "golden" / "recordings").glob("*.jsonl"))
+KEPT = sorted((Path(__file__).parents[1] / "golden" / "recordings").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

@@ -10,7 +10,6 @@ import random
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -33,6 +32,7 @@ from probing import (
     story,
     story_options,
 )
+from requirements import TEST_FOLDERS
 
 import iglu_marl
 from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0
@@ -224,7 +224,7 @@ def test_global_generators_are_left_alone(view: str) -> None:
 def test_same_story_in_another_process() -> None:
     count = 220
     code = f"import json, probing; print(json.dumps(probing.fingerprints({count})))"
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
     for hash_seed in ("1", "424242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
         done = subprocess.run(

@@ -7,11 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from probing import digest, frozen
+from requirements import TEST_FOLDERS
 
 from iglu_marl import Task
 from iglu_marl.core.controls import CONTROLS, Controls
@@ -86,7 +86,7 @@ def stories() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def interpreted() -> dict[str, str]:
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths}
     code = "import json, test_interpreted; print(json.dumps(test_interpreted.stories()))"
     done = subprocess.run(
