@@ -132,6 +132,6 @@ def _release(file: IO[bytes], owner: Path) -> None:
     import fcntl
 
     with contextlib.suppress(OSError):
-        owner.unlink()
+        owner.unlink(missing_ok=True)
         fcntl.flock(file, fcntl.LOCK_UN)  # also where a forked process has the file open
     file.close()

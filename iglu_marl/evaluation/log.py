@@ -57,9 +57,7 @@ class RowLog(Generic[Row]):
         """The rows that are there."""
         advice = "choose another output folder"
         if not whole:
-            if content and not json_line(header).startswith(
-                content[:20]
-            ):  # what is left of a header is no loss
+            if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
         try:
