@@ -328,7 +328,7 @@ def test_threads_share_the_context(gl):
 
 
 def test_another_context_of_egl_is_put_back(gl):
-    with egl.Context() as other:
+    with egl.EGLContext() as other:
         current = other._egl.eglGetCurrentContext()
         assert current == other._context
         gl.render_grid(np.zeros((9, 11, 11)), POSE, (8, 8))
@@ -342,7 +342,7 @@ def test_another_context_of_egl_is_put_back(gl):
 def test_where_another_context_cannot_be_put_aside(gl, monkeypatch):
     """As beside a window of GLX: the picture is drawn in another thread."""
     expected = gl.render_grid(heap(np.random.default_rng(SEED), 9), POSE, (32, 32))
-    here, enter, refused = threading.get_ident(), egl.Context.__enter__, []
+    here, enter, refused = threading.get_ident(), egl.EGLContext.__enter__, []
 
     def refuse(self):
         if threading.get_ident() == here:
@@ -350,7 +350,7 @@ def test_where_another_context_cannot_be_put_aside(gl, monkeypatch):
             raise egl.AnotherContextError
         return enter(self)
 
-    monkeypatch.setattr(egl.Context, "__enter__", refuse)
+    monkeypatch.setattr(egl.EGLContext, "__enter__", refuse)
     assert (gl.render_grid(heap(np.random.default_rng(SEED), 9), POSE, (32, 32)) == expected).all()
     assert refused
 
@@ -371,7 +371,7 @@ assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
 def test_a_pbuffer_will_do(description):
     from iglu_marl.rendering.opengl.drawer import SceneDrawer
 
-    with egl.Context(pbuffer=True) as context:
+    with egl.EGLContext(pbuffer=True) as context:
         assert context._surface
         assert context._egl.eglGetCurrentSurface(0x3059) == context._surface
         SceneDrawer().close()
@@ -602,7 +602,7 @@ def test_a_window_s_layers(description):
 from iglu_marl.rendering.opengl import egl
 from iglu_marl.rendering.opengl.drawer import GL
 
-with egl.Context():
+with egl.EGLContext():
     GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, GL.glGenFramebuffers(1))
     for kind, place in (
         (GL.GL_RGBA8, GL.GL_COLOR_ATTACHMENT0), (GL.GL_DEPTH_COMPONENT24, GL.GL_DEPTH_ATTACHMENT)
@@ -759,9 +759,9 @@ def test_without_the_library(monkeypatch):
 
 
 def test_without_a_driver(description, monkeypatch):
-    monkeypatch.setattr(egl.Context, "_platform_display", lambda *_: 0)
+    monkeypatch.setattr(egl.EGLContext, "_platform_display", lambda *_: 0)
     monkeypatch.setenv("EGL_PLATFORM", "nonsense")
-    monkeypatch.setattr(egl.Context, "_open", lambda *_: "eglInitialize gave EGL_NOT_INITIALIZED")
+    monkeypatch.setattr(egl.EGLContext, "_open", lambda *_: "eglInitialize gave EGL_NOT_INITIALIZED")
     env = iglu_marl.parallel_env(renderer="opengl")
     with pytest.raises(RenderError, match=r"no OpenGL 3\.3 context.*surfaceless: eglInitialize gave"):
         env.reset(seed=0)
@@ -844,7 +844,7 @@ def test_signs_of_a_gpu(tmp_path, monkeypatch, files, visible, present):
     (tmp_path / "dri").mkdir()
     for name in files:
         (tmp_path / name).touch()
-    monkeypatch.setattr(auto, "DEVICES", tmp_path)
+    monkeypatch.setattr(auto, "DEVICE_FILES", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
