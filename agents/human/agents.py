@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role, Task, Utterance
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, Hands
-from iglu_marl.agents.human.player import HELP_KEYS, Cockpit, Pairs, spelled
+from iglu_marl.agents.human.player import HELP_KEYS, Cockpit, spelled
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.controls import ControlsName
@@ -26,6 +26,7 @@ from iglu_marl.rendering.ui.screens import (
     architect_screen,
     builder_screen,
 )
+from iglu_marl.rendering.ui.widgets import Pairs
 
 STEP_S = 0.05  # a builder's step, in the world's own time
 MOUSE_DEG = 0.14  # the gaze turns by this much a pixel
@@ -159,7 +160,7 @@ class HumanBuilder:
 
     def _answer(self, event: Any) -> None:
         """Do what a key or a button asks for."""
-        from iglu_marl.rendering.ui.window import Button, Key, Moved, Unfocused, Wheel
+        from iglu_marl.rendering.ui.window import Button, Key, MouseMoved, Unfocused, Wheel
 
         if isinstance(event, str):
             self._say(event)
@@ -170,7 +171,7 @@ class HumanBuilder:
             self._keys.clear()
         elif self.cockpit.waits:
             return
-        elif isinstance(event, Moved):
+        elif isinstance(event, MouseMoved):
             self.hands.turn(event.dx * MOUSE_DEG, -event.dy * MOUSE_DEG)
             if self._seen.get("pose") is not None:
                 self.hands.face(float(self._seen["pose"][4]))
@@ -456,11 +457,11 @@ class HumanArchitect:
         cockpit.window.draw(architect_screen(self.view(floor), cockpit.window.size, overlay, self.orbit))
 
     def _answer(self, event: Any) -> None:
-        from iglu_marl.rendering.ui.window import Key, Moved, Wheel
+        from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel
 
         if isinstance(event, str):
             self._enter(event)
-        elif isinstance(event, Moved) and event.held:
+        elif isinstance(event, MouseMoved) and event.held:
             self.orbit.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
         elif isinstance(event, Wheel):
             self.orbit.turn(0.0, 5.0 * event.up)

@@ -8,8 +8,7 @@ from typing import Any
 
 from iglu_marl.rendering.ui.line_edit import LineEdit
 from iglu_marl.rendering.ui.screens import Overlay
-
-Pairs = tuple[tuple[str, str], ...]
+from iglu_marl.rendering.ui.widgets import Pairs
 
 FRAMES_PER_SECOND = 60
 HELP_KEYS = (

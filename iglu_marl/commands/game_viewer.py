@@ -20,7 +20,7 @@ from iglu_marl.recording.rollout import Standstill
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
-from iglu_marl.rendering.ui.window import Key, Moved, Wheel, Window, WindowClosed
+from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel, Window, WindowClosed
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 STEP_S = 0.05
@@ -162,7 +162,7 @@ class Show:
     def _answer(self, event: Any) -> None:
         if isinstance(event, Key) and event.down:
             self._key(event)
-        elif isinstance(event, Moved) and event.held:
+        elif isinstance(event, MouseMoved) and event.held:
             self.angles.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
         elif isinstance(event, Wheel):
             self.angles.turn(0.0, 5.0 * event.up)

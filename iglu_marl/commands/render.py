@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from typer import Argument, Option
 
@@ -30,6 +29,7 @@ from iglu_marl.core.grid import BlockGrid
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Subtasks, Task
+    from iglu_marl.rendering.renderer import Picture
 
 StructureName = Annotated[
     str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
@@ -39,8 +39,6 @@ Width = Annotated[
     int | None, Option(help="Pixels; the height follows.", callback=within(128, 4096, "pixels"))
 ]
 _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
-
-Picture = npt.NDArray[np.uint8]
 
 
 def _said(path: Path, as_json: bool, **facts: Any) -> None:

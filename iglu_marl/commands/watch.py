@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from typer import Option
 
 from iglu_marl.commands.options import (
@@ -32,13 +31,13 @@ from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack, open_pack
 
+if TYPE_CHECKING:
+    from iglu_marl.rendering.renderer import Picture, Viewpoint
+
 TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
 LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
 STILL_S = 1.0  # the last picture stays
 EYES_SIZE = (540, 960)
-
-Frame = npt.NDArray[np.uint8]
-Pose = tuple[float, float, float, float, float]
 
 
 def watch(
@@ -137,7 +136,7 @@ class FilmScene:
     """One moment: seconds since the start, the eye and gaze, the world, and how many utterances had been heard."""
 
     time_s: float
-    pose: Pose
+    pose: Viewpoint
     grid: BlockGrid
     heard: int = 0
 
@@ -326,7 +325,7 @@ class _Camera:
             },
         }
 
-    def draw(self, scene: FilmScene) -> Frame:
+    def draw(self, scene: FilmScene) -> Picture:
         """The picture of a scene, uint8[height, width, 3]."""
         from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
 
@@ -339,13 +338,13 @@ class _Camera:
         )
 
 
-def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Frame], int]:
+def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
     """The pictures of the video, and how many there are. scenes: those of `timeline`."""
     camera = _Camera(film, view)
     still = round(STILL_S * fps)
 
-    def draw() -> Iterator[Frame]:
-        last: tuple[FilmScene, Frame] | None = None
+    def draw() -> Iterator[Picture]:
+        last: tuple[FilmScene, Picture] | None = None
         for scene in scenes:
             if last is None or scene is not last[0]:
                 last = scene, camera.draw(scene)

@@ -844,7 +844,7 @@ def test_signs_of_a_gpu(tmp_path, monkeypatch, files, visible, present):
     (tmp_path / "dri").mkdir()
     for name in files:
         (tmp_path / name).touch()
-    monkeypatch.setattr(auto, "DEVICES", tmp_path)
+    monkeypatch.setattr(auto, "DEVICE_FILES", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

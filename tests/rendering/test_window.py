@@ -27,7 +27,7 @@ from iglu_marl.rendering import Window  # noqa: E402
 from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
 from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
 from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
-from iglu_marl.rendering.ui.window import Button, Closed, Key, Moved, Typed, Unfocused, Wheel  # noqa: E402
+from iglu_marl.rendering.ui.window import Button, Closed, Key, MouseMoved, Typed, Unfocused, Wheel  # noqa: E402
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_input_is_told(window):
         Key("return", True, "\r", True),
         Key("return", False),
         Typed("żółw"),
-        Moved(3.0, -4.0, (1, 3)),
+        MouseMoved(3.0, -4.0, (1, 3)),
         Button(3, True, 5, 6),
         Button(3, False, 7, 8),
         Wheel(-1.0),
@@ -281,13 +281,13 @@ def test_pieces_say_what_they_are_given():
     assert widgets.chat(TALK, 200, 300, 1.0) is widgets.chat(TALK, 200, 300, 1.0)
     long = [("architect", "word " * 400)]
     assert widgets.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
-    assert widgets.progress(3, 3, True, 1.0).shape == widgets.progress(0, 0, False, 1.0).shape
+    assert widgets.score_bar(3, 3, True, 1.0).shape == widgets.progress_bar(0, 0, False, 1.0).shape
 
 
 def test_letters_of_many_scripts_are_drawn():
     """No two of these words look the same, as they would in boxes."""
     words = ["Żółty", "Жёлты", "κίτρι", "gelb!", "Zolty"]
-    pictures = [widgets.note(word, 1.0) for word in words]
+    pictures = [widgets.message(word, 1.0) for word in words]
     for i, one in enumerate(pictures):
         for other in pictures[i + 1 :]:
             assert one.shape != other.shape or (one != other).any()

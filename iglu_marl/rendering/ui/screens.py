@@ -19,9 +19,9 @@ from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PANEL
-from iglu_marl.rendering.renderer import Pose
+from iglu_marl.rendering.renderer import Box, Picture, Viewpoint
 from iglu_marl.rendering.ui import widgets
-from iglu_marl.rendering.ui.layers import Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
@@ -38,8 +38,8 @@ class BuilderView:
     """
 
     grid: BlockGrid | None = None
-    pose: Pose | None = None
-    aim: Pose | None = None
+    pose: Viewpoint | None = None
+    aim: Viewpoint | None = None
     picture: Picture | None = None
     inventory: tuple[int, ...] | None = None
     active: int = 1
@@ -61,7 +61,7 @@ class ArchitectView:
     target: BlockGrid | None
     grid: BlockGrid
     aligned_target: BlockGrid | None = None  # the target as it lies over the build: shown as a ghost
-    pose: Pose | None = None
+    pose: Viewpoint | None = None
     dialogue: Sequence[tuple[str, str]] = ()
     intersection: float | None = None
     target_blocks: float = 0
@@ -153,7 +153,7 @@ class _Canvas:
         """How far the build is, in the upper right corner; returns where it begins."""
         if view.intersection is None or not view.target_blocks:
             return self.width
-        bar = widgets.progress(view.intersection, view.target_blocks, view.complete, self.u)
+        bar = widgets.score_bar(view.intersection, view.target_blocks, view.complete, self.u)
         return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
 
     def finish(self, overlay: Overlay, left: float, right: float, bottom: float) -> list[Layer]:
@@ -164,7 +164,7 @@ class _Canvas:
             line = widgets.entry(text, cursor, overlay.prompt, round(right - left), u, overlay.caret)
             bottom = self.put(line, left, bottom, "lb")[1] - 8 * u
         if overlay.note:
-            self.put(widgets.note(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
+            self.put(widgets.message(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
         if overlay.card is not None:
             self.put(widgets.backdrop(self.width, self.height, 0.55), 0, 0)
             card = widgets.card(*overlay.card, min(u, self.height / 560))
@@ -189,7 +189,7 @@ def place_in_words(x: float, z: float) -> str:
     return " ".join(parts) or "centre"
 
 
-def _places(view: BuilderView, pose: Pose) -> Pairs:
+def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
     """Where the builder stands, and what it looks at."""
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
@@ -301,7 +301,7 @@ def onlooker_screen(
         if plate.shape[1] < 0.62 * canvas.width:
             free = canvas.put(plate, free - 4 * u, gap, "rt")[0]
             break
-    canvas.put(widgets.heading(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
+    canvas.put(widgets.title_line(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
     if overlay.hints:
         canvas.put(widgets.key_hints(overlay.hints[:1], u), left + 8 * u, top + 8 * u)
     return canvas.finish(overlay, left, right, low[1] - gap)
