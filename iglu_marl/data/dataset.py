@@ -17,6 +17,7 @@ import numpy as np
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+from iglu_marl.data.report import Report
 
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
@@ -56,6 +57,7 @@ class Dataset:
     groups: tuple[str, ...] = ("structure",)
     _rng: np.random.Generator | None = None
     _by_id: dict[str, Entry] | None = None
+    _report: Report[Any]
 
     # -- drawing
 
@@ -93,6 +95,10 @@ class Dataset:
         return self.sample()
 
     # -- looking through
+
+    def report(self) -> Report[Any]:
+        """What was read and what was left out; of the whole of the data, also after `split` and `filter`."""
+        return self._report
 
     def _entries(self) -> Iterator[Entry]:
         return (entry for entries in self.tasks.values() for entry in entries)

@@ -19,10 +19,8 @@ import csv
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +36,7 @@ from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached, json_array, read_json
 from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.report import Reason, Report, Skipped
 
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
@@ -55,7 +54,7 @@ _LINE_BREAKS = re.compile(r"\$+")
 _QID = re.compile(r"[\w-]+")
 
 
-class SingleturnSkip(str, Enum):
+class SingleturnSkip(Reason):
     """Why a row or a game is no task, or why a file is not used."""
 
     # rows and games
@@ -77,51 +76,6 @@ class SingleturnSkip(str, Enum):
     UNUSED_START = "a start world that no row names"
     DAMAGED_FILE = "a damaged world file"
     LITTER = "a hidden file between the data"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class SkippedGame:
-    """One row, game or file left out: why, which one, and what more is known."""
-
-    reason: SingleturnSkip
-    name: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}{f' ({self.detail})' if self.detail else ''}"
-
-
-@dataclass
-class SingleturnReport:
-    """What has been read, and what has been left out.
-
-    rows: of the table. games: different games in it. repeated_rows: exact repetitions of earlier rows.
-    tasks: how many tasks were made. skipped: rows and games without a task. files: world files not used.
-    """
-
-    rows: int = 0
-    games: int = 0
-    repeated_rows: int = 0
-    tasks: int = 0
-    skipped: list[SkippedGame] = field(default_factory=list)
-    files: list[SkippedGame] = field(default_factory=list)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows or games were left out, by the reason's lower-case name."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.skipped))
-
-    @property
-    def file_counts(self) -> dict[str, int]:
-        """How many world files were not used, by the reason's lower-case name."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.files))
-
-    def __str__(self) -> str:
-        left = {**self.counts, **self.file_counts}
-        what = ", ".join(f"{count} {name}" for name, count in sorted(left.items())) or "nothing"
-        return f"{self.rows} rows, {self.games} games, {self.tasks} tasks; left out: {what}"
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -205,22 +159,20 @@ def read_table(table: bytes | str, columns: Iterable[str], place: str) -> list[t
 
 
 def read_games(
-    table: bytes | str, report: SingleturnReport | None = None, *, place: str = TABLE
+    table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
 ) -> list[Game]:
     """The rows of a table of games, in its order, repetitions included.
 
     Needed are the columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear. Rows that say
     too little are counted in `report`. Raises `DataError` for text that is no such table.
     """
-    report = SingleturnReport() if report is None else report
+    report = Report() if report is None else report
     games = []
     for line, record in read_table(table, COLUMNS, place):
         report.rows += 1
         game = _game(record, line)
         if game is None:
-            report.skipped.append(
-                SkippedGame(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", f"line {line}")
-            )
+            report.skip(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", None, f"line {line}")
         else:
             games.append(game)
     report.games = len({game.game_id for game in games})
@@ -289,10 +241,10 @@ class _Reading:
     worlds: RecordedWorlds
     rules: str
     target: str
-    report: SingleturnReport
+    report: Report[SingleturnSkip]
 
     def skip(self, reason: SingleturnSkip, game: Game, detail: str = "") -> None:
-        self.report.skipped.append(SkippedGame(reason, game.game_id, detail))
+        self.report.skip(reason, game.game_id, None, detail)
 
     def usable(self, games: list[Game]) -> list[tuple[Game, BlockGrid, BlockGrid]]:
         """The games that make tasks, with their start and target worlds."""
@@ -363,12 +315,12 @@ class _Reading:
     def count_files(self, games: list[Game], hidden: list[str]) -> None:
         """Notes the files that no game of the table needs."""
         used = {path for game in games for path in (game.start_path, game.rebuilt_path, game.original_path)}
-        entries = [(SingleturnSkip.LITTER, name, "") for name in hidden]
-        entries += [(SingleturnSkip.DAMAGED_FILE, name, why) for name, why in self.worlds.damaged.items()]
-        for name in self.worlds:
-            if name not in used:
-                entries.append((_unused(name), name, ""))
-        self.report.files = [SkippedGame(*entry) for entry in entries]
+        damaged = self.worlds.damaged.items()
+        self.report.files = [
+            *(Skipped(SingleturnSkip.LITTER, name) for name in hidden),
+            *(Skipped(SingleturnSkip.DAMAGED_FILE, name, None, why) for name, why in damaged),
+            *(Skipped(_unused(name), name) for name in self.worlds if name not in used),
+        ]
 
 
 def _unused(name: str) -> SingleturnSkip:
@@ -422,7 +374,7 @@ class SingleturnDataset(Dataset):
             self.location = pack.location
             arrays = read_pack(pack, progress=progress)
         self.worlds = RecordedWorlds(arrays)
-        self._report = SingleturnReport()
+        self._report = Report()
         rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
         reading = _Reading(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
@@ -447,10 +399,6 @@ class SingleturnDataset(Dataset):
             ids=self.color_ids,
             **self._options,
         )
-
-    def report(self) -> SingleturnReport:
-        """What was read and what was left out; of the whole pack, also after `split` and `filter`."""
-        return self._report
 
     def _records(self, name: str, entry: Task) -> list[Record]:
         game = self.games[str(entry.task_id)]
