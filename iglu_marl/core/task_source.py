@@ -95,11 +95,12 @@ class GroupedSource(TaskSource):
         return task
 
     def __iter__(self) -> Iterator[Task]:
-        for entry in self.entries():
-            if isinstance(entry, TaskSource):
-                yield from entry  # type: ignore[misc]  # a session: the tasks of its turns
-            else:
-                yield entry
+        return (task for entry in self.entries() for task in _tasks_of(entry))
 
     def __len__(self) -> int:
-        return sum(len(entry) if isinstance(entry, TaskSource) else 1 for entry in self.entries())  # type: ignore[arg-type]
+        return sum(len(_tasks_of(entry)) for entry in self.entries())
+
+
+def _tasks_of(entry: Any) -> Any:
+    """The turns of a session; a task by itself."""
+    return entry if isinstance(entry, TaskSource) else (entry,)

@@ -26,8 +26,8 @@ from iglu_marl.data.iglu.singleturn import (
     Game,
     SingleturnSkip,
     read_games,
-    read_table,
 )
+from iglu_marl.data.iglu.tables import read_table
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Reason, Report
 

@@ -21,8 +21,6 @@ standard library is needed to read.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +34,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, Color, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
+from iglu_marl.data.iglu.tables import decoded, read_table, said
 from iglu_marl.data.report import Reason, Report
 
 TABLE = "dialogs.csv"
@@ -63,7 +62,6 @@ COLOR_OF_VOXEL = {
 }
 
 _NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
-_LINE_BREAKS = re.compile(r"\$+")
 
 
 class Folder(Protocol):
@@ -128,15 +126,6 @@ class Row:
 # ------------------------------------------------------------------------------------------------ the table
 
 
-def _decoded(text: str | bytes, place: str) -> str:
-    if isinstance(text, str):
-        return text
-    try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 text: {error}") from None
-
-
 def _step_number(text: str) -> int | None:
     """The step of "3" or "3.0" (tables that went through a float column), else None."""
     match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
@@ -154,28 +143,15 @@ def read_rows(
     it says that it is not. Raises `DataError` for text that is no such table; `place` names it there.
     """
     report = Report() if report is None else report
-    reader = csv.DictReader(io.StringIO(_decoded(table, place), newline=""), restval="")
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {reader.fieldnames}")
     rows = []
-    try:
-        for record in reader:
-            report.rows += 1
-            row = _row(record)
-            if row is None:
-                report.skip(
-                    MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {reader.line_num}"
-                )
-            else:
-                rows.append(row)
-    except csv.Error as error:
-        raise DataError(f"{place} is damaged at line {reader.line_num}: {error}") from None
+    for line, record in read_table(table, COLUMNS, place):
+        report.rows += 1
+        row = _row(record)
+        if row is None:
+            report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
+        else:
+            rows.append(row)
     return rows
-
-
-def _text(cell: str) -> str:
-    return _LINE_BREAKS.sub("\n", cell).strip()
 
 
 def _row(record: Mapping[str, str]) -> Row | None:
@@ -186,9 +162,9 @@ def _row(record: Mapping[str, str]) -> Row | None:
         session=session,
         step=step,
         structure=record["structureId"].strip() or session.partition("-")[2] or session,
-        instruction=_text(record["instruction"]),
-        question=_text(record.get(QUESTION, "")),
-        answer=_text(record.get(ANSWER, "")),
+        instruction=said(record["instruction"]),
+        question=said(record.get(QUESTION, "")),
+        answer=said(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
     )
 
@@ -206,7 +182,7 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     parsed: Any = world
     if isinstance(world, (str, bytes)):
         try:
-            parsed = json.loads(_decoded(world, place))
+            parsed = json.loads(decoded(world, place))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{place} is not JSON: {error}") from None
     try:

@@ -15,11 +15,9 @@ asked a clarifying question and built nothing. The layout is the one of the rele
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +29,7 @@ from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
+from iglu_marl.data.iglu.tables import read_table, said
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
@@ -50,7 +49,6 @@ RULES = ("lenient", "default", "strict")
 
 _REBUILT = re.compile(r"target_world_states/builder-data/cq-game-(\w+)/[^/]+")
 _ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[^/]+")
-_LINE_BREAKS = re.compile(r"\$+")
 _QID = re.compile(r"[\w-]+")
 
 
@@ -132,32 +130,6 @@ class Game:
         return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
 
 
-def _decoded(table: bytes | str, place: str) -> str:
-    if isinstance(table, str):
-        return table
-    try:
-        return table.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 text: {error}") from None
-
-
-def read_table(table: bytes | str, columns: Iterable[str], place: str) -> list[tuple[int, dict[str, str]]]:
-    """The rows of CSV text, each with its line number; cells that are missing are "".
-
-    Raises `DataError` for text that is not UTF-8, lacks one of `columns`, or is damaged.
-    """
-    reader = csv.DictReader(io.StringIO(_decoded(table, place), newline=""), restval="")
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {reader.fieldnames}")
-    rows = []
-    try:
-        rows = [(reader.line_num, record) for record in reader]
-    except csv.Error as error:
-        raise DataError(f"{place} is damaged at line {reader.line_num}: {error}") from None
-    return rows
-
-
 def read_games(
     table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
 ) -> list[Game]:
@@ -183,7 +155,7 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
     name = record["GameId"].strip()
     # Older tables have Windows' separators. The path is only ever compared with the names of files.
     path = record["InitializedWorldPath"].strip().replace("\\", "/")
-    instruction = _text(record["InputInstruction"])
+    instruction = said(record["InputInstruction"])
     clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
     if not name or not path or not instruction or clear is None:
         return None
@@ -192,17 +164,12 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
         start_path=path,
         instruction=instruction,
         clear=clear,
-        question=_text(record.get("ClarifyingQuestion", "")),
+        question=said(record.get("ClarifyingQuestion", "")),
         qrel=record.get("qrel", "").strip(),
         qbank=tuple(_QID.findall(record.get("qbank", ""))),
         partition=record.get("Partition", "").strip(),
         line=line,
     )
-
-
-def _text(cell: str) -> str:
-    """An utterance: every run of `$` is one line break, as in all tables of this kind."""
-    return _LINE_BREAKS.sub("\n", cell).strip()
 
 
 # ----------------------------------------------------------------------------------------------- the files

@@ -114,7 +114,7 @@ class CDMDataset(Dataset):
 
     def sessions(self) -> list[Session]:
         """The timelines of this dataset's sessions, in its order."""
-        return [self.corpus.sessions[str(entry.task_id)] for entry in self._entries()]
+        return [self.corpus.sessions[str(entry.task_id)] for entry in self.entries()]
 
     def action_sequences(self) -> list[ActionSequence]:
         """The builder's actions between utterances: samples of the builder action prediction task."""

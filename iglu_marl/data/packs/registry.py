@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from iglu_marl.core.errors import DataError
 from iglu_marl.data.packs.archive import Pack, open_pack
 
+DATA_PATH_VARIABLE = "IGLU_DATA_PATH"  # names a pack, or a folder of packs and structure files
+
 _IGLU = "https://github.com/microsoft/iglu-datasets"
 _IGLU_COMMIT = "7342931ad6ee598c5a20b0563ff0c94594f2addc"
 _MDC = "https://github.com/prashant-jayan21/minecraft-dialogue-models"

@@ -23,7 +23,7 @@ from iglu_marl.data.packs.archive import (
 )
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.fetch import FetchError, fetch_pack
-from iglu_marl.data.packs.registry import PACKS, PackInfo, known_pack, open_as
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE, PACKS, PackInfo, known_pack, open_as
 
 __all__ = [
     "DATA_PATH_VARIABLE",
@@ -46,7 +46,6 @@ __all__ = [
     "pack_folder",
 ]
 
-DATA_PATH_VARIABLE = "IGLU_DATA_PATH"
 OFFLINE_VARIABLE = "IGLU_MARL_OFFLINE"
 
 
