@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.human_evaluation import Unavailable as Unavailable
     from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
     from iglu_marl.data.iglu.minari_export import export_minari as export_minari
-    from iglu_marl.data.iglu.multiturn import MultiturnSkip as MultiturnSkip
     from iglu_marl.data.iglu.multiturn import Row as Row
     from iglu_marl.data.iglu.multiturn import Skip as Skip
     from iglu_marl.data.iglu.multiturn import group_sessions as group_sessions

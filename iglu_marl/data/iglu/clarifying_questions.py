@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import natural_key
 from iglu_marl.data.iglu.singleturn import (
     BANK,
     PACK,
@@ -174,13 +174,13 @@ class RankingTask:
 
     def candidates(self, game: Game) -> list[str]:
         """The ids to rank for a game, each once, in the order of their numbers (the table's own tells nothing)."""
-        return sorted({*game.qbank, game.qrel}, key=_natural)
+        return sorted({*game.qbank, game.qrel}, key=natural_key)
 
     @property
     def unknown_ids(self) -> list[str]:
         """The candidates that the bank does not have."""
         names = {name for game in self.queries for name in self.candidates(game)}
-        return sorted(names - self.bank.keys(), key=_natural)
+        return sorted(names - self.bank.keys(), key=natural_key)
 
     def score(self, ranker: Ranker, *, recall_at: Sequence[int] = RECALL_AT) -> RankingScores:
         """The scores of a ranker: `ranker(game, ids, bank) -> ids`, best first.
@@ -238,13 +238,6 @@ def _checked_ranking(order: Sequence[str], known: Sequence[str], game: Game) -> 
         what = f"{sorted(strangers)[:3]}, which were no candidates" if strangers else "an id twice"
         raise DataError(f"the ranking for {game.game_id} has {what}")
     return ranked
-
-
-def _natural(name: str) -> tuple[str, int, str]:
-    """Sorts "q_9" before "q_10"."""
-    stem, _, last = name.rpartition("_")
-    number = plain_number(last)
-    return (name, -1, "") if number is None else (stem, number, "")
 
 
 def words(text: str) -> list[str]:

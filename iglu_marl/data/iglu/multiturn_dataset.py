@@ -16,7 +16,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
@@ -238,8 +238,7 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
     """Sorts "9-c18" before "23-c18", and "c18" before "c116"."""
     attempt, _, structure = session.partition("-")
-    parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", structure)]
-    return [(-1, part) if number is None else (number, "") for number, part in parts], int(attempt)
+    return natural_key(structure), int(attempt)
 
 
 def _in_2022_ids(session: Subtasks) -> Subtasks:

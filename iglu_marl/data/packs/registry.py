@@ -38,8 +38,7 @@ class PackInfo:
 
     name: how it is asked for. title, description, licence, citation: for people.
     page: the project's page. url: what is downloaded (see `fetch`).
-    filename: under which name it is kept. usual_names: further files and folders that it may be found in,
-        relative to a folder of packs.
+    usual_names: files and folders that it may be found in besides `filename`, relative to a folder of packs.
     size, sha256: bytes and hash of the download, None where upstream promises neither.
     markers: what its top folder holds: files, or folders with a "/" at the end. The first one that is found
         anywhere decides where the top folder is.
@@ -54,13 +53,17 @@ class PackInfo:
     citation: tuple[str, ...]
     page: str
     url: str
-    filename: str
     usual_names: tuple[str, ...]
     markers: tuple[str, ...]
     expected: tuple[str, ...]
     size: int | None = None
     sha256: str | None = None
     foreign: frozenset[str] = field(default=frozenset())
+
+    @property
+    def filename(self) -> str:
+        """Under which name it is kept."""
+        return f"{self.name}.zip"
 
     def root(self, names: Iterable[str]) -> str | None:
         """The top folder of this pack among `names` (member files): "", or a path that ends in "/".
@@ -96,6 +99,16 @@ class PackInfo:
         return [part for part in self.expected if part not in present]
 
 
+def _archive_names(page: str, commit: str) -> tuple[str, ...]:
+    """The names that clones and archives of a repository go by.
+
+    Where the data lie in the repository itself, its archive at a fixed commit is downloaded; such archives have no
+    promised size or hash.
+    """
+    name = page.rpartition("/")[2]
+    return name, f"{name}-master", f"{name}-master.zip", f"{name}-{commit}.zip"
+
+
 PACKS: dict[str, PackInfo] = {
     info.name: info
     for info in (
@@ -107,7 +120,6 @@ PACKS: dict[str, PackInfo] = {
             citation=_CITE_IGLU,
             page=_IGLU,
             url=f"{_IGLU}/raw/{_IGLU_COMMIT}/datasets/multiturn_dataset.zip",
-            filename="iglu-multiturn.zip",
             usual_names=(
                 "iglu-multiturn",
                 "multiturn_dataset.zip",
@@ -130,18 +142,10 @@ PACKS: dict[str, PackInfo] = {
             licence="MIT",
             citation=_CITE_IGLU,
             page=_IGLU,
-            # The files lie in the repository itself, so the download is its archive at a fixed commit. Such
-            # archives have no promised size or hash.
             url=f"{_IGLU}/archive/{_IGLU_COMMIT}.zip",
-            filename="iglu-singleturn.zip",
             usual_names=(
-                "iglu-singleturn",
-                "singleturn",
-                "datasets/singleturn",
-                "iglu-datasets",
-                "iglu-datasets-master",
-                "iglu-datasets-master.zip",
-                f"iglu-datasets-{_IGLU_COMMIT}.zip",
+                *("iglu-singleturn", "singleturn", "datasets/singleturn"),
+                *_archive_names(_IGLU, _IGLU_COMMIT),
             ),
             markers=("clarifying_questions_train.csv", "target_world_states/"),
             expected=(
@@ -159,14 +163,7 @@ PACKS: dict[str, PackInfo] = {
             citation=_CITE_MDC,
             page=_MDC,
             url=f"{_MDC}/archive/{_MDC_COMMIT}.zip",
-            filename="mdc.zip",
-            usual_names=(
-                "mdc",
-                "minecraft-dialogue-models",
-                "minecraft-dialogue-models-master",
-                "minecraft-dialogue-models-master.zip",
-                f"minecraft-dialogue-models-{_MDC_COMMIT}.zip",
-            ),
+            usual_names=("mdc", *_archive_names(_MDC, _MDC_COMMIT)),
             markers=("data/logs/splits.json", "data/gold-configurations/"),
             expected=("data/logs/splits.json", "data/logs/", "data/gold-configurations/"),
         ),
