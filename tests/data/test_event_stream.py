@@ -20,17 +20,17 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import in_zone
 from iglu_marl.data import bundled, nearest_controls, parse_tape, read_recording, trajectory_of
 from iglu_marl.data.iglu.event_stream import (
-    Aim,
+    AvatarMoved,
     Broke,
+    CameraRay,
     Changed,
     Looked,
-    Moved,
     Placed,
     Pressed,
-    Problem,
-    Recorder,
-    Recording,
+    RecorderVersion,
     SetUp,
+    TapeProblem,
+    TapeRecording,
     to_blocks,
     undo_stride,
 )
@@ -72,7 +72,7 @@ def multiturn(shared: Path) -> Pack:
 
 
 @pytest.fixture(scope="module")
-def recordings(multiturn: Pack) -> list[Recording]:
+def recordings(multiturn: Pack) -> list[TapeRecording]:
     names = [name for name in multiturn.names() if name.startswith("builder-data/")]
     return [read_recording(multiturn.read(name), name=name) for name in names]
 
@@ -88,11 +88,11 @@ def truth(shared: Path) -> dict[str, Any]:
 def test_every_kind_of_line() -> None:
     tape = parse_tape(TAPE)
     assert tape.skipped == ()
-    assert tape.recorder is Recorder.NEWER
+    assert tape.recorder is RecorderVersion.NEWER
     assert tape.last_tick == 31
-    aim = Aim((0.5, 64.6, 8.5), (0, 0, -1))
+    aim = CameraRay((0.5, 64.6, 8.5), (0, 0, -1))
     assert tape.events[0] == SetUp(0, False)
-    assert tape.events[3] == Moved(2, (0, 63, 6.5))
+    assert tape.events[3] == AvatarMoved(2, (0, 63, 6.5))
     assert tape.events[5] == Looked(10, -0.25, 6.93e-24)
     assert tape.events[6] == Pressed(12, "step_left")
     assert tape.events[8] == Placed(20, 60, (0, 64, 0), aim)
@@ -114,47 +114,47 @@ def test_several_cells_in_one_line_and_no_last_line_end() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("5 jump", Problem.UNKNOWN_LINE),
-        ("5 action dance", Problem.UNKNOWN_LINE),
-        ("5 action step_left 3", Problem.UNKNOWN_LINE),
-        ("five pos_change (1, 2, 3)", Problem.UNKNOWN_LINE),
-        ("-5 pos_change (1, 2, 3)", Problem.UNKNOWN_LINE),
-        ("²5 pos_change (1, 2, 3)", Problem.UNKNOWN_LINE),
-        ("5 pos_change (1, 2)", Problem.BAD_NUMBERS),
-        ("5 pos_change (1, 2, 3", Problem.BAD_NUMBERS),
-        ("5 pos_change (1, 2, nan)", Problem.BAD_NUMBERS),
-        ("5 set_look (inf, 0)", Problem.BAD_NUMBERS),
-        ("5 set_look (1e400, 0)", Problem.BAD_NUMBERS),
-        ("5 block_change  (0, 63, 0, 0)", Problem.BAD_NUMBERS),
-        ("5 block_change  (0.5, 63, 0, 0, 57)", Problem.BAD_NUMBERS),
-        ("5 block_change", Problem.BAD_NUMBERS),
-        ("5 action break 0 63", Problem.BAD_NUMBERS),
-        ("5 action break 0 63 0 1 2 3", Problem.BAD_NUMBERS),
-        ("5 action select_and_place_block 57 0 63", Problem.BAD_NUMBERS),
+        ("5 jump", TapeProblem.UNKNOWN_LINE),
+        ("5 action dance", TapeProblem.UNKNOWN_LINE),
+        ("5 action step_left 3", TapeProblem.UNKNOWN_LINE),
+        ("five pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("-5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("²5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("5 pos_change (1, 2)", TapeProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, 3", TapeProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, nan)", TapeProblem.BAD_NUMBERS),
+        ("5 set_look (inf, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 set_look (1e400, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change  (0, 63, 0, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change  (0.5, 63, 0, 0, 57)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change", TapeProblem.BAD_NUMBERS),
+        ("5 action break 0 63", TapeProblem.BAD_NUMBERS),
+        ("5 action break 0 63 0 1 2 3", TapeProblem.BAD_NUMBERS),
+        ("5 action select_and_place_block 57 0 63", TapeProblem.BAD_NUMBERS),
     ],
 )
-def test_lines_that_cannot_be_read_are_noted(line: str, problem: Problem) -> None:
+def test_lines_that_cannot_be_read_are_noted(line: str, problem: TapeProblem) -> None:
     tape = parse_tape(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
-    assert [type(event) for event in tape.events] == [Moved, Looked]
+    assert [type(event) for event in tape.events] == [AvatarMoved, Looked]
     assert [(entry.problem, entry.line) for entry in tape.skipped] == [(problem, 2)]
     assert line[:20] in str(tape.skipped[0])
 
 
 def test_odd_orders_and_changes_are_noted() -> None:
     tape = parse_tape("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
-    assert [entry.problem for entry in tape.skipped] == [Problem.BACKWARDS]
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.BACKWARDS]
     tape = parse_tape("5 block_change  (0, 63, 0, 57, 60)\n")
-    assert [entry.problem for entry in tape.skipped] == [Problem.UNLIKE]
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.UNLIKE]
     assert tape.world() == {(0, 63, 0): 60}
     tape = parse_tape("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
-    assert [entry.problem for entry in tape.skipped] == [Problem.MIXED]
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.MIXED]
 
 
 @given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
 def test_any_text_is_parsed(text: str) -> None:
     tape = parse_tape(text)
     lines = [line for line in text.split("\n") if line.strip()]
-    unread = [s for s in tape.skipped if s.problem in (Problem.UNKNOWN_LINE, Problem.BAD_NUMBERS)]
+    unread = [s for s in tape.skipped if s.problem in (TapeProblem.UNKNOWN_LINE, TapeProblem.BAD_NUMBERS)]
     assert len(tape.events) + len(unread) == len(lines)
 
 
@@ -188,7 +188,7 @@ def test_the_stride_of_the_older_recorder_is_undone(x: int, y: int, z: int) -> N
 
 
 def test_every_file_of_the_multi_turn_pack_is_reproduced(
-    recordings: list[Recording], truth: dict[str, Any]
+    recordings: list[TapeRecording], truth: dict[str, Any]
 ) -> None:
     expected = truth["iglu_multiturn"]["tape"]
     verbs: Counter[str] = Counter()
@@ -211,15 +211,15 @@ def test_every_file_of_the_multi_turn_pack_is_reproduced(
     kinds = Counter(recording.tape.recorder for recording in recordings)
     replay = expected["replay"]
     assert kinds == {
-        Recorder.OLDER: replay["files_short"],
-        Recorder.NEWER: replay["files_camera"],
-        Recorder.UNKNOWN: replay["files_no_block_actions"],
+        RecorderVersion.OLDER: replay["files_short"],
+        RecorderVersion.NEWER: replay["files_camera"],
+        RecorderVersion.UNKNOWN: replay["files_no_block_actions"],
     }
 
 
-def test_every_item_of_the_multi_turn_pack(recordings: list[Recording], truth: dict[str, Any]) -> None:
+def test_every_item_of_the_multi_turn_pack(recordings: list[TapeRecording], truth: dict[str, Any]) -> None:
     by_name = {recording.name: recording for recording in recordings}
-    forms = {"short": Recorder.OLDER, "camera": Recorder.NEWER}
+    forms = {"short": RecorderVersion.OLDER, "camera": RecorderVersion.NEWER}
     for item in truth["iglu_multiturn"]["items"]:
         recording = by_name[item["path"]]
         told = item["tape"]
@@ -245,7 +245,7 @@ def test_tapes_of_the_single_turn_pack(shared: Path) -> None:
         assert recording.blocks == read_world(content), name
 
 
-def test_set_up_ends_where_the_persons_work_begins(recordings: list[Recording]) -> None:
+def test_set_up_ends_where_the_persons_work_begins(recordings: list[TapeRecording]) -> None:
     unmarked = 0
     for recording in recordings:
         world = recording.tape.world(recording.start)
@@ -305,7 +305,7 @@ def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
     assert len(path.edits) == 1
 
 
-def test_people_pointed_at_what_they_changed(recordings: list[Recording]) -> None:
+def test_people_pointed_at_what_they_changed(recordings: list[TapeRecording]) -> None:
     """Poses, gazes and cells fit together: the recorded line of sight meets the edited cell."""
     seen = agreed = 0
     for recording in recordings[::7]:
@@ -324,7 +324,7 @@ def test_people_pointed_at_what_they_changed(recordings: list[Recording]) -> Non
     assert agreed >= 0.98 * seen
 
 
-def _first(world: dict[Any, int], aim: Aim) -> tuple[Any, Any]:
+def _first(world: dict[Any, int], aim: CameraRay) -> tuple[Any, Any]:
     before = None
     camera, view = np.array(aim.camera), np.array(aim.view)
     start = to_pose(camera, 0.0, 0.0, 0.0)
@@ -341,7 +341,7 @@ def _first(world: dict[Any, int], aim: Aim) -> tuple[Any, Any]:
 # -- the nearest controls
 
 
-def test_controls_rebuild_what_people_built(recordings: list[Recording]) -> None:
+def test_controls_rebuild_what_people_built(recordings: list[TapeRecording]) -> None:
     space = Controls("continuous").space
     for recording in recordings[::23]:
         path = trajectory_of(recording)

@@ -21,7 +21,7 @@ from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks, in_z
 from iglu_marl.data import CDMDataset, Corpus, action_sequences, read_gold
 from iglu_marl.data.mdc import corpus as mdc
 from iglu_marl.data.mdc.action_sequences import turns
-from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, Skip
+from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
 from iglu_marl.data.mdc.dataset import session_task, statistics
 from iglu_marl.envs.single import SilentBuilderEnv
 from iglu_marl.tasks import TaskSet, default_tasks, draw
@@ -107,7 +107,7 @@ def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth
     assert as_written == truth["edits_between_consecutive_states"]
     assert without == statistics(corpus)["edits_between_consecutive_states"]
     assert without == {"put": 15351, "remove": 5757, "recolour": 2}
-    noted = [(s.session, s.state) for s in corpus.report().skipped if s.reason is Skip.DROPOUT]
+    noted = [(s.session, s.state) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
     assert sorted(noted) == sorted(dropouts)
     assert len(dropouts) == 45
     session = corpus.sessions["B1-A3-C2-1522434666266"]
@@ -151,7 +151,7 @@ def test_the_report_names_what_is_missing(corpus: Corpus, truth: dict[str, Any])
         "outside_zone": truth["states_with_blocks_outside_11x11"],
     }
     assert "93 outside_zone" in str(report)
-    missing = next(entry for entry in report.skipped if entry.reason is Skip.NO_POSE)
+    missing = next(entry for entry in report.skipped if entry.reason is CorpusSkip.NO_POSE)
     assert missing.state is not None
     assert corpus.sessions[missing.session][missing.state].feet is None
     assert corpus.sessions[missing.session][missing.state].pose() is None
@@ -576,7 +576,7 @@ def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
     assert corpus.sessions["B3-A2-C9-3"].final_blocks == [(0, -1, 0, 6)]
     assert corpus.sessions["B3-A2-C9-3"].split is None
     for report in (corpus.report(), Corpus.open(tmp_path, structures="C7").report()):
-        assert [e.session for e in report.skipped if e.reason is Skip.BAD_SESSION] == ["B1-A2-C7-2"]
+        assert [e.session for e in report.skipped if e.reason is CorpusSkip.BAD_SESSION] == ["B1-A2-C7-2"]
     assert CDMDataset(tmp_path, mode="sessions", target="gold").left_out == list(corpus.sessions)
 
 

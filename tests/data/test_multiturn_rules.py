@@ -18,14 +18,14 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.data.iglu.multiturn import (
     COLOR_OF_VOXEL,
-    Report,
+    MultiturnSkip,
     Row,
-    Skip,
     read_rows,
     read_session,
     read_sessions,
     read_world,
 )
+from iglu_marl.data.report import Report
 
 HEADER = (
     "PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion"
@@ -377,9 +377,9 @@ def check_layout(found: dict[str, Any], report: Report) -> None:
     }
     assert [built(session) for session in found["hut"]] == [[2], [1]]
     assert [(entry.reason, entry.session) for entry in report.skipped] == [
-        (Skip.NO_WORLDS, "9-tower"),
-        (Skip.NO_WORLDS, "../1-hut"),
-        (Skip.NO_WORLDS, "."),
+        (MultiturnSkip.NO_WORLDS, "9-tower"),
+        (MultiturnSkip.NO_WORLDS, "../1-hut"),
+        (MultiturnSkip.NO_WORLDS, "."),
     ]
     assert str(report) == "8 rows, 2 sessions, 2 turns; left out: 3 no_worlds"
 

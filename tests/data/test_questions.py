@@ -25,8 +25,8 @@ from made_packs import (
 )
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import Bm25, Game, RankingTask, SingleturnReport, clarifying_questions, question_bank
-from iglu_marl.data.iglu.clarifying_questions import QuestionReport, words
+from iglu_marl.data import Bm25, Game, RankingTask, Report, clarifying_questions, question_bank
+from iglu_marl.data.iglu.clarifying_questions import words
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -46,7 +46,7 @@ def pack(shared: Path) -> Path:
 
 def test_the_table_and_the_bank(pack: Path, stats: dict[str, Any]) -> None:
     expected = stats["questions"]
-    report = SingleturnReport()
+    report = Report()
     games, bank = clarifying_questions(pack, report), question_bank(pack)
     assert (len(games), report.rows, report.repeated_rows) == (
         stats["games"],
@@ -84,7 +84,7 @@ def test_the_ranking_task(pack: Path, stats: dict[str, Any]) -> None:
 
 
 def test_the_text_table_alone(shared: Path, stats: dict[str, Any]) -> None:
-    report = SingleturnReport()
+    report = Report()
     games = clarifying_questions(shared / "data" / stats["text_table"]["file"], report)
     assert (report.rows, len(games)) == (stats["text_table"]["rows"], stats["text_table"]["games"])
     by_clear = stats["text_table"]["rows_by_IsInstructionClear"]
@@ -120,7 +120,7 @@ def test_rows_are_read_from_a_pack(tmp_path: Path) -> None:
         start_file("1-c7/step-2"): world(*tower(1)),
     }
     path = write_zip(tmp_path / "s.zip", files)
-    report, bank_report = SingleturnReport(), QuestionReport()
+    report, bank_report = Report(), Report()
     first, second = clarifying_questions(path, report)
     assert (first.clear, first.question, first.qbank) == (True, "", ())
     assert (second.question, second.qrel, second.qbank) == ("which\none?", "q_3", ("q_7", "q_3", "q_7"))

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data.iglu.multiturn import Report, read_sessions
+from iglu_marl.data.iglu.multiturn import read_sessions
 from iglu_marl.data.packs import archive, store
 from iglu_marl.data.packs.store import (
     PACKS,
@@ -36,6 +36,7 @@ from iglu_marl.data.packs.store import (
     open_as,
     open_pack,
 )
+from iglu_marl.data.report import Report
 
 FILES = {
     "LICENSE": b"MIT",
@@ -313,7 +314,7 @@ def test_links_and_pipes_in_folders_are_left_out(tmp_path: Path) -> None:
     with open_pack(folder) as pack:
         assert pack.names() == ["good"]
         assert pack.skipped_counts == {"link": 3, "special": 1, "backslash": 1}
-        assert "'pipe': neither a file nor a folder" in map(str, pack.skipped)
+        assert "pipe: neither a file nor a folder" in map(str, pack.skipped)
     (tmp_path / "short-cut").symlink_to(folder)
     with open_pack(tmp_path / "short-cut") as pack:
         assert pack.read("good") == b"good"

@@ -27,8 +27,8 @@ from iglu_marl.data import (
     write_sessions,
 )
 from iglu_marl.data.iglu.event_stream import Broke, Placed
-from iglu_marl.data.iglu.multiturn import Report
-from iglu_marl.data.iglu.writer import COLUMNS, Note
+from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
+from iglu_marl.data.report import Report
 
 A, B = Role.ARCHITECT, Role.BUILDER
 
@@ -130,22 +130,27 @@ RED, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (1, -1, 0, 1)]
 @pytest.mark.parametrize(
     ("said", "worlds", "note", "expected"),
     [
-        ([[(B, "hi"), (A, "red")]], [RED], Note.BUILDER_FIRST, [[(A, "red"), (B, "hi")]]),
+        ([[(B, "hi"), (A, "red")]], [RED], WriteNote.BUILDER_FIRST, [[(A, "red"), (B, "hi")]]),
         (
             [[(A, "red")], [(B, "so?"), (A, "yes, and blue")]],
             [RED, TWO],
-            Note.BUILDER_FIRST,
+            WriteNote.BUILDER_FIRST,
             [[(A, "red"), (B, "so?")], [(A, "yes, and blue")]],
         ),
-        ([[(A, "red")], [(B, "and this")]], [RED, TWO], Note.SILENT_TURN, [[(A, "red"), (B, "and this")]]),
-        ([[], [(A, "red")]], [RED, TWO], Note.SILENT_TURN, [[(A, "red")]]),
-        ([[(A, "red")], [(A, "blue")]], [[], TWO], Note.EMPTY_WORLD, [[(A, "red"), (A, "blue")]]),
-        ([[(A, "for 3$")]], [RED], Note.CHARACTERS, [[(A, "for 3＄")]]),
-        ([[(A, "a\x0bb")]], [RED], Note.CHARACTERS, [[(A, "a b")]]),
+        (
+            [[(A, "red")], [(B, "and this")]],
+            [RED, TWO],
+            WriteNote.SILENT_TURN,
+            [[(A, "red"), (B, "and this")]],
+        ),
+        ([[], [(A, "red")]], [RED, TWO], WriteNote.SILENT_TURN, [[(A, "red")]]),
+        ([[(A, "red")], [(A, "blue")]], [[], TWO], WriteNote.EMPTY_WORLD, [[(A, "red"), (A, "blue")]]),
+        ([[(A, "for 3$")]], [RED], WriteNote.CHARACTERS, [[(A, "for 3＄")]]),
+        ([[(A, "a\x0bb")]], [RED], WriteNote.CHARACTERS, [[(A, "a b")]]),
     ],
 )
 def test_what_the_layout_cannot_hold_is_noted(
-    said: Any, worlds: Any, note: Note, expected: Any, tmp_path: Path
+    said: Any, worlds: Any, note: WriteNote, expected: Any, tmp_path: Path
 ) -> None:
     made = Subtasks([[Utterance(*u) for u in turn] for turn in said], worlds, task_id="1-c1", ids="iglu")
     report = write_sessions(tmp_path / "out", [made])
