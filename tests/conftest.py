@@ -20,8 +20,24 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 hypothesis.settings.register_profile(
     "dev", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("dev"), max_examples=10)
 hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("dev"), derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+# Rooms whose tests run what users run: commands, examples, whole libraries, pages.
+SYSTEM = ("commands", "examples")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test its layer: `system` where marked or in `SYSTEM`, `property` where Hypothesis draws, else `unit`."""
+    for item in items:
+        if item.get_closest_marker("system") or item.path.parent.name in SYSTEM:
+            item.add_marker("system")
+        elif getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
+        else:
+            item.add_marker("unit")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from requirements import ROOT
 
 from iglu_marl.core.jit import SOURCES
 
@@ -261,6 +262,17 @@ def test_the_house_is_in_order(root: Path) -> None:
         "the checker looks at the wrong folder"
     )
     assert complaints(root) == []
+
+
+def test_one_public_name_means_one_thing() -> None:
+    """No two classes of the package have the same name; `compat/` has the peers' names on purpose."""
+    places: dict[str, list[str]] = {}
+    for source in sources(ROOT):
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and source.room != "compat":
+                places.setdefault(node.name, []).append(source.place)
+    assert len(places) > 300
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 # --- the checker itself -------------------------------------------------------------------------------------

@@ -40,6 +40,8 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
+pytestmark = pytest.mark.system
+
 README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "index.md"
 TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"

@@ -29,6 +29,8 @@ from iglu_marl.data.mdc.action_sequences import Action
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.evaluation.action_prediction import Sample, Situation, nothing, predict_actions
 
+pytestmark = pytest.mark.system
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 NAMES = ("", "blue", "yellow", "green", "orange", "purple", "red")
 

@@ -19,6 +19,8 @@ from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
 
+pytestmark = pytest.mark.system
+
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"

@@ -40,6 +40,8 @@ import iglu_marl
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.tasks import RandomTasks
 
+pytestmark = pytest.mark.system
+
 TASKS = RandomTasks(max_blocks=3, num_colors=2)
 GAME: dict[str, Any] = {
     "tasks": TASKS,

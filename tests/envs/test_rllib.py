@@ -17,7 +17,7 @@ import pytest
 from requirements import ROOT, require
 from test_examples import ON_RAY, documented, shortened
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 
 def python() -> Path:

@@ -23,6 +23,8 @@ import iglu_marl
 from iglu_marl import RenderError, Task
 from iglu_marl.rendering import ReplayRecorder, composed_frame, write_png, write_video
 
+pytestmark = pytest.mark.system
+
 TASK = Task("<Architect> a red block", [(0, -1, -1, 6), (2, 0, 3, 3)], starting_grid=[(2, -1, 3, 2)])
 SHAPE = (540, 960, 3)
 

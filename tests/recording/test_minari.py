@@ -24,6 +24,8 @@ from iglu_marl.recording import read_recording
 from iglu_marl.recording.offline import write_minari
 from iglu_marl.recording.recorded_env import RecordedEnv, read_script, script_options
 
+pytestmark = pytest.mark.system
+
 SEES = ("dialog", "inventory", "pose", "grid")
 TASKS = [Task("", [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]), Task("", [(-2, -1, 3, 4)], task_id="one")]
 NAMES = {"architect": "scripted", "builder": "scripted"}
