@@ -15,9 +15,10 @@ import gymnasium
 import numpy as np
 
 from iglu_marl.core.controls import Controls, ControlsName
+from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
@@ -83,8 +84,6 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
-        iglu2022: bool = False,
-        info_offset: int = 0,
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
@@ -100,8 +99,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.action_space = controls.space
         self._architect = architect
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
-        self._iglu2022 = iglu2022
-        self._info_offset = info_offset
+        self._read_target = target_info(controls.conventions)
         self._fixed_pose: Pose | None = None
         self._fixed_start: Task | None = None
 
@@ -129,15 +127,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def display(self, **shown: Any) -> Display:
         """How a batch shows colours, inventory and compass as this environment does; `shown` says what."""
-        ids, slots = list(range(7)), list(range(6))
-        if self._iglu2022:
-            ids, slots = IGLU2022_ID_OF_IGLU.tolist(), (IGLU_ID_OF_IGLU2022[1:] - 1).tolist()
-        return Display(
-            ids=tuple(number + self._info_offset for number in ids),
-            slots=tuple(slots),
-            half_turn=self._iglu2022,
-            **shown,
-        )
+        return Display(conventions=self._controls.conventions, **shown)
 
     def make_batch(self, count: int, display: Display, num_threads: int) -> Batch:
         """`count` episodes of this environment."""
@@ -174,15 +164,16 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
         Takes effect at the next reset, and stays until other tasks are set.
         """
-        ids = "iglu2022" if self._iglu2022 else "iglu"
+        ids = self._controls.conventions.ids
         checked = Task("", np.zeros(ZONE_SHAPE, dtype=np.int8), starting_grid=starting_grid, ids=ids)
         pose = None if initial_position is None else self._stage.read_pose(initial_position)
         self._fixed_start, self._fixed_pose = checked, pose
 
     def _adapt(self, task: Task) -> Task:
         """The task as this environment plays it: in its id table, with the world that was initialised."""
-        if self._iglu2022 and task.ids is None:
-            task = task.replace(ids="iglu2022")
+        ids = self._controls.conventions.ids
+        if task.ids is None and ids != OWN.ids:
+            task = task.replace(ids=ids)
         if self._fixed_start is not None:
             task = task.replace(starting_grid=self._fixed_start.in_ids(task.ids or "iglu").start_grid)
         return task
@@ -236,7 +227,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def _info(self) -> dict[str, Any]:
         episode = self._episode
         return {
-            "target_grid": target_info(episode, iglu2022=self._iglu2022, offset=self._info_offset),
+            "target_grid": self._read_target(episode),
             "event": EVENTS[episode.worlds.event[0]],
         }
 
@@ -287,7 +278,7 @@ class GridworldEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Any,
     ) -> None:
-        options = read_options(compat, options, preset=config is None)
+        conventions, options = read_options(compat, options, preset=config is None)
         _check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
@@ -297,25 +288,24 @@ class GridworldEnv(SingleAgentEnv):
         camera_limit = None
         if config.controls == "walking" and not discretize:
             config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
-        iglu2022 = compat is not None
         controls = Controls(
             config.controls,
             select_and_place=config.select_and_place,
             camera_limit=camera_limit,
-            iglu2022=iglu2022,
+            conventions=conventions,
         )
 
         def observer(episode: Episode) -> Observer:
             return gridworld_observer(
                 episode.config,
                 episode.chat,
+                conventions,
                 render=render,
                 vector_state=vector_state,
                 target_in_obs=target_in_obs,
-                iglu2022=iglu2022,
             )
 
-        super().__init__(config, controls, observer, architect=architect, iglu2022=iglu2022)
+        super().__init__(config, controls, observer, architect=architect)
 
 
 class SilentBuilderEnv(SingleAgentEnv):
@@ -337,9 +327,12 @@ class SilentBuilderEnv(SingleAgentEnv):
     ) -> None:
         _check_flags(visual=visual)
         config = _choose(config, options, "human-level", controls=action_space, render_mode=render_mode)
-        controls = Controls(config.controls, select_and_place=config.select_and_place)
+        conventions = SILENT_BUILDER_2021
+        controls = Controls(
+            config.controls, select_and_place=config.select_and_place, conventions=conventions
+        )
 
         def observer(episode: Episode) -> Observer:
-            return silent_builder_observer(episode.config, episode.chat, visual=visual)
+            return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
 
-        super().__init__(config, controls, observer, architect=architect, info_offset=-1)
+        super().__init__(config, controls, observer, architect=architect)
