@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -42,7 +41,7 @@ def test_named_conventions_are_told_apart_and_saved() -> None:
 def test_environments_have_theirs() -> None:
     made = [gym.make(name).unwrapped for name in ("IGLUGridworld-v0", "IGLUSilentBuilderVisual-v0")]
     made += [GridworldEnv(compat="iglu2022"), SilentBuilderEnv()]
-    told = [env.stage.controls.conventions for env in made]  # type: ignore[attr-defined]
+    told = [env.setup.controls.conventions for env in made]  # type: ignore[attr-defined]
     assert told == [OWN, SILENT_BUILDER_2021, IGLU2022, SILENT_BUILDER_2021]
 
 

@@ -22,7 +22,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
-from iglu_marl.envs.base import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvState, GameSetup, draw_view
 from iglu_marl.envs.batch import Batch
 from iglu_marl.envs.batch_observations import Display
 from iglu_marl.game.agent import Agent, begin
@@ -91,8 +91,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._stage = Stage(config, controls, default_mode="turns")
-        self._episode = self._stage.episode
+        self._setup = GameSetup(config, controls, default_mode="turns")
+        self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
         self.observation_space = self._observer.space
@@ -116,9 +116,9 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._stage
+        return self._setup
 
     @property
     def first_pose(self) -> Pose | None:
@@ -131,7 +131,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def make_batch(self, count: int, display: Display, num_threads: int) -> Batch:
         """`count` episodes of this environment."""
-        return Batch(count, self._stage, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
+        return Batch(count, self._setup, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 
@@ -140,19 +140,19 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """The task of this episode; before the first reset, the one that was set."""
         if self._episode.task is not None:
             return self._episode.task
-        return self._stage.tasks if isinstance(self._stage.tasks, Task) else None
+        return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
     def set_task(self, task: Task) -> None:
         """Play this task from the next reset on.
 
         With `compat="iglu2022"`, grids of a task that does not say otherwise (`Task.ids`) are in 2022 ids.
         """
-        self._stage.tasks = as_task(task)
+        self._setup.tasks = as_task(task)
         self._fixed_start = self._fixed_pose = None
 
     def set_task_generator(self, generator: Any) -> None:
         """Draw tasks from a source, a function or a list at each reset from now on."""
-        self._stage.tasks = generator
+        self._setup.tasks = generator
         self._fixed_start = self._fixed_pose = None
 
     def update_taskset(self, tasks: Any) -> None:
@@ -166,7 +166,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """
         ids = self._controls.conventions.ids
         checked = Task("", np.zeros(ZONE_SHAPE, dtype=np.int8), starting_grid=starting_grid, ids=ids)
-        pose = None if initial_position is None else self._stage.read_pose(initial_position)
+        pose = None if initial_position is None else self._setup.read_pose(initial_position)
         self._fixed_start, self._fixed_pose = checked, pose
 
     def _adapt(self, task: Task) -> Task:
@@ -185,15 +185,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         live = self._architect is not None
-        self._stage.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
-        self._np_random = self._stage.rng  # there is one generator, and Gymnasium's name for it
+        self._setup.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
+        self._np_random = self._setup.rng  # there is one generator, and Gymnasium's name for it
         if seed is not None:
             self._np_random_seed = seed
         if live:
             assert self._architect is not None
-            assert self._stage.rng is not None
+            assert self._setup.rng is not None
             begin(
-                self._architect, Role.ARCHITECT, int(self._stage.rng.integers(_MAX_SEED)), self._episode.task
+                self._architect, Role.ARCHITECT, int(self._setup.rng.integers(_MAX_SEED)), self._episode.task
             )
         self._architect_speaks()
         if self.render_mode == "human":
@@ -233,22 +233,22 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def render(self) -> Any:
         """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
-        return self._stage.render(self.render_mode)
+        return self._setup.render(self.render_mode)
 
     def close(self) -> None:
         """Close window, renderer and architect."""
-        self._stage.close()
+        self._setup.close()
         if self._architect is not None:
             self._architect.close()
 
-    def get_state(self) -> StageState:
+    def get_state(self) -> EnvState:
         """Everything needed to go on from here: one record copy and a few values. A live architect is not saved."""
-        return self._stage.get_state()
+        return self._setup.get_state()
 
-    def set_state(self, state: StageState) -> None:
+    def set_state(self, state: EnvState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        self._stage.set_state(state)
-        self._np_random = self._stage.rng
+        self._setup.set_state(state)
+        self._np_random = self._setup.rng
 
 
 class GridworldEnv(SingleAgentEnv):

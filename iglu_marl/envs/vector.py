@@ -20,7 +20,7 @@ from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs.base import Stage
+from iglu_marl.envs.base import GameSetup
 from iglu_marl.envs.batch import BatchState, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
@@ -101,7 +101,7 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         )
         self._batch = prototype.make_batch(num_envs, display, num_threads)
         self.num_envs = self._batch.count
-        self._controls, self._records = prototype.stage.controls, np.zeros(self.num_envs, CONTROL)
+        self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
         self.single_observation_space = shown_space(space, display)
         self.action_space = batched(self.single_action_space, self.num_envs)
@@ -113,9 +113,9 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         return self._batch.worlds
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._prototype.stage
+        return self._prototype.setup
 
     @property
     def tasks(self) -> Array:
