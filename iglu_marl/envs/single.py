@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import gymnasium
 import numpy as np
+from typing_extensions import Unpack
 
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
@@ -25,8 +26,9 @@ from iglu_marl.core.worlds import Pose, as_task
 from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvState, GameSetup, draw_view
 from iglu_marl.envs.batch import Batch
 from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.documentation import builder_documented
 from iglu_marl.game.agent import Agent, begin
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Episode, Say
 from iglu_marl.game.observations import (
     Observer,
@@ -53,15 +55,13 @@ def _check_flags(**flags: Any) -> None:
 
 
 def _choose(
-    config: GameConfig | None, options: dict[str, Any], default_controls: ControlsName, **chosen: Any
+    config: GameConfig | None, options: Mapping[str, Any], default_controls: ControlsName, **chosen: Any
 ) -> GameConfig:
     """The configuration: what was given (not None) under an older name counts for its field, else `config`."""
-    for name, value in chosen.items():
-        if value is not None:
-            options.setdefault(name, value)
+    fields = {name: value for name, value in chosen.items() if value is not None} | dict(options)
     if config is None:
-        options.setdefault("controls", default_controls)
-    config = GameConfig.of(config, options)
+        fields.setdefault("controls", default_controls)
+    config = GameConfig.of(config, fields)
     if config.render_mode is None and (mode := _default_render_mode()) is not None:
         config = dataclasses.replace(config, render_mode=mode)
     return config
@@ -251,6 +251,16 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._np_random = self._setup.rng
 
 
+class GridworldOptions(GameOptions, total=False):
+    """The further keyword arguments of `GridworldEnv`: those of 2022 are taken with `compat="iglu2022"` only."""
+
+    right_placement_scale: float
+    wrong_placement_scale: float
+    name: Any
+    fake: Any
+
+
+@builder_documented(gridworld_observer, OWN, "walking")
 class GridworldEnv(SingleAgentEnv):
     """`IGLUGridworld-v0` (IGLU 2022).
 
@@ -274,17 +284,14 @@ class GridworldEnv(SingleAgentEnv):
         render_size: tuple[int, int] | None = None,
         compat: Literal["iglu2022"] | None = None,
         architect: Agent | None = None,
-        render_mode: str | None = None,
         config: GameConfig | None = None,
-        **options: Any,
+        **options: Unpack[GridworldOptions],
     ) -> None:
-        conventions, options = read_options(compat, options, preset=config is None)
+        conventions, fields = read_options(compat, options, preset=config is None)
         _check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
-        config = _choose(
-            config, options, "walking", controls=action_space, pov_size=render_size, render_mode=render_mode
-        )
+        config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
         camera_limit = None
         if config.controls == "walking" and not discretize:
             config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
@@ -308,6 +315,7 @@ class GridworldEnv(SingleAgentEnv):
         super().__init__(config, controls, observer, architect=architect)
 
 
+@builder_documented(silent_builder_observer, SILENT_BUILDER_2021, "human-level")
 class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
@@ -321,12 +329,11 @@ class SilentBuilderEnv(SingleAgentEnv):
         *,
         visual: bool = False,
         architect: Agent | None = None,
-        render_mode: str | None = None,
         config: GameConfig | None = None,
-        **options: Any,
+        **options: Unpack[GameOptions],
     ) -> None:
         _check_flags(visual=visual)
-        config = _choose(config, options, "human-level", controls=action_space, render_mode=render_mode)
+        config = _choose(config, options, "human-level", controls=action_space)
         conventions = SILENT_BUILDER_2021
         controls = Controls(
             config.controls, select_and_place=config.select_and_place, conventions=conventions
