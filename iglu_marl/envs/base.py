@@ -57,7 +57,7 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
     return orbit_view(grid, size=size)
 
 
-class StageState(NamedTuple):
+class EnvState(NamedTuple):
     """A saved environment: the episode, the random generator, what else the view keeps, and how far its tasks are."""
 
     episode: EpisodeState
@@ -66,7 +66,7 @@ class StageState(NamedTuple):
     sources: tuple[Any, ...] = ()
 
 
-class Stage:
+class GameSetup:
     """An episode with everything around it: tasks in, pictures out.
 
     `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
@@ -165,14 +165,14 @@ class Stage:
             return None
         if self.episode.task is None:
             raise StateError("there is nothing to render yet: call reset() first")
-        from iglu_marl.envs.rendering import Onlooker, scene_frame, scene_text
+        from iglu_marl.envs.rendering import RenderWindow, scene_frame, scene_text
 
         if mode == "ansi":
             return scene_text(self.episode)
         if mode == "rgb_array":
             return scene_frame(self.episode)
         if self._window is None:
-            self._window = Onlooker()
+            self._window = RenderWindow()
         self._window.show(self.episode)
         return None
 
@@ -185,18 +185,18 @@ class Stage:
 
     # -- saving
 
-    def get_state(self, view: Any = None) -> StageState:
+    def get_state(self, view: Any = None) -> EnvState:
         """Everything needed to go on from here, also over later resets without a seed."""
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
-        return StageState(self.episode.get_state(), rng, view, self.sources.get_state())
+        return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
 
-    def set_state(self, state: StageState, view: type | None = None) -> Any:
+    def set_state(self, state: EnvState, view: type | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
 
         Raises `StateError` when something does not fit; nothing is changed then.
         """
-        if not isinstance(state, StageState) or not isinstance(state.view, view or type(None)):
-            kind = type(state.view if isinstance(state, StageState) else state).__name__
+        if not isinstance(state, EnvState) or not isinstance(state.view, view or type(None)):
+            kind = type(state.view if isinstance(state, EnvState) else state).__name__
             raise StateError(
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
+from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import Shown
@@ -31,9 +32,7 @@ class Display:
     target: bool = False
     pov: bool = False
     events: bool = False
-    ids: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)  # how colour ids are shown
-    slots: tuple[int, ...] = (0, 1, 2, 3, 4, 5)  # which colour stands where in the inventory
-    half_turn: bool = False  # whether the compass is that of the 2022 tools
+    conventions: Conventions = OWN
     grid_dtype: str = "int8"
     layout: Layout = "hwc"
 
@@ -65,9 +64,9 @@ class Display:
             scene=rows(self.pov, (_CELLS,), np.int8),
             eye=rows(self.pov, (5,), np.float64),
             stale=rows(self.pov, (), np.bool_),
-            ids=np.array(self.ids, grid_dtype),
-            slots=np.array(self.slots, np.int64),
-            half_turn=self.half_turn,
+            ids=np.array(self.conventions.shown, grid_dtype),
+            slots=np.array(self.conventions.slots, np.int64),
+            half_turn=self.conventions.half_turn,
         )
 
 

@@ -20,7 +20,7 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
-from iglu_marl.envs.base import StageState
+from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig
@@ -58,7 +58,7 @@ class LanguageState(NamedTuple):
     source of its scenes is.
     """
 
-    inner: StageState
+    inner: EnvState
     pieces: tuple[Piece, ...]
     seed: int
     achieved: tuple[Goal, ...] | None

@@ -19,7 +19,7 @@ def scene_frame(episode: Episode, size: tuple[int, int] = (540, 960)) -> npt.NDA
     return composed_frame(**moment_of(episode), size=size)
 
 
-class Onlooker:
+class RenderWindow:
     """The window of `render_mode="human"`: the same, as someone sees it who watches all.
 
     Escape or its close button close it; the game goes on without it.

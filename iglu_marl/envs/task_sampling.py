@@ -117,7 +117,7 @@ class Prepared:
         self.words = self.records.view(np.uint64).reshape(len(self.records), -1)  # has to be a view of these
 
 
-class DrawsState(NamedTuple):
+class TaskSamplingState(NamedTuple):
     """Where the generators stand: their states (None: not seeded yet), numbers drawn ahead, and how many are used."""
 
     generators: tuple[Any, ...]
@@ -125,7 +125,7 @@ class DrawsState(NamedTuple):
     used: Array
 
 
-class Draws:
+class TaskSampling:
     """Draws the next tasks of worlds, as each world's single environment would from its own generator.
 
     adapt: changes drawn tasks, as the environment plays them. Of a source that is a fixed list, numbers are drawn ahead
@@ -223,16 +223,16 @@ class Draws:
 
     # -- saving
 
-    def get_state(self) -> DrawsState:
+    def get_state(self) -> TaskSamplingState:
         """Where the generators stand."""
         for world, generator in enumerate(self._generators):
             if generator is not None and self._saved[world] is None:
                 self._saved[world] = generator.bit_generator.state
-        return DrawsState(tuple(self._saved), self._ahead.copy(), self._used.copy())
+        return TaskSamplingState(tuple(self._saved), self._ahead.copy(), self._used.copy())
 
-    def check_state(self, state: DrawsState) -> None:
+    def check_state(self, state: TaskSamplingState) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        if not isinstance(state, DrawsState) or len(state.generators) != self.count:
+        if not isinstance(state, TaskSamplingState) or len(state.generators) != self.count:
             raise StateError(
                 f"the state of the generators does not fit, expected that of {self.count} worlds"
             )
@@ -242,7 +242,7 @@ class Draws:
             waiting = np.where(np.arange(AHEAD) >= used[:, None], ahead, 0)
             check_like(waiting, self._ahead, "ahead", (0, len(self._stock) - 1))
 
-    def set_state(self, state: DrawsState) -> None:
+    def set_state(self, state: TaskSamplingState) -> None:
         """Put back what `get_state` gave."""
         self._saved, self._generators = list(state.generators), [None] * self.count
         self._ahead, self._used = state.ahead.copy(), state.used.copy()

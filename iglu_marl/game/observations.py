@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.conventions import OWN, Conventions
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.game.chat import Chat, ChatText
 from iglu_marl.game.config import GameConfig
@@ -54,19 +55,15 @@ def _pov(size: tuple[int, int], episode: Episode) -> Array:
     return episode.renderer.render(episode.worlds, (0,), size)[0]
 
 
-def _inventory(episode: Episode) -> Array:
-    return episode.worlds.seen_inventory[0].copy()
-
-
-def _inventory_2022(episode: Episode) -> Array:
-    return episode.worlds.seen_inventory[0][IGLU_ID_OF_IGLU2022[1:] - 1]
+def _inventory(slots: Array, episode: Episode) -> Array:
+    return episode.worlds.seen_inventory[0].take(slots)
 
 
 def _compass(episode: Episode) -> Array:
     return episode.worlds.seen_compass[0].copy()
 
 
-def _compass_2022(episode: Episode) -> Array:
+def _compass_half_turned(episode: Episode) -> Array:
     return episode.worlds.seen_pose[0, 4:5] - np.float32(180)
 
 
@@ -78,11 +75,9 @@ def _agent_pos(episode: Episode) -> Array:
     return episode.worlds.seen_pose[0].copy()
 
 
-def _grid(field: str, ids: Array | None, offset: int, episode: Episode) -> Array:
-    grid = getattr(episode.worlds, field)[0]
-    if ids is not None:
-        return ids[grid]
-    return grid.astype(np.int32) if offset == 0 else np.add(grid, offset, dtype=np.int32)
+def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
+    grid: Array = getattr(episode.worlds, field)[0]
+    return grid.astype(np.int32) if ids is None else ids.take(grid)
 
 
 def _dialog(episode: Episode) -> Any:
@@ -103,23 +98,22 @@ def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode
 
 # --- sights ----------------------------------------------------------------------------------------------------
 
-_IDS_2022 = IGLU2022_ID_OF_IGLU.astype(np.int32)
-
 
 def pov_sight(size: tuple[int, int]) -> Sight:
     """`pov`: uint8 [height, width, 3], what the builder sees."""
     return Sight("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
 
 
-def inventory_sight(iglu2022: bool = False) -> Sight:
+def inventory_sight(conventions: Conventions = OWN) -> Sight:
     """`inventory`: float32 [6], blocks left by colour (a negative stock shows as 0)."""
     space = spaces.Box(0, BLOCKS_PER_COLOR, (6,), np.float32)
-    return Sight("inventory", space, _inventory_2022 if iglu2022 else _inventory)
+    return Sight("inventory", space, partial(_inventory, np.array(conventions.slots)))
 
 
-def compass_sight(iglu2022: bool = False) -> Sight:
+def compass_sight(conventions: Conventions = OWN) -> Sight:
     """`compass`: float32 [1] in degrees, 0 = facing north, 90 = east (2022: half a turn off)."""
-    return Sight("compass", spaces.Box(-180, 180, (1,), np.float32), _compass_2022 if iglu2022 else _compass)
+    read = _compass_half_turned if conventions.half_turn else _compass
+    return Sight("compass", spaces.Box(-180, 180, (1,), np.float32), read)
 
 
 def angle_sight() -> Sight:
@@ -132,11 +126,12 @@ def agent_pos_sight() -> Sight:
     return Sight("agentPos", spaces.Box(POSE_LOW, POSE_HIGH, dtype=np.float32), _agent_pos)
 
 
-def grid_sight(key: str, iglu2022: bool = False, low: int = 0, high: int = 6, offset: int = 0) -> Sight:
-    """`grid` or `target_grid`: int32 [9, 11, 11] of colour ids, plus an offset."""
-    field = "target" if key == "target_grid" else "grid"
-    space = spaces.Box(low, high, ZONE_SHAPE, np.int32)
-    return Sight(key, space, partial(_grid, field, _IDS_2022 if iglu2022 else None, offset))
+def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sight:
+    """`grid` or `target_grid`: int32 [9, 11, 11] of colour ids; the space allows `margin` more at either end."""
+    field, ids = "target" if key == "target_grid" else "grid", np.array(conventions.shown, np.int32)
+    space = spaces.Box(ids.min() - margin, ids.max() + margin, ZONE_SHAPE, np.int32)
+    plain = conventions.shown == OWN.shown  # read faster
+    return Sight(key, space, partial(_grid, field, None if plain else ids))
 
 
 def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
@@ -192,32 +187,40 @@ def builder_observer(config: GameConfig, chat: Chat) -> Observer:
 
 
 def gridworld_observer(
-    config: GameConfig, chat: Chat, *, render: bool, vector_state: bool, target_in_obs: bool, iglu2022: bool
+    config: GameConfig,
+    chat: Chat,
+    conventions: Conventions,
+    *,
+    render: bool,
+    vector_state: bool,
+    target_in_obs: bool,
 ) -> Observer:
     """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
-    sights = [inventory_sight(iglu2022), compass_sight(iglu2022), dialog_sight(chat)]
+    sights = [inventory_sight(conventions), compass_sight(conventions), dialog_sight(chat)]
     if render:
         sights.append(pov_sight(config.pov_size))
     if vector_state:
-        sights += [agent_pos_sight(), grid_sight("grid", iglu2022, low=-1, high=7)]
+        sights += [agent_pos_sight(), grid_sight("grid", conventions, margin=1)]
     if target_in_obs:
-        sights.append(grid_sight("target_grid", iglu2022, low=-1, high=7))
+        sights.append(grid_sight("target_grid", conventions, margin=1))
     return Observer(sights)
 
 
-def silent_builder_observer(config: GameConfig, chat: Chat, *, visual: bool) -> Observer:
+def silent_builder_observer(
+    config: GameConfig, chat: Chat, conventions: Conventions, *, visual: bool
+) -> Observer:
     """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
     sights = [
         pov_sight(config.pov_size),
-        inventory_sight(),
+        inventory_sight(conventions),
         angle_sight(),
         dialog_sight(chat, "chat"),
     ]
     if not visual:
-        sights += [agent_pos_sight(), grid_sight("grid", low=-1, high=5, offset=-1)]
+        sights += [agent_pos_sight(), grid_sight("grid", conventions)]
     return Observer(sights)
 
 
-def target_info(episode: Episode, *, iglu2022: bool = False, offset: int = 0) -> Array:
-    """`info["target_grid"]` of single-agent environments: a copy, in the representation of `grid`."""
-    return _grid("target", _IDS_2022 if iglu2022 else None, offset, episode)
+def target_info(conventions: Conventions) -> Callable[[Episode], Array]:
+    """What reads `info["target_grid"]` of single-agent environments: a copy, in the representation of `grid`."""
+    return cast(Callable[[Episode], Array], grid_sight("target_grid", conventions).read)

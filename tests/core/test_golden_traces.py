@@ -13,6 +13,7 @@ from requirements import ROOT
 
 import iglu_marl
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, from_iglu2022_ids, to_iglu2022_ids
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -27,7 +28,7 @@ def through_worlds(trace: Trace) -> None:
     """Replay with every state column compared bit for bit, and what the hands did."""
     meta, columns = trace.meta, trace.columns
     controls = Controls(
-        CONTROLS[meta["action_space"]], select_and_place=meta["select_and_place"], iglu2022=True
+        CONTROLS[meta["action_space"]], select_and_place=meta["select_and_place"], conventions=IGLU2022
     )
     worlds = Worlds(1)
     task = Task("", dense(columns["target_blocks"]), starting_grid=columns["start_blocks"], ids="iglu2022")

@@ -21,6 +21,7 @@ from requirements import TEST_FOLDERS
 import iglu_marl
 from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
 from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.errors import RenderError
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs import task_sampling as draws
@@ -618,7 +619,11 @@ def test_worlds_are_initialised() -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_many_actions_are_read_as_one_is(name: Any) -> None:
     """`encode_many` gives each world the control that `encode` gives its action, yields included."""
-    for options in ({"can_yield": True}, {"select_and_place": True}, {"can_yield": True, "iglu2022": True}):
+    for options in (
+        {"can_yield": True},
+        {"select_and_place": True},
+        {"can_yield": True, "conventions": IGLU2022},
+    ):
         controls = Controls(name, **options)
         space = batched(controls.space, 64)
         space.seed(2)

@@ -396,7 +396,7 @@ def test_render_mode_human(on_screen, tmp_path: Path):
     env = iglu_marl.raw_env(tasks=task, render_mode="human")
     env.reset(seed=1)
     env.step("Place a red block on the ground, 2 blocks north of the centre.")
-    window = env._stage._window.window
+    window = env._setup._window.window
     first = window.read()
     for action in [11] + [15] * 6 + [17]:
         env.step(action)

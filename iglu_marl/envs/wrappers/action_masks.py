@@ -19,7 +19,7 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.envs.wrappers.adapters import Change, Seat
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.int8]
@@ -48,28 +48,30 @@ def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool
     return found
 
 
-class ActionMask(Change):
+class ActionMask(AgentChange):
     """`action_mask`, int8 [n], of an agent with `Discrete` actions: 1 for each that may be chosen.
 
     env: the environment whose actions are masked. translate: from an action there to one of the innermost.
     """
 
-    def __init__(self, seat: Seat, env: Any, in_observation: bool, translate: Callable[[int], Any]) -> None:
-        super().__init__(seat)
-        self._count = int(seat.action_space.n) if isinstance(seat.action_space, spaces.Discrete) else None
+    def __init__(
+        self, given: AgentSpaces, env: Any, in_observation: bool, translate: Callable[[int], Any]
+    ) -> None:
+        super().__init__(given)
+        self._count = int(given.action_space.n) if isinstance(given.action_space, spaces.Discrete) else None
         self._in_observation = in_observation
         self._controls: Array | None = None
         if self._count is None:
-            if seat.agent == BUILDER:
+            if given.agent == BUILDER:
                 raise ConfigError(
-                    f"actions of {BUILDER} are {seat.action_space}, expected Discrete; wrap with discretize() first"
+                    f"actions of {BUILDER} are {given.action_space}, expected Discrete; wrap with discretize() first"
                 )
             return
         inner = [translate(number) for number in range(self._count)]
         keys = [repr(action if not hasattr(action, "tolist") else action.tolist()) for action in inner]
         self._first = np.array([keys.index(key) == number for number, key in enumerate(keys)])
-        if seat.agent != ARCHITECT:
-            controls = env.unwrapped.stage.controls
+        if given.agent != ARCHITECT:
+            controls = env.unwrapped.setup.controls
             self._controls = controls.encode_batch(inner)
             self._noop = controls.noop()[0][:1].copy()
             quiet = self._controls == self._noop[0]
@@ -77,7 +79,7 @@ class ActionMask(Change):
         if in_observation:
             self.observation_space = spaces.Dict(
                 {
-                    "observation": seat.observation_space,
+                    "observation": given.observation_space,
                     "action_mask": spaces.Box(0, 1, (self._count,), np.int8),
                 }
             )

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.envs.two_agent import ARCHITECT
-from iglu_marl.envs.wrappers.adapters import Change, Seat
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Kind = Literal["discrete", "multidiscrete"]
 KINDS: tuple[Kind, ...] = ("discrete", "multidiscrete")
@@ -131,19 +131,19 @@ class _Product:
         return action
 
 
-class Digits(Change):
+class Digits(AgentChange):
     """Dict actions of one agent as `Discrete` or `MultiDiscrete`; other actions stay as they are.
 
     table: the actions by number, where there is a table; else None.
     """
 
     def __init__(
-        self, seat: Seat, kind: Kind, camera_deg: float, table: Iterable[Mapping[str, Any]] | None
+        self, given: AgentSpaces, kind: Kind, camera_deg: float, table: Iterable[Mapping[str, Any]] | None
     ) -> None:
-        super().__init__(seat)
+        super().__init__(given)
         self.table: list[Mapping[str, Any]] | None = None
-        self._where, self._act, self._say = seat.agent, None, None
-        space = seat.action_space
+        self._where, self._act, self._say = given.agent, None, None
+        space = given.action_space
         if not isinstance(space, spaces.Dict):
             return
         asks = set(space.spaces) == {"act", "say"}
@@ -188,12 +188,12 @@ class Digits(Change):
 # --- both agents alike -----------------------------------------------------------------------------------------
 
 
-def _parts(seat: Seat) -> tuple[list[int], list[int]]:
+def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
     """The sizes of an agent's words and of its other digits. Raises `ConfigError` where it has neither."""
-    space = seat.action_space
+    space = given.action_space
     words: list[int] | None = []
     acts: list[int] | None = []
-    if seat.agent == ARCHITECT:
+    if given.agent == ARCHITECT:
         words = _digits(space)
     elif isinstance(space, spaces.Dict) and set(space.spaces) == {"act", "say"}:
         words, acts = _digits(space["say"]), _digits(space["act"])
@@ -201,25 +201,25 @@ def _parts(seat: Seat) -> tuple[list[int], list[int]]:
         acts = _digits(space)
     if words is None or acts is None:
         raise ConfigError(
-            f"actions of {seat.agent} are {space}, expected numbers; wrap with tokenize() and discretize() first"
+            f"actions of {given.agent} are {space}, expected numbers; wrap with tokenize() and discretize() first"
         )
     return words, acts
 
 
-class Shared(Change):
+class Shared(AgentChange):
     """The same action space for both agents.
 
     "multidiscrete": the words' digits, then those of the builder's acts; each agent uses its own and leaves the
     others. "discrete": where each agent's action is one number; one that an agent does not have counts as 0.
     """
 
-    def __init__(self, seat: Seat, seats: Mapping[str, Seat], kind: Kind) -> None:
-        super().__init__(seat)
-        self._where, self._kind = seat.agent, kind
-        parts = {agent: _parts(other) for agent, other in seats.items()}
+    def __init__(self, given: AgentSpaces, alike: Mapping[str, AgentSpaces], kind: Kind) -> None:
+        super().__init__(given)
+        self._where, self._kind = given.agent, kind
+        parts = {agent: _parts(other) for agent, other in alike.items()}
         self._words = parts[ARCHITECT][0]
         acts = next(acts for agent, (_, acts) in parts.items() if agent != ARCHITECT)
-        self._inner = seat.action_space
+        self._inner = given.action_space
         if kind == "multidiscrete":
             self._sizes = self._words + acts
             self.action_space = spaces.MultiDiscrete(self._sizes)
@@ -230,7 +230,7 @@ class Shared(Change):
                 f"actions have {[len(own) for own in sizes]} numbers, expected one of each agent for 'discrete': "
                 "max_message_length=1, and a builder with one number that does not ask"
             )
-        (self._own,) = sizes[list(seats).index(seat.agent)]
+        (self._own,) = sizes[list(alike).index(given.agent)]
         self._sizes = [max(own[0] for own in sizes)]
         self.action_space = spaces.Discrete(self._sizes[0])
 

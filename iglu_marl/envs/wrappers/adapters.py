@@ -1,4 +1,4 @@
-"""The five kinds of environments as wrappers see them: one object for each, which applies a `Change` for each agent.
+"""The five kinds of environments as wrappers see them: one object for each, with an `AgentChange` for each agent.
 
 What is changed stands in the other modules of this folder; here it is only carried between agent and environment.
 """
@@ -26,22 +26,22 @@ Space = spaces.Space[Any]
 ARCHITECTS_INFO = ("intersection", "target_blocks", "blocks")
 
 
-class Seat(NamedTuple):
-    """An agent's place at an environment."""
+class AgentSpaces(NamedTuple):
+    """An agent with its two spaces."""
 
     agent: str  # architect_0 or builder_0; a lone builder is builder_0
     observation_space: Space
     action_space: Space
 
 
-class Change:
+class AgentChange:
     """What a wrapper changes for one agent; this one changes nothing.
 
     Everything may have a leading axis: arrays of many worlds pass as well as those of one.
     """
 
-    def __init__(self, seat: Seat) -> None:
-        self.observation_space, self.action_space = seat.observation_space, seat.action_space
+    def __init__(self, given: AgentSpaces) -> None:
+        self.observation_space, self.action_space = given.observation_space, given.action_space
 
     def observe(self, observation: Any, env: Any) -> Any:
         """The observation as the agent gets it. env: the innermost environment."""
@@ -56,10 +56,10 @@ class Change:
         return info
 
 
-class Alike(Change):
+class CombinedChange(AgentChange):
     """One change of the observations and one of the actions."""
 
-    def __init__(self, seen: Change, done: Change) -> None:
+    def __init__(self, seen: AgentChange, done: AgentChange) -> None:
         self.seen, self.done = seen, done
         self.observation_space, self.action_space = seen.observation_space, done.action_space
 
@@ -79,7 +79,7 @@ class Alike(Change):
         return {key: value for key, value in info.items() if key not in ARCHITECTS_INFO}
 
 
-Make = Callable[[Seat], Change]
+Make = Callable[[AgentSpaces], AgentChange]
 
 
 class Recipe(NamedTuple):
@@ -107,7 +107,7 @@ class SingleHost(Named, gymnasium.Wrapper):
     def __init__(self, env: gymnasium.Env[Any, Any], make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        self.changes = {BUILDER: make(Seat(BUILDER, env.observation_space, env.action_space))}
+        self.changes = {BUILDER: make(AgentSpaces(BUILDER, env.observation_space, env.action_space))}
         self._change = self.changes[BUILDER]
         self.observation_space = self._change.observation_space
         self.action_space = self._change.action_space
@@ -153,7 +153,7 @@ class AECHost(Named, BaseWrapper):  # type: ignore[misc]
         super().__init__(env)
         self.recipe = recipe
         self._told: dict[str, tuple[Any, dict[str, Any]]] = {}
-        self.changes, self.observation_spaces, self.action_spaces = _seated(env, make)
+        self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
 
     def observation_space(self, agent: str) -> Space:
         """The space of an agent's observations; the same object at each call."""
@@ -187,7 +187,7 @@ class ParallelHost(Named, BaseParallelWrapper):  # type: ignore[misc]
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        self.changes, self.observation_spaces, self.action_spaces = _seated(env, make)
+        self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
 
     def observation_space(self, agent: str) -> Space:
         """The space of an agent's observations; the same object at each call."""
@@ -214,7 +214,7 @@ class VectorHost(Named, VectorWrapper):
     def __init__(self, env: VectorEnv[Any, Any, Any], make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        change = make(Seat(BUILDER, env.single_observation_space, env.single_action_space))
+        change = make(AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space))
         self.changes, self._change = {BUILDER: change}, change
         self.single_observation_space, self.single_action_space = (
             change.observation_space,
@@ -245,7 +245,7 @@ class GameHost(Named):
 
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
         self.env, self.recipe = env, recipe
-        self.changes, self.observation_spaces, self.action_spaces = _seated(env, make)
+        self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
         self._batched = {
             agent: tuple(
                 batched(space, env.num_games) for space in (change.observation_space, change.action_space)
@@ -296,10 +296,11 @@ class GameHost(Named):
         }
 
 
-def _seated(env: Any, make: Make) -> tuple[dict[str, Change], dict[str, Space], dict[str, Space]]:
+def _changed(env: Any, make: Make) -> tuple[dict[str, AgentChange], dict[str, Space], dict[str, Space]]:
     """The changes, and the spaces that they lead to, by agent."""
     changes = {
-        agent: make(Seat(agent, env.observation_space(agent), env.action_space(agent))) for agent in AGENTS
+        agent: make(AgentSpaces(agent, env.observation_space(agent), env.action_space(agent)))
+        for agent in AGENTS
     }
     return (
         changes,
@@ -326,7 +327,7 @@ def _informed(infos: Mapping[str, dict[str, Any]], host: Any) -> dict[str, dict[
     return {agent: host.changes[agent].inform(info, host.unwrapped) for agent, info in infos.items()}
 
 
-def _with_final(infos: dict[str, Any], change: Change, env: Any) -> dict[str, Any]:
+def _with_final(infos: dict[str, Any], change: AgentChange, env: Any) -> dict[str, Any]:
     """The last observations of ended episodes, changed as well: `final_obs` is an object array, None where none is."""
     if "final_obs" not in infos:
         return infos
@@ -360,12 +361,15 @@ def _strange(env: Any) -> ConfigError:
     )
 
 
-def seats(env: Any) -> dict[str, Seat]:
-    """The places of an environment by agent. Raises `ConfigError` as `wrap` does."""
+def spaces_of(env: Any) -> dict[str, AgentSpaces]:
+    """The spaces of an environment by agent. Raises `ConfigError` as `wrap` does."""
     if isinstance(env, VectorEnv):
-        return {BUILDER: Seat(BUILDER, env.single_observation_space, env.single_action_space)}
+        return {BUILDER: AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space)}
     if isinstance(env, gymnasium.Env):
-        return {BUILDER: Seat(BUILDER, env.observation_space, env.action_space)}
+        return {BUILDER: AgentSpaces(BUILDER, env.observation_space, env.action_space)}
     if isinstance(env, (AECEnv, ParallelEnv, VectorGame, GameHost)):
-        return {agent: Seat(agent, env.observation_space(agent), env.action_space(agent)) for agent in AGENTS}
+        return {
+            agent: AgentSpaces(agent, env.observation_space(agent), env.action_space(agent))
+            for agent in AGENTS
+        }
     raise _strange(env)

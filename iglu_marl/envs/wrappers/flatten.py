@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.two_agent import AGENTS
-from iglu_marl.envs.wrappers.adapters import Change, Seat
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 from iglu_marl.game.episode import EVENTS
 
 Grids = Literal["one-hot", "scaled"]
@@ -108,18 +108,18 @@ def _entries(space: Any, style: Style, path: tuple[str, ...] = ()) -> Iterator[E
         yield _entry(path, space, style)
 
 
-class Vector(Change):
+class Vector(AgentChange):
     """Observations of one agent as one float32 vector.
 
-    seats: all agents whose vectors are alike. An entry that several see lies at the same place for all; where an
+    alike: all agents whose vectors are alike. An entry that several see lies at the same place for all; where an
     agent does not see it there are zeros. With several, a one-hot mark of the agent comes last.
     layout: (path, first, last) of each entry, in order; the mark's path is ("role",).
     """
 
-    def __init__(self, seat: Seat, seats: tuple[Seat, ...], style: Style) -> None:
-        super().__init__(seat)
+    def __init__(self, given: AgentSpaces, alike: tuple[AgentSpaces, ...], style: Style) -> None:
+        super().__init__(given)
         found: dict[tuple[str, ...], Entry] = {}
-        for other in seats:
+        for other in alike:
             if not isinstance(other.observation_space, spaces.Dict):
                 raise ConfigError(f"observations are {other.observation_space}, expected a Dict")
             for entry in _entries(other.observation_space, style):
@@ -134,11 +134,11 @@ class Vector(Change):
             (path, last - found[path].size, last) for path, last in zip(sorted(found), ends, strict=True)
         ]
         self._role: int | None = None
-        if len(seats) > 1:
-            self._role = ends[-1] + AGENTS.index(seat.agent)
+        if len(alike) > 1:
+            self._role = ends[-1] + AGENTS.index(given.agent)
             self.layout.append((("role",), ends[-1], ends[-1] + len(AGENTS)))
             high = np.concatenate([high, np.ones(len(AGENTS))])
-        own = {entry.path: entry for entry in _entries(seat.observation_space, style)}
+        own = {entry.path: entry for entry in _entries(given.observation_space, style)}
         self._parts = [(path, first, last, own[path]) for path, first, last in self.layout if path in own]
         self.observation_space = spaces.Box(0, high.astype(np.float32), dtype=np.float32)
         self._length = len(high)

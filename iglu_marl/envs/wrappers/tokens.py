@@ -8,19 +8,19 @@ from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.envs.wrappers.adapters import Change, Seat
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 from iglu_marl.game.chat import TokenChat
 
 
-class Tokens(Change):
+class TokenizedTexts(AgentChange):
     """Texts of one agent as tokens: in its observations int32 [dialog_length], in its actions a row of tokens."""
 
-    def __init__(self, seat: Seat, chat: TokenChat) -> None:
-        super().__init__(seat)
-        self._chat, self._agent = chat, seat.agent
+    def __init__(self, given: AgentSpaces, chat: TokenChat) -> None:
+        super().__init__(given)
+        self._chat, self._agent = chat, given.agent
         self._keys: tuple[str, ...] = ()
         self._last: dict[str, tuple[str, Any]] = {}
-        space, action = seat.observation_space, seat.action_space
+        space, action = given.observation_space, given.action_space
         if isinstance(space, spaces.Dict):
             self._keys = tuple(key for key, part in space.items() if isinstance(part, spaces.Text))
             if "goal_program" in self._keys:
