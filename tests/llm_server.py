@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from iglu_marl.agents.llm import Reply, Request
+from iglu_marl.agents.llm import ChatRequest, Reply
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.language import Edit, Failure, parse, render
 
@@ -72,7 +72,7 @@ def obedient(messages: list[dict[str, Any]]) -> str:
     )
 
 
-def chat_of(request: Request) -> list[dict[str, Any]]:
+def chat_of(request: ChatRequest) -> list[dict[str, Any]]:
     """A request's messages as a server gets them, without pictures."""
     return [{"role": part.speaker, "content": part.text} for part in request.messages]
 
@@ -84,7 +84,7 @@ class ScriptedBackend:
 
     def __init__(self, answer: Callable[[list[dict[str, Any]]], Any] = obedient) -> None:
         self.answer = answer
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
         self.batches: list[int] = []
 
     def complete(self, requests: Any) -> list[Reply]:
@@ -93,7 +93,7 @@ class ScriptedBackend:
         made = [self.answer(chat_of(request)) for request in requests]
         return [text if isinstance(text, Reply) else Reply(text, sent=1) for text in made]
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: ChatRequest) -> bool:
         return True
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:

@@ -538,7 +538,7 @@ def test_the_private_world_is_the_real_one_to_the_last_bit(controls: Any, select
     compared = []
 
     def compare(env: Any) -> None:
-        private, real = pair[Role.BUILDER]._body.world, env.unwrapped.episode.worlds
+        private, real = pair[Role.BUILDER]._executor.state.world, env.unwrapped.episode.worlds
         if real.steps[0]:
             for name in ("pose", "speed", "grid", "inventory"):
                 assert np.array_equal(getattr(private, name), getattr(real, name)), name

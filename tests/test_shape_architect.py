@@ -17,7 +17,7 @@ from test_agents import Told
 import iglu_marl
 from iglu_marl import AgentError, Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
-from iglu_marl.agents.scripted.decomposition import Step, decompose
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.core.grid import blocks_to_grid, cell_index
 from iglu_marl.language import (
@@ -51,7 +51,7 @@ def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
 WALL = grid_of(*((x, y, 0, RED) for x in range(-2, 2) for y in range(-1, 2)))
 
 
-def follow(steps: list[Step], grid: np.ndarray) -> list[np.ndarray]:
+def follow(steps: list[InstructionStep], grid: np.ndarray) -> list[np.ndarray]:
     """The builds after each step; each changes what it says, and has one outcome."""
     builds = [grid]
     for step in steps:

@@ -18,9 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iglu_marl.agents.learned.examples import Batch
-from iglu_marl.agents.learned.frames import CELLS, SHAPE
+from iglu_marl.agents.learned.examples import ExampleBatch
+from iglu_marl.agents.learned.frames import CELLS
 from iglu_marl.agents.learned.text import COLOR, MANNERS
+from iglu_marl.core.grid import ZONE_SHAPE
 
 COLORS = 6
 COUNTED = 8  # actions done in the sequence that are told apart
@@ -55,7 +56,7 @@ class Scores(NamedTuple):
     color: Tensor
 
 
-def tensors(batch: Batch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+def tensors(batch: ExampleBatch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
     """The arrays of a batch as tensors."""
     return {
         name: torch.from_numpy(np.ascontiguousarray(part)).to(device) for name, part in vars(batch).items()
@@ -130,7 +131,7 @@ class EditModel(nn.Module):
         )
         nn.init.constant_(self.out.bias[:1], -5.0)
         nn.init.constant_(self.out.bias[1:2], -3.0)
-        y, x, z = np.indices(SHAPE).reshape(3, CELLS)
+        y, x, z = np.indices(ZONE_SHAPE).reshape(3, CELLS)
         places = np.stack([x - 5, y - 1, z - 5], 1).astype(np.float32)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
 
@@ -144,7 +145,7 @@ class EditModel(nn.Module):
         colors = self._colors(batch, states)  # [n, 7, mention], air first
         index = batch["grid"][..., None].expand(-1, -1, colors.shape[2])
         planes = torch.cat([self._planes(batch), colors.gather(1, index)], 2)
-        world = planes.transpose(1, 2).reshape(len(text), -1, *SHAPE)
+        world = planes.transpose(1, 2).reshape(len(text), -1, *ZONE_SHAPE)
         world = world.contiguous(memory_format=torch.channels_last_3d)
         world = _steered(self.start(world), self.start_steer(text))
         for block in self.blocks:
@@ -190,7 +191,7 @@ class EditModel(nn.Module):
         """What is known of each cell, [n, 1089, 23], but its colour."""
         filled = (batch["grid"] != 0).float()
         since, kind, done = batch["since"].float(), batch["kind"].float(), batch["done"].float()
-        grid = filled.reshape(-1, 1, *SHAPE)
+        grid = filled.reshape(-1, 1, *ZONE_SHAPE)
         padded = functional.pad(grid, (1, 1, 1, 1, 1, 1))
         below = padded[:, :, :-2, 1:-1, 1:-1].clone()
         below[:, :, 0] = 1.0

@@ -52,7 +52,7 @@ def facing(dialogue: Dialogue) -> float | None:
     return None
 
 
-class Tokens(NamedTuple):
+class EncodedDialogue(NamedTuple):
     """The last words of a dialogue, each int64 [LENGTH], padded at the front.
 
     words: numbers in a vocabulary. colors: 1..6 where a colour is named. manner: 0 padding, else 1 + who (0 architect,
@@ -93,7 +93,7 @@ class Vocabulary:
             return COLOR
         return _SIDES.get(word) or self._number.get(word, UNKNOWN)
 
-    def encode(self, dialogue: Dialogue, new_from: int) -> Tokens:
+    def encode(self, dialogue: Dialogue, new_from: int) -> EncodedDialogue:
         """A dialogue as numbers. new_from: the first utterance since the builder last did something."""
         columns: list[tuple[int, int, int]] = []
         last = len(dialogue) - 1
@@ -109,7 +109,7 @@ class Vocabulary:
         kept = columns[-LENGTH:]
         if kept:
             table[-len(kept) :] = kept
-        return Tokens(*table.T.copy())
+        return EncodedDialogue(*table.T.copy())
 
 
 def turned_words(words: npt.NDArray[np.int64], frame: int) -> npt.NDArray[np.int64]:

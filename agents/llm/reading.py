@@ -39,7 +39,7 @@ class Unreadable(Exception):
     """A reply that cannot be used; the message says why, for the model and for people."""
 
 
-class Order(NamedTuple):
+class BuilderReply(NamedTuple):
     """What a builder's reply comes to: edits, and what it says to the architect."""
 
     edits: list[Edit]
@@ -94,7 +94,7 @@ def clipped(text: str, limit: int) -> str:
     return part
 
 
-def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
+def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderReply:
     """The edits in a builder's reply, all of them valid for a build [9, 11, 11]. Raises `Unreadable`."""
     text = _FENCE.sub("", answer_of(text))
     found = _object(text)
@@ -114,7 +114,7 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
         edit = _edit(entry, number, grid)
         if edits.setdefault(edit.cell, edit) != edit:
             raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
-    return Order(list(edits.values()), " ".join(cleaned(say or "").split()))
+    return BuilderReply(list(edits.values()), " ".join(cleaned(say or "").split()))
 
 
 def _object(text: str) -> dict[str, Any] | None:

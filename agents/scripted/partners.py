@@ -26,16 +26,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Unpack
 
 from iglu_marl import AgentError, Dialogue, Role
+from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
-from iglu_marl.agents.scripted.state_tracker import Body
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.scripted.state_tracker import StateTracker
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import Cell, color_name, in_zone
+from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import Action, Edit, Failure, Reason, Talk, parse, render, say, wordings
 
 PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
@@ -54,11 +56,6 @@ def _edit_of(text: str) -> Edit | None:
     """The single edit that a text asks for, if it does."""
     found = parse(text)
     return found if isinstance(found, Edit) else None
-
-
-def _color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
-    x, y, z = cell
-    return int(grid[y + 1, x + 5, z + 5])
 
 
 def _slip(edit: Edit, free: Callable[[Cell], bool], rng: np.random.Generator) -> Edit:
@@ -84,28 +81,26 @@ class PreciseArchitect:
     """
 
     def __init__(
-        self, *, controls: ControlsName = "walking", codec: Codec | None = None, message_length: int = 200
+        self,
+        *,
+        controls: ControlsName = "walking",
+        codec: Codec | None = None,
+        message_length: int = MESSAGE_CHARACTERS,
     ) -> None:
         self.message_length = message_length
         self._codec = codec
-        self._ears = Ears(codec, message_length)
+        self._dialogue = DialogueTracker(codec, message_length)
         self._inner = ScriptedArchitect(controls=controls)
         self._begin(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Any:
         """One that fits an environment's chat and its builder."""
-        settings = Settings.of(env)
-        fitting = {
-            "controls": settings.controls,
-            "codec": settings.codec,
-            "message_length": settings.message_length,
-        }
-        return cls(**{**fitting, **options})
+        return cls(**{**Settings.of(env).only("controls", "codec", "message_length"), **options})
 
     def _begin(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
-        self._ears.forget()
+        self._dialogue.forget()
         self._said = Dialogue()
         self._restart()
 
@@ -124,9 +119,9 @@ class PreciseArchitect:
     def act(self, observation: Any) -> Any:
         """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        for utterance in self._ears.hear(dialog):
+        for utterance in self._dialogue.hear(dialog):
             self._said = self._said.say(utterance.role, utterance.text)
-        return self._ears.utter(self._speak(observation))
+        return self._dialogue.utter(self._speak(observation))
 
     @property
     def idle(self) -> bool:
@@ -211,7 +206,7 @@ class TalkativeArchitect(PreciseArchitect):
         if self._rng.random() >= self.chatter:
             return ""
         edit = self._edit
-        if edit is not None and _color_at(grid, edit.cell) != edit.after and self._rng.random() < 0.5:
+        if edit is not None and color_at(grid, edit.cell) != edit.after and self._rng.random() < 0.5:
             return self._politely(edit)
         return say(Talk.OKAY, rng=self._rng)
 
@@ -283,7 +278,7 @@ class MistakenArchitect(PreciseArchitect):
         self._still = self._still + 1 if seen == self._seen else 0
         self._seen = seen
         current = self._pending[0]
-        done = _color_at(grid, current.cell) == current.after
+        done = color_at(grid, current.cell) == current.after
         if not done and self._still < PATIENCE:
             return ""
         return self._go_on(current, done, observation)
@@ -312,7 +307,7 @@ class MistakenArchitect(PreciseArchitect):
         if self._rng.random() >= self.error:
             return text
         grid, target = observation["grid"], observation["target_grid"]
-        wrong = _slip(edit, lambda cell: not _color_at(grid, cell) and not _color_at(target, cell), self._rng)
+        wrong = _slip(edit, lambda cell: not color_at(grid, cell) and not color_at(target, cell), self._rng)
         self._right, self._pending, self._still = edit, [wrong], 0
         return render(wrong)
 
@@ -320,37 +315,22 @@ class MistakenArchitect(PreciseArchitect):
 # ------------------------------------------------------------------------------------------------------ builders
 
 
-class CarefulBuilder:
+class CarefulBuilder(BuilderBase):
     """Does what it fully understands, and nothing else; the base of the other manners.
 
     The options are those of `ScriptedBuilder`.
     """
 
-    def __init__(
-        self,
-        controls: ControlsName = "walking",
-        *,
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
-        codec: Codec | None = None,
-        message_length: int = 16,
-    ) -> None:
-        body: dict[str, Any] = {"can_yield": can_yield, "select_and_place": select_and_place}
-        self.can_ask = can_ask
-        self._inner = ScriptedBuilder(controls, can_ask=True, **body)
-        self._idle = Body(controls, **body)  # only to know how this encoding rests
-        self._ears = Ears(codec, message_length)
-        self._begin(None)
+    def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
+        super().__init__(Settings(controls, **options))
+        moves = self.game.only("can_yield", "select_and_place")
+        self._inner = ScriptedBuilder(controls, can_ask=True, **moves)
+        self._idle = StateTracker(controls, **moves)  # only to know how this encoding rests
+        self._forget(None)
 
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> Any:
-        """One that fits an environment's action space and chat."""
-        return cls(**{**Settings.of(env).of_builder(), **options})
-
-    def _begin(self, seed: int | None) -> None:
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
         self._rng = np.random.default_rng(seed)
-        self._ears.forget()
         self._heard = Dialogue()
         self._restart()
 
@@ -361,9 +341,7 @@ class CarefulBuilder:
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode; raises `AgentError` for another role than the builder's."""
-        if role != Role.BUILDER:
-            raise AgentError(f"a {type(self).__name__} cannot play the {role}")
-        self._begin(seed)
+        super().reset(role, seed)
         self._inner.reset(role, int(self._rng.integers(2**31)))
 
     def act(self, observation: Any) -> Any:
@@ -371,24 +349,19 @@ class CarefulBuilder:
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
         grid = np.asarray(need(observation, ("grid",), type(self).__name__, _HINT))
         reply = ""
-        for utterance in self._ears.hear(dialog):
+        for utterance in self._dialogue.hear(dialog):
             if utterance.role is Role.ARCHITECT:
                 text, reply = self._listen(utterance.text, grid)
                 self._heard = self._heard.say(Role.ARCHITECT, text)
         if reply and self.can_ask:
-            return {"act": self._idle.rest(), "say": self._ears.utter(reply)}
+            return self._with_words(self._idle.rest(), reply)
         done = self._inner.act({**observation, "dialog": self._heard.text})
-        if not self.can_ask:
-            return done["act"]
-        return {"act": done["act"], "say": self._ears.utter(done["say"])}
+        return self._with_words(done["act"], done["say"])
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing left to do or to say of what it has taken in."""
         return self._inner.idle
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     # -- the manner
 
@@ -403,7 +376,9 @@ class HastyBuilder(CarefulBuilder):
     slips: the probability that it does something else than what was said.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, slips: float = 0.15, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, slips: float = 0.15, **options: Unpack[Options]
+    ) -> None:
         self.slips = _check_share(slips, "slips")
         super().__init__(controls, **options)
 
@@ -417,7 +392,7 @@ class HastyBuilder(CarefulBuilder):
             return heard, ""
         self._color = edit.color or self._color
         if edit.action is Action.PLACE and self._rng.random() < self.slips:
-            wrong = _slip(edit, lambda cell: not _color_at(np.maximum(grid, 0), cell), self._rng)
+            wrong = _slip(edit, lambda cell: not color_at(np.maximum(grid, 0), cell), self._rng)
             return render(wrong), ""
         return heard, ""
 
@@ -444,7 +419,9 @@ class ForgetfulBuilder(CarefulBuilder):
     lapses: the probability of that, at each utterance.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, lapses: float = 0.25, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, lapses: float = 0.25, **options: Unpack[Options]
+    ) -> None:
         self.lapses = _check_share(lapses, "lapses")
         super().__init__(controls, **options)
 
@@ -458,7 +435,9 @@ class AskingBuilder(CarefulBuilder):
     questions: the probability of a question.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, questions: float = 0.5, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, questions: float = 0.5, **options: Unpack[Options]
+    ) -> None:
         self.questions = _check_share(questions, "questions")
         super().__init__(controls, **options)
 

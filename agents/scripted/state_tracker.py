@@ -33,7 +33,7 @@ def _searched(state: bytes, target: bytes, controls: ControlsName, width: int) -
     return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, width=width)
 
 
-class Body:
+class StateTracker:
     """The private world of a builder with one of the encodings that can be planned for.
 
     controls: "walking", "human-level" or "flying". select_and_place, can_yield: as in the game's builder action space.
