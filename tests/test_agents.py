@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -23,7 +26,9 @@ from iglu_marl.agents import (
     ScriptedBuilder,
     agents_for,
 )
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.dialogue import speaker_marks
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.language import Edit, TemplateCodec, parse, render, say
@@ -32,6 +37,31 @@ from iglu_marl.tasks import DUMMY_TASK, RandomTasks, Subtasks
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 SIGHTS = ("dialog", "pose", "grid")
 EMPTY = np.zeros((9, 11, 11), dtype=np.int32)
+
+
+@pytest.mark.parametrize("name", ["scripted", "oracle", "random", "careful", "hasty", "forgetful", "asking"])
+def test_a_builder_knows_all_settings_of_its_game(name: str) -> None:
+    env = iglu_marl.env(controls="flying", select_and_place=True, builder_can_ask=True, max_message_length=77)
+    builder: Any = agents_for(env, builder=name)[Role.BUILDER]
+    assert builder.game == Settings("flying", can_ask=True, select_and_place=True, message_length=77)
+    words = iglu_marl.env(chat="tokens", max_message_length=7, builder_can_ask=True)
+    codec = (game := agents_for(words, builder=name)[Role.BUILDER].game).codec  # type: ignore[attr-defined]
+    assert (codec.name, game.tokens, game.most) == ("templates", True, 7)
+
+
+def test_every_setting_but_the_controls_is_an_option() -> None:
+    assert ["controls", *Options.__annotations__] == [field.name for field in fields(Settings)]
+
+
+def test_no_class_of_the_agents_has_the_name_of_another_one() -> None:
+    root = Path(__file__).parents[1]
+    places: dict[str, list[str]] = {}
+    for path in (*root.glob("agents/**/*.py"), *root.glob("iglu_marl/**/*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(root).as_posix())
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not {name: found for name, found in twice.items() if any("agents/" in place for place in found)}
 
 
 def restored(value: Any) -> Any:
@@ -339,7 +369,7 @@ class Told:
         dialog: Any = self.dialog.text
         if self.tokens:
             codec = TemplateCodec()
-            marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+            marks = speaker_marks(codec)
             said = [token for part in self.dialog for token in (marks[part.role], *codec.encode(part.text))][
                 -64:
             ]

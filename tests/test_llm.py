@@ -914,3 +914,13 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     for agent in found.values():
         agent.close()
         agent.close()
+
+
+def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:
+    assert not issubclass(LLMBuilder, ScriptedBuilder)
+    builder = LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), controls="flying", can_ask=True)
+    assert builder.plan is None
+    assert builder.idle
+    assert builder.message_length == 200
+    assert LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), tokens=True).message_length == 16
+    builder.close()

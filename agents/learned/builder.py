@@ -15,6 +15,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.grid import cells_of, color_at, index_of
 from iglu_marl.data.mdc.action_sequences import Action
 from iglu_marl.evaluation.action_prediction import Predictor, Situation
 
@@ -141,20 +142,20 @@ def _done(grid: Grid, actions: list[Action]) -> Grid:
     """A grid after actions."""
     after = grid.copy()
     for place, x, y, z, color in actions:
-        after[y + 1, x + 5, z + 5] = color if place else 0
+        after[index_of((x, y, z))] = color if place else 0
     return after
 
 
 def _holds(grid: Grid, action: Action) -> bool:
     """Whether a grid is as an action leaves its cell."""
-    return bool(grid[action.y + 1, action.x + 5, action.z + 5] == (action.color if action.place else 0))
+    return color_at(grid, action.cell) == (action.color if action.place else 0)
 
 
 def _edits(before: Grid, after: npt.NDArray[Any]) -> list[Action]:
     """What leads from one grid to another: removals before placements, from the ground up."""
-    cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(before != after)]
-    old = [(cell, int(before[cell[1] + 1, cell[0] + 5, cell[2] + 5])) for cell in cells]
-    new = [(cell, int(after[cell[1] + 1, cell[0] + 5, cell[2] + 5])) for cell in cells]
+    cells = [(x, y, z) for x, y, z in cells_of(before != after).tolist()]
+    old = [(cell, color_at(before, cell)) for cell in cells]
+    new = [(cell, color_at(after, cell)) for cell in cells]
     return [Action(False, *cell, color) for cell, color in old if color] + [
         Action(True, *cell, color) for cell, color in new if color
     ]

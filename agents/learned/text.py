@@ -21,7 +21,7 @@ PAD, UNKNOWN, COLOR = 0, 1, 2
 COMPASS = 3  # 3 forward, 4 right, 5 back, 6 left in the frame: north, east, south, west in the map
 LEFT, RIGHT = 7, 8
 WORDS = ("<pad>", "<unknown>", "<color>", "<north>", "<east>", "<south>", "<west>", "left", "right")
-COLORS = {
+COLOR_WORDS = {
     "blue": 1, "yellow": 2, "green": 3, "orange": 4, "purple": 5, "red": 6,
     "blues": 1, "yellows": 2, "greens": 3, "oranges": 4, "purples": 5, "reds": 6,
     "violet": 5, "yello": 2, "orage": 4, "purp": 5,
@@ -80,7 +80,7 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         for dialogue in dialogues:
             for said in dialogue:
-                counts.update(word for word in words_of(said.text) if word not in COLORS | _SIDES)
+                counts.update(word for word in words_of(said.text) if word not in COLOR_WORDS | _SIDES)
         kept = [word for word, count in counts.items() if count >= least]
         return cls(sorted(kept, key=lambda word: (-counts[word], word)))
 
@@ -89,7 +89,7 @@ class Vocabulary:
 
     def number(self, word: str) -> int:
         """The number of a word."""
-        if word in COLORS:
+        if word in COLOR_WORDS:
             return COLOR
         return _SIDES.get(word) or self._number.get(word, UNKNOWN)
 
@@ -101,7 +101,7 @@ class Vocabulary:
             said = dialogue[index]
             who, new = int(said.role is Role.BUILDER), int(index >= new_from)
             manner = 1 + who + 2 * new + 4 * min(_AGES, last - index)
-            spoken = [(self.number(word), COLORS.get(word, 0), manner) for word in words_of(said.text)]
+            spoken = [(self.number(word), COLOR_WORDS.get(word, 0), manner) for word in words_of(said.text)]
             columns = spoken + columns
             if len(columns) >= LENGTH:
                 break

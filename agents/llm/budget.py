@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iglu_marl import ConfigError
+from iglu_marl.agents.llm.settings import LLMSettings
 
 LOCK_TIMEOUT_S = 60.0
 
@@ -55,6 +56,17 @@ class Budget:
         self._ledger = Path(ledger) if ledger else None
         if self._ledger is not None:
             self._with_ledger(lambda spent: spent)
+
+    @classmethod
+    def of(cls, settings: LLMSettings) -> Budget:
+        """The budget that settings grant."""
+        return cls(
+            settings.max_total_tokens,
+            settings.max_cost,
+            prompt_price=settings.prompt_price,
+            completion_price=settings.reply_price,
+            ledger=settings.ledger,
+        )
 
     @property
     def spent(self) -> TokenCount:

@@ -63,20 +63,13 @@ class EndpointBackend:
         if not settings.endpoint:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
-        self.budget = Budget(
-            settings.max_total_tokens,
-            settings.max_cost,
-            prompt_price=settings.prompt_price,
-            completion_price=settings.reply_price,
-            ledger=settings.ledger,
-        )
+        self.budget = Budget.of(settings)
         self._limit = RateLimit(settings.requests_per_minute, clock=clock, sleep=sleep)
         self._cache = None if settings.cache == "off" else ReplyCache(settings.cache or default_folder())
         self._sleep, self._clock = sleep, clock
         self._rng = np.random.default_rng()  # of waiting times, which decide nothing
-        self._idle: list[
-            Any
-        ] = []  # sessions with their connections, of which each is used by one thread at a time
+        # Sessions with their connections, of which each is used by one thread at a time.
+        self._idle: list[Any] = []
         self._lock = threading.Lock()
         self.check_key()
 

@@ -27,13 +27,7 @@ class LocalBackend:
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
-        self.budget = Budget(
-            settings.max_total_tokens,
-            settings.max_cost,
-            prompt_price=settings.prompt_price,
-            completion_price=settings.reply_price,
-            ledger=settings.ledger,
-        )
+        self.budget = Budget.of(settings)
         self._lock = threading.RLock()
         self._loaded: tuple[Any, Any] | None = None
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.world_text import place_of
-from iglu_marl.core.grid import COLOR_NAMES, Cell, in_zone
+from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, in_zone
 from iglu_marl.planning import Edit
 
 LONGEST = 50_000  # characters of a reply, without its thoughts, that are looked at
@@ -167,7 +167,7 @@ def _edit(entry: Any, number: int, grid: npt.NDArray[Any]) -> Edit:
             f'edit {number} has "action": {_shown(entry.get("action"))}, expected "place" or "remove"'
         )
     cell = _cell(entry, number)
-    stands = int(grid[cell[1] + 1, cell[0] + 5, cell[2] + 5])
+    stands = color_at(grid, cell)
     if action == "remove":
         if not stands:
             raise Unreadable(f"edit {number}: there is no block to remove at {place_of(cell)}")

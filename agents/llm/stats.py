@@ -23,8 +23,9 @@ class Stats:
 
     requests: chats that a reply was wanted for; cache_hits: those that the disk had; sent: those that went out, each
     retry counted; tokens and cost as they count against the budget. failures: by kind, `RequestFailure` and
-    "unreadable". parse_failures: replies that came, but could not be read as what was asked for. over_budget: requests that were not
-    sent because of the budget. no_ops: decisions at which nothing was done because of any of these. gave_up: episodes
+    "unreadable". parse_failures: replies that came, but could not be read as what was asked for. over_budget: requests
+    that were not sent because of the budget. no_ops: decisions at which nothing was done because of any of
+    these. gave_up: episodes
     in which nothing more was asked after too many failures in a row. cut: replies that came to their limit; clipped:
     messages that were longer than the game allows; forgotten: utterances that a chat had no room for.
     """

@@ -166,7 +166,7 @@ class ScriptedBuilder(BuilderBase):
             return
         for outcome in found[:MAX_CHOICES]:
             if executor.pursue(outcome.grid):
-                differing = map(tuple, cells_of(settled != outcome.grid).tolist())
+                differing = [(x, y, z) for x, y, z in cells_of(settled != outcome.grid).tolist()]
                 executor.changes = {
                     cell: color_at(outcome.grid, cell) for cell in (*differing, *outcome.cells)
                 }

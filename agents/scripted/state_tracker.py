@@ -1,4 +1,4 @@
-"""A builder's sense of its own body: a private world that goes through the same steps as the real one.
+"""The exact state of a builder, tracked: a private world that goes through the same steps as the real one.
 
 Observations are float32 and lack the vertical speed and the colour in hand; the plans of `iglu_marl.planning` need the
 exact state. It is known all the same: the dynamics are deterministic, and the start is observed.
