@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from typing_extensions import Self, Unpack
 
 from iglu_marl import Controls, Role
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.settings import Options, Settings, act_space
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.language import TemplateCodec
@@ -18,9 +20,9 @@ from iglu_marl.language import TemplateCodec
 class _Speaker:
     """Random utterances: words of the template vocabulary, or tokens of a codec."""
 
-    def __init__(self, tokens: bool, codec: Codec | None, message_length: int) -> None:
-        self.tokens, self.message_length = tokens, message_length
-        self.size = (codec or TemplateCodec()).size
+    def __init__(self, game: Settings) -> None:
+        self.tokens, self.message_length = game.tokens, game.most
+        self.size = (game.codec or TemplateCodec()).size
         self.words = TemplateCodec().words
 
     def utter(self, rng: np.random.Generator, speaks: bool) -> Any:
@@ -52,15 +54,13 @@ class RandomArchitect:
         message_length: int | None = None,
     ) -> None:
         self.silence = silence
-        self._speaker = _Speaker(tokens, codec, message_length or (16 if tokens else 200))
+        self._speaker = _Speaker(Settings(tokens=tokens, codec=codec, message_length=message_length))
         self._rng = np.random.default_rng(0)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> RandomArchitect:
         """One that fits an environment's chat."""
-        settings = Settings.of(env)
-        chat = {"tokens": settings.tokens, "codec": settings.codec, "message_length": settings.message_length}
-        return cls(**{**chat, **options})
+        return cls(**{**Settings.of(env).only("tokens", "codec", "message_length"), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode."""
@@ -74,7 +74,7 @@ class RandomArchitect:
         """Nothing is held."""
 
 
-class RandomBuilder:
+class RandomBuilder(BuilderBase):
     """Draws actions from a builder's action space.
 
     controls, select_and_place, can_yield, can_ask: as in the game; or `space`, any action space. With `can_ask` it says
@@ -85,34 +85,22 @@ class RandomBuilder:
         self,
         controls: ControlsName = "walking",
         *,
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
         talk: float = 0.05,
         space: spaces.Space[Any] | None = None,
-        tokens: bool = False,
-        codec: Codec | None = None,
-        message_length: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
+        super().__init__(Settings(controls, **options))
         if space is None:
-            space = Controls(controls, select_and_place=select_and_place, can_yield=can_yield).space
+            space = Controls(controls, **self.game.only("can_yield", "select_and_place")).space
         self._space = copy.deepcopy(space)  # spaces hold a generator: an environment's is its own
-        self.can_ask, self.talk = can_ask, talk
-        self._speaker = _Speaker(tokens, codec, message_length or (16 if tokens else 200))
+        self.talk = talk
+        self._speaker = _Speaker(self.game)
         self._rng = np.random.default_rng(0)
 
     @classmethod
-    def for_env(cls, env: Any, **options: Any) -> RandomBuilder:
+    def for_env(cls, env: Any, **options: Any) -> Self:
         """One that fits an environment's action space and chat."""
-        settings = Settings.of(env)
-        fitting = {
-            "space": settings.act_space,
-            "can_ask": settings.can_ask,
-            "tokens": settings.tokens,
-            "codec": settings.codec,
-            "message_length": settings.message_length,
-        }
-        return cls(**{**fitting, **options})
+        return super().for_env(env, **{"space": act_space(env), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode."""
@@ -125,6 +113,3 @@ class RandomBuilder:
         if not self.can_ask:
             return act
         return {"act": act, "say": self._speaker.utter(self._rng, self._rng.random() < self.talk)}
-
-    def close(self) -> None:
-        """Nothing is held."""

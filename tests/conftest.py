@@ -30,7 +30,7 @@ SYSTEM = ("commands", "examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test its layer: `system` where marked or in `SYSTEM`, `property` where Hypothesis draws, else `unit`."""
+    """Layers: `system` where marked or in `SYSTEM`, `property` where Hypothesis draws, else `unit`."""
     for item in items:
         if item.get_closest_marker("system") or item.path.parent.name in SYSTEM:
             item.add_marker("system")

@@ -33,7 +33,7 @@ class _Deed:
     pitch_deg: float = 0.0
 
 
-class Hands:
+class InputMapper:
     """Collects what is held, pressed and looked at, and gives one action a step.
 
     A deed happens with the gaze as it was when it was asked for, however far the mouse has gone since. A key that was

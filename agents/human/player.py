@@ -10,26 +10,24 @@ from iglu_marl.rendering.ui.line_edit import LineEdit
 from iglu_marl.rendering.ui.screens import Overlay
 from iglu_marl.rendering.ui.widgets import Pairs
 
-FRAMES_PER_SECOND = 60
-HELP_KEYS = (
-    "f1",
-    "h",
-    "/",
-    "?",
-)  # "?" stands elsewhere on each keyboard, and is told only while text is written
+SCREEN_FRAMES_PER_SECOND = 60
+# "?" stands elsewhere on each keyboard, and is told only while text is written.
+HELP_KEYS = ("f1", "h", "/", "?")
 NOTE_S = 3.0
+DRAG_DEG = 0.4  # that the orbit camera turns by, a pixel
+TEXT_LIMIT = 200  # characters of a line that is typed
 _BLINK_S = 0.53
 _MENU: Pairs = (("Esc", "go on"), ("H", "help"), ("Q", "leave the game"))
 
 
-class Cockpit:
+class PlayerWindow:
     """A window with a menu (Escape), help, a text line and short notes.
 
     Two people's roles may share one. help: keys and meanings for the help card. Leaving, by the menu or by the
     window's close button, raises `iglu_marl.rendering.WindowClosed` in whatever waits for input.
     """
 
-    def __init__(self, window: Any = None, title: str = "iglu_marl", limit: int = 200) -> None:
+    def __init__(self, window: Any = None, title: str = "iglu_marl", limit: int = TEXT_LIMIT) -> None:
         if window is None:
             from iglu_marl.rendering import Window
 
@@ -140,7 +138,7 @@ class Cockpit:
     def rest(self, until: float) -> None:
         """Sleep until the next frame is due, at the latest until a moment (monotonic seconds)."""
         now = time.monotonic()
-        self._next_frame = max(self._next_frame + 1 / FRAMES_PER_SECOND, now)
+        self._next_frame = max(self._next_frame + 1 / SCREEN_FRAMES_PER_SECOND, now)
         time.sleep(max(0.0, min(self._next_frame, until) - now))
 
 

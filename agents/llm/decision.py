@@ -15,7 +15,7 @@ import numpy as np
 
 from iglu_marl import AgentError, Role, ServiceError, ServiceRefusedError, Utterance
 from iglu_marl.agents.llm.backends import borrow, give_back
-from iglu_marl.agents.llm.messages import Backend, Failure, Message, Reply, Request
+from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.prompting import Prompts, quoted
 from iglu_marl.agents.llm.reading import Unreadable
 from iglu_marl.agents.llm.settings import LLMSettings
@@ -25,11 +25,11 @@ from iglu_marl.core.dialogue import Codec
 GIVE_UP_AFTER = 5  # failed requests in a row
 _ECHO = 2000  # characters of an unreadable reply that the model is shown again
 
-Deciding = Generator[Request, Reply, Any]
+Deciding = Generator[ChatRequest, Reply, Any]
 Result = TypeVar("Result")
 
 
-class Mind:
+class ModelClient:
     """Prompts, backend, counts and memory of failures of one agent.
 
     settings: None = from the environment. backend: one of your own, which is not closed; None = that of the settings,
@@ -89,7 +89,7 @@ class Mind:
         self,
         compose: Callable[[Sequence[Utterance]], tuple[Message, ...]],
         read: Callable[[str], Result],
-    ) -> Generator[Request, Reply, Result | None]:
+    ) -> Generator[ChatRequest, Reply, Result | None]:
         """What the model wants, or None when that cannot be found out.
 
         compose: the chat, from the part of the dialogue that is to be shown. read: the meaning of a reply; raises
@@ -101,7 +101,7 @@ class Mind:
             return None
         chat = messages = self._fitting(compose)
         for attempt in range(1, self.settings.attempts + 1):
-            request = Request(messages, seed=int(self._rng.integers(2**31)))
+            request = ChatRequest(messages, seed=int(self._rng.integers(2**31)))
             reply = yield request
             self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
@@ -125,7 +125,7 @@ class Mind:
         self.stats.no_ops += 1
         return None
 
-    def _failed(self, reply: Reply, failure: Failure) -> None:
+    def _failed(self, reply: Reply, failure: RequestFailure) -> None:
         at = f" at {self.settings.endpoint}" if self.settings.endpoint else ""
         told = (
             f"the {self.role.value}'s language model {self.settings.model!r}{at}: {failure}. {reply.detail}"
@@ -134,7 +134,7 @@ class Mind:
             raise ServiceRefusedError(told)
         if not failure.is_of_model and self.fault is None:
             self.fault = ServiceError(told)
-        if failure in (Failure.OVER_BUDGET, Failure.EMPTY, Failure.FILTERED):
+        if failure in (RequestFailure.OVER_BUDGET, RequestFailure.EMPTY, RequestFailure.FILTERED):
             return  # the next chat may go
         self._in_a_row += 1
         if self._in_a_row == GIVE_UP_AFTER:
@@ -145,12 +145,12 @@ class Mind:
         said = self.dialogue[-self.settings.history :] if self.settings.history else []
         while True:
             messages = compose(said)
-            if not said or self.backend.fits(Request(messages)):
+            if not said or self.backend.fits(ChatRequest(messages)):
                 self.stats.forgotten += len(self.dialogue) - len(said)
                 return messages
             said = said[(len(said) + 3) // 4 :]
 
-    def _note(self, attempt: int, request: Request, reply: Reply, problem: str) -> None:
+    def _note(self, attempt: int, request: ChatRequest, reply: Reply, problem: str) -> None:
         if self._transcript is not None:
             about = {"role": self.role.value, "episode": self.episode, "attempt": attempt}
             self._transcript.note(about, request, reply, problem)
@@ -202,7 +202,7 @@ def check_sayable(codec: Codec, text: str, limit: int) -> None:
 class _Call(threading.Thread):
     """A request under way; a daemon, so that leaving a game does not wait for a server."""
 
-    def __init__(self, backend: Backend, request: Request) -> None:
+    def __init__(self, backend: Backend, request: ChatRequest) -> None:
         super().__init__(daemon=True)
         self.backend, self.request = backend, request
         self.reply: Reply | None = None
@@ -222,7 +222,7 @@ class Decider(ABC):
     background: do not wait for a reply, but go on with `waiting()` until it is there; for games with people.
     """
 
-    mind: Mind
+    client: ModelClient
     background = False
     _course: Deciding | None = None
     _call: _Call | None = None
@@ -243,20 +243,20 @@ class Decider(ABC):
     @property
     def stats(self) -> Stats:
         """Counts of the present episode."""
-        return self.mind.stats
+        return self.client.stats
 
     @property
     def total(self) -> Stats:
         """Counts of all episodes."""
         found = Stats()
-        found.add(self.mind.total)
-        found.add(self.mind.stats)
+        found.add(self.client.total)
+        found.add(self.client.stats)
         return found
 
     @property
     def fault(self) -> ServiceError | None:
         """What has failed in the present episode of what the model runs on, the first of it."""
-        return self.mind.fault
+        return self.client.fault
 
     def act(self, observation: Any) -> Any:
         """The action for an observation.
@@ -287,7 +287,7 @@ class Decider(ABC):
             if isinstance(end, StopIteration):
                 return end.value
             raise
-        self._call = _Call(self.mind.backend, request)
+        self._call = _Call(self.client.backend, request)
         return self.waiting()
 
     def forget_call(self) -> None:
@@ -297,7 +297,7 @@ class Decider(ABC):
     def close(self) -> None:
         """Give the model back. May be called more than once."""
         self.forget_call()
-        self.mind.close()
+        self.client.close()
 
 
 def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:
@@ -309,7 +309,7 @@ def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any
         raise AgentError(f"{len(agents)} agents and {len(observations)} observations, expected one for each")
     actions: list[Any] = [None] * len(agents)
     courses = [agent.deciding(seen) for agent, seen in zip(agents, observations, strict=True)]
-    waiting: dict[int, Request] = {}
+    waiting: dict[int, ChatRequest] = {}
 
     def go_on(number: int, reply: Reply | None) -> None:
         try:
@@ -323,9 +323,9 @@ def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any
         asked, batches = dict(waiting), dict[int, list[int]]()
         waiting.clear()
         for number in asked:
-            batches.setdefault(id(agents[number].mind.backend), []).append(number)
+            batches.setdefault(id(agents[number].client.backend), []).append(number)
         for numbers in batches.values():
-            replies = agents[numbers[0]].mind.backend.complete([asked[number] for number in numbers])
+            replies = agents[numbers[0]].client.backend.complete([asked[number] for number in numbers])
             for number, reply in zip(numbers, replies, strict=True):
                 go_on(number, reply)
     return actions

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.grid import COLOR_NAMES, Cell
+from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
 
-LETTERS = ".BYGOPR"  # of the colour ids 0..6
+LETTERS = SMALL_LETTERS.upper()  # of the colour ids 0..6
 PICTURE_SIZE = (512, 512)
 _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 

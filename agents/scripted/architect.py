@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.decomposition import Step, decompose
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import Cell
+from iglu_marl.core.grid import Cell, color_at, index_of
 from iglu_marl.language import (
     At,
     Build,
-    Edit,
+    CellEdit,
+    DialogueAct,
     Failure,
     Instruction,
     Pick,
     Said,
-    Talk,
     outcomes,
     read,
     render,
@@ -43,34 +43,33 @@ REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is
 PERSISTENCE = 3  # tries at one block before another is asked for instead
 MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
 
-_HINT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
 _NOT_HEARD = frozenset(
     {
-        Talk.NOT_UNDERSTOOD,
-        Talk.UNKNOWN_WORD,
-        Talk.WHICH_COLOR,
-        Talk.WHICH_HEIGHT,
-        Talk.WHICH_PLACE,
-        Talk.WHICH_NUMBER,
-        Talk.WHICH_WAY,
-        Talk.OUTSIDE,
+        DialogueAct.NOT_UNDERSTOOD,
+        DialogueAct.UNKNOWN_WORD,
+        DialogueAct.WHICH_COLOR,
+        DialogueAct.WHICH_HEIGHT,
+        DialogueAct.WHICH_PLACE,
+        DialogueAct.WHICH_NUMBER,
+        DialogueAct.WHICH_WAY,
+        DialogueAct.OUTSIDE,
     }
 )
 _REFUSED = frozenset(
     {
-        Talk.NO_BLOCKS,
-        Talk.OCCUPIED,
-        Talk.NOTHING_THERE,
-        Talk.WRONG_COLOR,
-        Talk.UNREACHABLE,
-        Talk.NO_SUCH,
+        DialogueAct.NO_BLOCKS,
+        DialogueAct.OCCUPIED,
+        DialogueAct.NOTHING_THERE,
+        DialogueAct.WRONG_COLOR,
+        DialogueAct.UNREACHABLE,
+        DialogueAct.NO_SUCH,
     }
 )
-_WHICH = frozenset({Talk.WHICH_ONE, Talk.WHICH_BLOCK})
+_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
 
 @dataclass(frozen=True)
-class Request:
+class PendingRequest:
     """What was asked for last.
 
     instruction: in the words that were chosen; plain: the same told from the centre of the zone. cells: those that it
@@ -87,7 +86,7 @@ class Request:
 
     def open_cells(self, grid: npt.NDArray[Any]) -> list[Cell]:
         """The cells that are not yet as asked."""
-        return [cell for cell in self.cells if _color_at(grid, cell) != _color_at(self.goal, cell)]
+        return [cell for cell in self.cells if color_at(grid, cell) != color_at(self.goal, cell)]
 
 
 class ScriptedArchitect:
@@ -116,8 +115,8 @@ class ScriptedArchitect:
         *,
         controls: ControlsName = "walking",
         codec: Codec | None = None,
-        message_length: int = 16,
-        max_characters: int = 200,
+        message_length: int = MESSAGE_TOKENS,
+        max_characters: int = MESSAGE_CHARACTERS,
         level: Level = "blocks",
         references: References = "none",
         patience: int = PATIENCE,
@@ -132,28 +131,24 @@ class ScriptedArchitect:
         self.level, self.references, self.max_characters = level, references, max_characters
         self.controls: ControlsName = controls
         self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
-        self._ears = Ears(codec, message_length)
+        self._dialogue = DialogueTracker(codec, message_length)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
         """One that fits an environment's chat and its builder."""
         settings = Settings.of(env)
-        fitting: dict[str, Any] = {"controls": settings.controls}
-        if settings.tokens:
-            fitting |= {"codec": settings.codec, "message_length": settings.message_length}
-        else:
-            fitting |= {"max_characters": settings.message_length}
-        return cls(**{**fitting, **options})
+        most = {"message_length" if settings.tokens else "max_characters": settings.most}
+        return cls(**{**settings.only("controls", "codec"), **most, **options})
 
     def _forget(self, seed: int | None) -> None:
-        self._ears.forget()
+        self._dialogue.forget()
         self._rng = np.random.default_rng(seed)
-        self._asked: Request | None = None
+        self._asked: PendingRequest | None = None
         self._latest: tuple[Cell, ...] = ()  # the cells of the last thing that was asked for and done
         self._alone: set[Cell] = set()  # cells of shapes that did not come off
         self._plainly: set[Cell] = set()  # cells of what was said with references and not done
-        self._steps: list[Step] = []  # what was thought of to be asked for next
+        self._steps: list[InstructionStep] = []  # what was thought of to be asked for next
         self._base: npt.NDArray[Any] | None = None  # the build when that was asked
         self._last = b""  # what could be seen a turn ago
         self._goal = b""
@@ -174,14 +169,14 @@ class ScriptedArchitect:
 
     def act(self, observation: Any) -> Any:
         """The next instruction, or silence. Raises `AgentError` when target_grid or grid is not observed."""
-        target = need(observation, ("target_grid",), "ScriptedArchitect", _HINT)
-        grid = need(observation, ("grid",), "ScriptedArchitect", _HINT)
+        target = need(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
+        grid = need(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         answer = self._answer(observation)
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # of the next turn of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
             self._alone, self._plainly, self._steps = set(), set(), []
-        return self._ears.utter(self._speak(grid, target, answer))
+        return self._dialogue.utter(self._speak(grid, target, answer))
 
     @property
     def idle(self) -> bool:
@@ -196,7 +191,7 @@ class ScriptedArchitect:
     def _answer(self, observation: Any) -> Said | None:
         """The latest new words of the builder, as far as they are understood."""
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
-        fresh = () if dialog is None else self._ears.hear(dialog)
+        fresh = () if dialog is None else self._dialogue.hear(dialog)
         texts = [utterance.text for utterance in fresh if utterance.role == Role.BUILDER]
         return read(texts[-1]) if texts else None
 
@@ -213,7 +208,7 @@ class ScriptedArchitect:
         assert self._asked is not None
         assert self._base is not None
         if left := self._asked.open_cells(grid):  # unless it is no longer wanted
-            return any(_color_at(target, cell) == _color_at(self._asked.goal, cell) for cell in left)
+            return any(color_at(target, cell) == color_at(self._asked.goal, cell) for cell in left)
         odd = (grid != target) & (grid != self._base)
         return bool(odd.any())
 
@@ -235,7 +230,7 @@ class ScriptedArchitect:
                 return ""
             self._waited = 0
             if isinstance(
-                self._asked.plain, (Edit, Build)
+                self._asked.plain, (CellEdit, Build)
             ):  # what can be said twice without being done twice
                 return self._words(self._asked.plain)
         self._tries.update(cells)
@@ -246,8 +241,8 @@ class ScriptedArchitect:
 
     def _said(self, instruction: Instruction, rng: np.random.Generator | None) -> str:
         """In words that a message can hold; raises `DialogueError` when there are none."""
-        if self._ears.tokens:
-            return render(instruction, rng, max_words=self._ears.message_length, max_characters=10_000)
+        if self._dialogue.tokens:
+            return render(instruction, rng, max_words=self._dialogue.message_length, max_characters=10_000)
         return render(instruction, rng, max_characters=self.max_characters)
 
     def _sayable(self, instruction: Instruction) -> bool:
@@ -267,7 +262,9 @@ class ScriptedArchitect:
             if step is None:
                 # The first of those that were tried least.
                 cell = min(cells, key=lambda cell: self._tries[cell] // PERSISTENCE)
-                step = Step(Edit.between(cell, _color_at(grid, cell), _color_at(target, cell)), (cell,))
+                step = InstructionStep(
+                    CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), (cell,)
+                )
             self._asked = self._request(step, grid, target)
             self._base = grid.copy()
             self._closed = False
@@ -276,7 +273,7 @@ class ScriptedArchitect:
         if self._closed:
             return ""
         self._closed = True
-        return say(Talk.GIVE_UP if cells else Talk.COMPLETE)
+        return say(DialogueAct.GIVE_UP if cells else DialogueAct.COMPLETE)
 
     def _settle(self, grid: npt.NDArray[Any]) -> None:
         """Draw the conclusions from what became of the last request."""
@@ -293,11 +290,13 @@ class ScriptedArchitect:
         if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
             self._alone.update(self._asked.cells)
 
-    def _request(self, step: Step, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> Request:
+    def _request(
+        self, step: InstructionStep, grid: npt.NDArray[Any], target: npt.NDArray[Any]
+    ) -> PendingRequest:
         """A step in the words of this architect: with references, if it uses any."""
         goal = grid.astype(np.int8)
         for cell in step.cells:
-            goal[cell[1] + 1, cell[0] + 5, cell[2] + 5] = _color_at(target, cell)
+            goal[index_of(cell)] = color_at(target, cell)
         pointed = None
         if self.references != "none" and self._plainly.isdisjoint(step.cells):
             build = grid.astype(np.int8)
@@ -308,18 +307,18 @@ class ScriptedArchitect:
         found = outcomes(step.instruction, grid)
         about = step.cells if isinstance(found, Failure) else found[0].cells
         if pointed is None:
-            return Request(step.instruction, step.instruction, step.cells, about, goal)
-        return Request(pointed.instruction, step.instruction, step.cells, about, goal, pointed.meant)
+            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal)
+        return PendingRequest(pointed.instruction, step.instruction, step.cells, about, goal, pointed.meant)
 
-    def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> Step | None:
+    def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
         """The next step of a decomposition; None when it is a single block that was tried before."""
         done = len(self._steps) and all(
-            _color_at(grid, cell) == _color_at(target, cell) for cell in self._steps[0].cells
+            color_at(grid, cell) == color_at(target, cell) for cell in self._steps[0].cells
         )
         self._steps = self._steps[1:] if done else []
         rest = {cell for step in self._steps for cell in step.cells}
         if len(rest) != np.count_nonzero(grid != target) or any(
-            _color_at(grid, cell) == _color_at(target, cell) for cell in rest
+            color_at(grid, cell) == color_at(target, cell) for cell in rest
         ):
             self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
         step = self._steps[0] if self._steps else None
@@ -331,13 +330,8 @@ class ScriptedArchitect:
     def _open_cells(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> list[Cell]:
         """The cells that are not as they shall be, in the order thought of at first, while that will do."""
         differing = int(np.count_nonzero(grid != target))
-        cells = [cell for cell in self._order if _color_at(grid, cell) != _color_at(target, cell)]
+        cells = [cell for cell in self._order if color_at(grid, cell) != color_at(target, cell)]
         if len(cells) < differing:  # the world has changed in ways that were not asked for
             self._order = list(dict.fromkeys(edit.cell for edit in order_edits(grid, target, self.controls)))
             cells = self._order
         return cells
-
-
-def _color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
-    x, y, z = cell
-    return int(grid[y + 1, x + 5, z + 5])

@@ -16,13 +16,13 @@ from iglu_marl.language import (
     At,
     Blocks,
     Build,
+    CellEdit,
     Context,
     Direction,
-    Edit,
+    ExpectedWorld,
     Failure,
     Instruction,
     Kind,
-    Outcome,
     Remove,
     Replace,
     Shape,
@@ -51,7 +51,7 @@ _WAYS: tuple[tuple[Direction, Cell], ...] = (
 
 
 @dataclass(frozen=True)
-class Step:
+class InstructionStep:
     """One thing to ask for, and the cells that it changes."""
 
     instruction: Instruction
@@ -224,7 +224,7 @@ def decompose(
     *,
     alone: Iterable[Cell] = (),
     sayable: Sayable = lambda instruction: True,
-) -> list[Step]:
+) -> list[InstructionStep]:
     """Instructions that turn one dense grid into another, in an order in which they can be built.
 
     It is never longer than block by block: each step changes a cell that has to change, and none that has not. A shape
@@ -241,11 +241,11 @@ def decompose(
 
 def _search(
     start: Grid, target: Grid, controls: ControlsName, alone: frozenset[Cell], sayable: Sayable, variant: int
-) -> list[Step]:
+) -> list[InstructionStep]:
     grid = start.copy()
-    steps: list[Step] = []
+    steps: list[InstructionStep] = []
 
-    def take(step: Step) -> None:
+    def take(step: InstructionStep) -> None:
         steps.append(step)
         for cell in step.cells:
             grid[cell_index(*cell)] = target[cell_index(*cell)]
@@ -284,16 +284,16 @@ def _needed(grid: Grid, target: Grid, cell: Cell) -> bool:
     return any(in_zone(*one) and missing[cell_index(*one)] and not near[cell_index(*one)] for one in around)
 
 
-def _single(grid: Grid, target: Grid, cell: Cell) -> Step:
+def _single(grid: Grid, target: Grid, cell: Cell) -> InstructionStep:
     index = cell_index(*cell)
-    return Step(Edit.between(cell, int(grid[index]), int(target[index])), (cell,))
+    return InstructionStep(CellEdit.between(cell, int(grid[index]), int(target[index])), (cell,))
 
 
-def _sweeps(grid: Grid, target: Grid, alone: frozenset[Cell], sayable: Sayable) -> Iterator[Step]:
+def _sweeps(grid: Grid, target: Grid, alone: frozenset[Cell], sayable: Sayable) -> Iterator[InstructionStep]:
     """Removals and changes of colour of many blocks at once: "remove all red blocks", "change the row to blue"."""
     wrong = (grid != 0) & (grid != target)
     while np.count_nonzero(wrong) > 1:
-        best: Step | None = None
+        best: InstructionStep | None = None
         for instruction in _sweeping(grid, target, wrong):
             found = outcomes(instruction, grid, Context())
             if isinstance(found, Failure):
@@ -303,7 +303,7 @@ def _sweeps(grid: Grid, target: Grid, alone: frozenset[Cell], sayable: Sayable) 
             good = bool((found[0].grid == target)[changed].all()) and alone.isdisjoint(cells)
             if good and len(cells) > max(1, len(best.cells) if best else 1) and sayable(instruction):
                 if not any(_needed(grid, target, cell) for cell in cells):
-                    best = Step(instruction, cells)
+                    best = InstructionStep(instruction, cells)
         if best is None:
             return
         yield best
@@ -329,7 +329,7 @@ def _cells(wanted: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
 
 def _best(
     grid: Grid, target: Grid, usable: list[_Candidate], last: Cell, sayable: Sayable, variant: int
-) -> Step | None:
+) -> InstructionStep | None:
     """The shape to ask for next, None when only single blocks are left to ask for."""
     missing = _mask((target != 0) & (grid == 0))
     wrong = _mask((grid != 0) & (grid != target))
@@ -355,7 +355,7 @@ def _best(
         candidate = entry[-1]
         cells = tuple(cell for cell in candidate.cells if cell in left)
         if _holds_on(cells, filled) and not _shuts_in(cells, filled, left) and sayable(candidate.build):
-            return Step(candidate.build, cells)
+            return InstructionStep(candidate.build, cells)
     near = supported_cells(filled)
     if any(near[cell_index(*cell)] for cell in left):
         return None
@@ -364,7 +364,7 @@ def _best(
         candidate = entry[-1]
         cells = tuple(cell for cell in candidate.cells if cell in left)
         if _connected(cells) and sayable(candidate.build):
-            return Step(candidate.build, cells)
+            return InstructionStep(candidate.build, cells)
     return None
 
 
@@ -402,6 +402,6 @@ def _shuts_in(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_], left: set[
     return any(shuts_in(after, cell, later) for cell in cells)
 
 
-def leads_to(found: tuple[Outcome, ...] | Failure, goal: Grid) -> bool:
+def leads_to(found: tuple[ExpectedWorld, ...] | Failure, goal: Grid) -> bool:
     """Whether an instruction has exactly one outcome, and that is this grid."""
     return not isinstance(found, Failure) and len(found) == 1 and bool(np.array_equal(found[0].grid, goal))

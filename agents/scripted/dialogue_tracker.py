@@ -1,19 +1,22 @@
-"""Hearing and speaking: what is new in an observed dialog, and utterances in the form that the chat takes."""
+"""Following a dialogue: what is new in an observed dialog, and utterances in the form that the chat takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from iglu_marl import AgentError, Dialogue, Role, Utterance
-from iglu_marl.core.dialogue import Codec
+from iglu_marl import AgentError, Dialogue, DialogueError, Utterance
+from iglu_marl.agents.settings import MESSAGE_TOKENS
+from iglu_marl.core.dialogue import Codec, decode_dialogue
 from iglu_marl.language import TemplateCodec
 
 DIALOG_KEYS = ("dialog", "chat")  # "chat" in the environments of IGLU 2021
+SHOW_ARCHITECT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
+SHOW_BUILDER = (
+    'let it see that: builder_sees=("dialog", "inventory", "pose", "grid"), or the id IGLUGridworldVector-v0'
+)
 
 
 def need(observation: Any, keys: tuple[str, ...], who: str, hint: str) -> Any:
@@ -26,17 +29,17 @@ def need(observation: Any, keys: tuple[str, ...], who: str, hint: str) -> Any:
     raise AgentError(f"the {who} needs {keys[0]!r} in its observation and got {got}; {hint}")
 
 
-class Ears:
+class DialogueTracker:
     """Tells which utterances are new, and says things in the form of the chat: text, or tokens.
 
     codec: the vocabulary of token chat; None = the templates. Whether the chat is text or tokens is seen from the
-    dialog. message_length: of token utterances.
+    dialog; tokens: what it is until then. message_length: of token utterances.
     """
 
-    def __init__(self, codec: Codec | None, message_length: int) -> None:
+    def __init__(self, codec: Codec | None, message_length: int | None, tokens: bool = False) -> None:
         self.codec: Codec = TemplateCodec() if codec is None else codec
-        self.message_length = message_length
-        self.tokens = codec is not None
+        self.message_length = message_length or MESSAGE_TOKENS
+        self.tokens = tokens or codec is not None
         self._raw: Any = None
         self._known: tuple[Utterance, ...] = ()
 
@@ -56,26 +59,16 @@ class Ears:
         elif isinstance(dialog, np.ndarray) and dialog.ndim == 1 and dialog.dtype.kind in "iu":
             if self._raw is not None and np.array_equal(dialog, self._raw):
                 return ()
-            self.tokens, now = True, self._read_tokens(dialog)
+            self.tokens = True
+            try:
+                now = decode_dialogue(dialog, self.codec)
+            except DialogueError as error:
+                raise AgentError(str(error)) from None
         else:
             raise AgentError(f"the dialog is {dialog!r:.80}, expected text or an array of token ids")
         self._raw = dialog
         before, self._known = self._known, now
         return now[_overlap(before, now) :]
-
-    def _read_tokens(self, dialog: npt.NDArray[Any]) -> tuple[Utterance, ...]:
-        size = self.codec.size
-        said = dialog[dialog != 0]
-        if len(said) and said.max() > size + 1:
-            raise AgentError(
-                f"the dialog holds token {said.max()}, but {self.codec.name!r} has {size}: another codec?"
-            )
-        starts = np.flatnonzero(said >= size).tolist()  # what comes before the first mark was cut off
-        utterances = []
-        for start, end in pairwise([*starts, len(said)]):
-            role = Role.ARCHITECT if said[start] == size else Role.BUILDER
-            utterances.append(Utterance(role, self.codec.decode(said[start + 1 : end].tolist())))
-        return tuple(utterances)
 
     def utter(self, text: str) -> Any:
         """A text as an utterance of this chat; "" is silence."""

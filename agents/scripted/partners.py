@@ -26,17 +26,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Unpack
 
 from iglu_marl import AgentError, Dialogue, Role
+from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, Ears, need
-from iglu_marl.agents.scripted.state_tracker import Body
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.scripted.state_tracker import StateTracker
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import Cell, color_name, in_zone
-from iglu_marl.language import Action, Edit, Failure, Reason, Talk, parse, render, say, wordings
+from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
+from iglu_marl.language import CellEdit, DialogueAct, EditKind, Failure, Reason, parse, render, say, wordings
 
 PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -50,27 +52,22 @@ def _check_share(value: float, name: str) -> float:
     return float(value)
 
 
-def _edit_of(text: str) -> Edit | None:
+def _edit_of(text: str) -> CellEdit | None:
     """The single edit that a text asks for, if it does."""
     found = parse(text)
-    return found if isinstance(found, Edit) else None
+    return found if isinstance(found, CellEdit) else None
 
 
-def _color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
-    x, y, z = cell
-    return int(grid[y + 1, x + 5, z + 5])
-
-
-def _slip(edit: Edit, free: Callable[[Cell], bool], rng: np.random.Generator) -> Edit:
+def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator) -> CellEdit:
     """A placement gone wrong: in another colour, or at a cell beside where `free(cell)`."""
     assert edit.color is not None
     x, y, z = edit.cell
     beside = [(x + dx, y, z + dz) for dx, dz in _NEAR]
     cells = [cell for cell in beside if in_zone(*cell) and free(cell)]
     if cells and rng.random() < 0.5:
-        return Edit(Action.PLACE, cells[int(rng.integers(len(cells)))], color=edit.color)
+        return CellEdit(EditKind.PLACE, cells[int(rng.integers(len(cells)))], color=edit.color)
     others = [color for color in range(1, 7) if color != edit.color]
-    return Edit(Action.PLACE, edit.cell, color=others[int(rng.integers(len(others)))])
+    return CellEdit(EditKind.PLACE, edit.cell, color=others[int(rng.integers(len(others)))])
 
 
 # ---------------------------------------------------------------------------------------------------- architects
@@ -84,28 +81,26 @@ class PreciseArchitect:
     """
 
     def __init__(
-        self, *, controls: ControlsName = "walking", codec: Codec | None = None, message_length: int = 200
+        self,
+        *,
+        controls: ControlsName = "walking",
+        codec: Codec | None = None,
+        message_length: int = MESSAGE_CHARACTERS,
     ) -> None:
         self.message_length = message_length
         self._codec = codec
-        self._ears = Ears(codec, message_length)
+        self._dialogue = DialogueTracker(codec, message_length)
         self._inner = ScriptedArchitect(controls=controls)
         self._begin(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Any:
         """One that fits an environment's chat and its builder."""
-        settings = Settings.of(env)
-        fitting = {
-            "controls": settings.controls,
-            "codec": settings.codec,
-            "message_length": settings.message_length,
-        }
-        return cls(**{**fitting, **options})
+        return cls(**{**Settings.of(env).only("controls", "codec", "message_length"), **options})
 
     def _begin(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
-        self._ears.forget()
+        self._dialogue.forget()
         self._said = Dialogue()
         self._restart()
 
@@ -124,9 +119,9 @@ class PreciseArchitect:
     def act(self, observation: Any) -> Any:
         """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        for utterance in self._ears.hear(dialog):
+        for utterance in self._dialogue.hear(dialog):
             self._said = self._said.say(utterance.role, utterance.text)
-        return self._ears.utter(self._speak(observation))
+        return self._dialogue.utter(self._speak(observation))
 
     @property
     def idle(self) -> bool:
@@ -164,7 +159,7 @@ class TerseArchitect(PreciseArchitect):
 
 
 @lru_cache(maxsize=4096)
-def shortest(edit: Edit) -> str:
+def shortest(edit: CellEdit) -> str:
     """An instruction for an edit without a word that could be left out."""
     words = min(wordings(edit), key=lambda text: len(text.split())).rstrip(".").split()
     for size in (2, 1):  # "of centre" goes only as a whole
@@ -190,12 +185,12 @@ class TalkativeArchitect(PreciseArchitect):
 
     def _restart(self) -> None:
         self._greeted = False
-        self._edit: Edit | None = None
+        self._edit: CellEdit | None = None
 
     def _speak(self, observation: Any) -> str:
         if not self._greeted:
             self._greeted = True
-            return say(Talk.GREETING, rng=self._rng)
+            return say(DialogueAct.GREETING, rng=self._rng)
         return super()._speak(observation)
 
     def _manner(self, text: str, observation: Any) -> str:
@@ -211,11 +206,11 @@ class TalkativeArchitect(PreciseArchitect):
         if self._rng.random() >= self.chatter:
             return ""
         edit = self._edit
-        if edit is not None and _color_at(grid, edit.cell) != edit.after and self._rng.random() < 0.5:
+        if edit is not None and color_at(grid, edit.cell) != edit.after and self._rng.random() < 0.5:
             return self._politely(edit)
-        return say(Talk.OKAY, rng=self._rng)
+        return say(DialogueAct.OKAY, rng=self._rng)
 
-    def _politely(self, edit: Edit) -> str:
+    def _politely(self, edit: CellEdit) -> str:
         words = render(edit, self._rng)
         lower = words[0].lower() + words[1:]
         openings = ("Okay, now please", "Next, please", "Now then, please", "Please now", "Okay, then please")
@@ -234,11 +229,11 @@ class VagueArchitect(PreciseArchitect):
         super().__init__(**options)
 
     def _restart(self) -> None:
-        self._told: set[Edit] = set()
+        self._told: set[CellEdit] = set()
 
     def _manner(self, text: str, observation: Any) -> str:
         edit = _edit_of(text)
-        if edit is None or edit.action is not Action.PLACE or edit in self._told:
+        if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
             return text
         self._told.add(edit)
         if self._rng.random() >= self.vagueness:
@@ -247,7 +242,7 @@ class VagueArchitect(PreciseArchitect):
         return options[int(self._rng.integers(len(options)))] if options else text
 
 
-def vaguely(edit: Edit) -> tuple[str, ...]:
+def vaguely(edit: CellEdit) -> tuple[str, ...]:
     """Wordings of a placement that leave out its colour, its height or its place."""
     _, _, where = render(edit).rstrip(".").partition(" block ")
     one, _, other = where.partition(", ")  # height and place, in the order of the template
@@ -269,9 +264,9 @@ class MistakenArchitect(PreciseArchitect):
         super().__init__(**options)
 
     def _restart(self) -> None:
-        self._told: set[Edit] = set()
-        self._right: Edit | None = None  # what was meant when something else was said
-        self._pending: list[Edit] = []  # what was said last, and what is to be said after it is done
+        self._told: set[CellEdit] = set()
+        self._right: CellEdit | None = None  # what was meant when something else was said
+        self._pending: list[CellEdit] = []  # what was said last, and what is to be said after it is done
         self._seen = b""
         self._still = 0
 
@@ -283,12 +278,12 @@ class MistakenArchitect(PreciseArchitect):
         self._still = self._still + 1 if seen == self._seen else 0
         self._seen = seen
         current = self._pending[0]
-        done = _color_at(grid, current.cell) == current.after
+        done = color_at(grid, current.cell) == current.after
         if not done and self._still < PATIENCE:
             return ""
         return self._go_on(current, done, observation)
 
-    def _go_on(self, current: Edit, done: bool, observation: Any) -> str:
+    def _go_on(self, current: CellEdit, done: bool, observation: Any) -> str:
         """After a mistake was built, or was not: the correction, step by step; then as ever."""
         right, self._right = self._right, None
         if right is not None:  # `current` was the mistake
@@ -299,20 +294,20 @@ class MistakenArchitect(PreciseArchitect):
         return render(self._pending[0]) if self._pending else super()._speak(observation)
 
     @staticmethod
-    def _correction(wrong: Edit, right: Edit) -> list[Edit]:
+    def _correction(wrong: CellEdit, right: CellEdit) -> list[CellEdit]:
         if wrong.cell == right.cell:
-            return [Edit.between(right.cell, wrong.after, right.after)]
-        return [Edit.between(wrong.cell, wrong.after, 0), right]
+            return [CellEdit.between(right.cell, wrong.after, right.after)]
+        return [CellEdit.between(wrong.cell, wrong.after, 0), right]
 
     def _manner(self, text: str, observation: Any) -> str:
         edit = _edit_of(text)
-        if edit is None or edit.action is not Action.PLACE or edit in self._told:
+        if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
             return text
         self._told.add(edit)
         if self._rng.random() >= self.error:
             return text
         grid, target = observation["grid"], observation["target_grid"]
-        wrong = _slip(edit, lambda cell: not _color_at(grid, cell) and not _color_at(target, cell), self._rng)
+        wrong = _slip(edit, lambda cell: not color_at(grid, cell) and not color_at(target, cell), self._rng)
         self._right, self._pending, self._still = edit, [wrong], 0
         return render(wrong)
 
@@ -320,37 +315,22 @@ class MistakenArchitect(PreciseArchitect):
 # ------------------------------------------------------------------------------------------------------ builders
 
 
-class CarefulBuilder:
+class CarefulBuilder(BuilderBase):
     """Does what it fully understands, and nothing else; the base of the other manners.
 
     The options are those of `ScriptedBuilder`.
     """
 
-    def __init__(
-        self,
-        controls: ControlsName = "walking",
-        *,
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
-        codec: Codec | None = None,
-        message_length: int = 16,
-    ) -> None:
-        body: dict[str, Any] = {"can_yield": can_yield, "select_and_place": select_and_place}
-        self.can_ask = can_ask
-        self._inner = ScriptedBuilder(controls, can_ask=True, **body)
-        self._idle = Body(controls, **body)  # only to know how this encoding rests
-        self._ears = Ears(codec, message_length)
-        self._begin(None)
+    def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
+        super().__init__(Settings(controls, **options))
+        moves = self.game.only("can_yield", "select_and_place")
+        self._inner = ScriptedBuilder(controls, can_ask=True, **moves)
+        self._idle = StateTracker(controls, **moves)  # only to know how this encoding rests
+        self._forget(None)
 
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> Any:
-        """One that fits an environment's action space and chat."""
-        return cls(**{**Settings.of(env).of_builder(), **options})
-
-    def _begin(self, seed: int | None) -> None:
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
         self._rng = np.random.default_rng(seed)
-        self._ears.forget()
         self._heard = Dialogue()
         self._restart()
 
@@ -361,9 +341,7 @@ class CarefulBuilder:
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode; raises `AgentError` for another role than the builder's."""
-        if role != Role.BUILDER:
-            raise AgentError(f"a {type(self).__name__} cannot play the {role}")
-        self._begin(seed)
+        super().reset(role, seed)
         self._inner.reset(role, int(self._rng.integers(2**31)))
 
     def act(self, observation: Any) -> Any:
@@ -371,24 +349,19 @@ class CarefulBuilder:
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
         grid = np.asarray(need(observation, ("grid",), type(self).__name__, _HINT))
         reply = ""
-        for utterance in self._ears.hear(dialog):
+        for utterance in self._dialogue.hear(dialog):
             if utterance.role is Role.ARCHITECT:
                 text, reply = self._listen(utterance.text, grid)
                 self._heard = self._heard.say(Role.ARCHITECT, text)
         if reply and self.can_ask:
-            return {"act": self._idle.rest(), "say": self._ears.utter(reply)}
+            return self._with_words(self._idle.rest(), reply)
         done = self._inner.act({**observation, "dialog": self._heard.text})
-        if not self.can_ask:
-            return done["act"]
-        return {"act": done["act"], "say": self._ears.utter(done["say"])}
+        return self._with_words(done["act"], done["say"])
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing left to do or to say of what it has taken in."""
         return self._inner.idle
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     # -- the manner
 
@@ -403,7 +376,9 @@ class HastyBuilder(CarefulBuilder):
     slips: the probability that it does something else than what was said.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, slips: float = 0.15, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, slips: float = 0.15, **options: Unpack[Options]
+    ) -> None:
         self.slips = _check_share(slips, "slips")
         super().__init__(controls, **options)
 
@@ -416,8 +391,8 @@ class HastyBuilder(CarefulBuilder):
         if edit is None:
             return heard, ""
         self._color = edit.color or self._color
-        if edit.action is Action.PLACE and self._rng.random() < self.slips:
-            wrong = _slip(edit, lambda cell: not _color_at(np.maximum(grid, 0), cell), self._rng)
+        if edit.action is EditKind.PLACE and self._rng.random() < self.slips:
+            wrong = _slip(edit, lambda cell: not color_at(np.maximum(grid, 0), cell), self._rng)
             return render(wrong), ""
         return heard, ""
 
@@ -444,7 +419,9 @@ class ForgetfulBuilder(CarefulBuilder):
     lapses: the probability of that, at each utterance.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, lapses: float = 0.25, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, lapses: float = 0.25, **options: Unpack[Options]
+    ) -> None:
         self.lapses = _check_share(lapses, "lapses")
         super().__init__(controls, **options)
 
@@ -458,12 +435,14 @@ class AskingBuilder(CarefulBuilder):
     questions: the probability of a question.
     """
 
-    def __init__(self, controls: ControlsName = "walking", *, questions: float = 0.5, **options: Any) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, questions: float = 0.5, **options: Unpack[Options]
+    ) -> None:
         self.questions = _check_share(questions, "questions")
         super().__init__(controls, **options)
 
     def _restart(self) -> None:
-        self._asked: set[Edit] = set()
+        self._asked: set[CellEdit] = set()
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
         edit = _edit_of(text)
@@ -472,7 +451,7 @@ class AskingBuilder(CarefulBuilder):
         self._asked.add(edit)
         if self._rng.random() >= self.questions:
             return text, ""
-        about = (Talk.WHICH_COLOR, Talk.WHICH_HEIGHT, Talk.WHICH_PLACE)
+        about = (DialogueAct.WHICH_COLOR, DialogueAct.WHICH_HEIGHT, DialogueAct.WHICH_PLACE)
         return "", say(about[int(self._rng.integers(len(about)))], rng=self._rng)
 
 

@@ -15,9 +15,9 @@ from iglu_marl.language import (
     Beside,
     Blocks,
     Build,
+    CellEdit,
     Context,
     Direction,
-    Edit,
     Failure,
     Instruction,
     It,
@@ -102,7 +102,7 @@ def by_loose_reference(
 
 
 def _anchor(instruction: Instruction) -> Cell | None:
-    if isinstance(instruction, Edit):
+    if isinstance(instruction, CellEdit):
         return instruction.cell if instruction.action == "place" else None
     if isinstance(instruction, Build) and isinstance(instruction.where, At):
         return instruction.where.cell
@@ -112,7 +112,7 @@ def _anchor(instruction: Instruction) -> Cell | None:
 def _told(instruction: Instruction, where: Beside) -> Instruction:
     if isinstance(instruction, Build):
         return replace(instruction, where=where)
-    assert isinstance(instruction, Edit)
+    assert isinstance(instruction, CellEdit)
     return Place(instruction.after, where)
 
 

@@ -1,4 +1,4 @@
-"""A builder's sense of its own body: a private world that goes through the same steps as the real one.
+"""The exact state of a builder, tracked: a private world that goes through the same steps as the real one.
 
 Observations are float32 and lack the vertical speed and the colour in hand; the plans of `iglu_marl.planning` need the
 exact state. It is known all the same: the dynamics are deterministic, and the start is observed.
@@ -33,7 +33,7 @@ def _searched(state: bytes, target: bytes, controls: ControlsName, width: int) -
     return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, width=width)
 
 
-class Body:
+class StateTracker:
     """The private world of a builder with one of the encodings that can be planned for.
 
     controls: "walking", "human-level" or "flying". select_and_place, can_yield: as in the game's builder action space.

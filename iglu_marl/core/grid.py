@@ -103,6 +103,11 @@ def index_of(cell: Any) -> tuple[Any, Any, Any]:
     return y - MIN_Y, x - MIN_X, z - MIN_Z
 
 
+def color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
+    """The colour id at a cell (x, y, z) of the zone, 0 for air."""
+    return int(grid[index_of(cell)])
+
+
 def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """The cells (x, y, z) where a dense grid or mask [9, 11, 11] is not zero, int64 [k, 3], in the grid's order."""
     return np.argwhere(mask)[:, [1, 0, 2]] + MIN_CORNER

@@ -13,7 +13,7 @@ from iglu_marl.core.grid import color_id, color_name
 from iglu_marl.language.templates import templates, words
 
 
-class Talk(str, Enum):
+class DialogueAct(str, Enum):
     """What can be said besides instructions. Members compare equal to their names in `templates.json`."""
 
     # the architect's
@@ -48,20 +48,20 @@ class Talk(str, Enum):
 class Said:
     """Small talk that was understood: what it says, and of which colour id 1..6 where it names one."""
 
-    talk: Talk
+    talk: DialogueAct
     color: int | None = None
 
 
-def say(talk: Talk | str, color: int | None = None, rng: np.random.Generator | None = None) -> str:
+def say(talk: DialogueAct | str, color: int | None = None, rng: np.random.Generator | None = None) -> str:
     """A wording of small talk: the preferred one, or with `rng` any of them.
 
     color: the id 1..6 for `NO_BLOCKS` and `WRONG_COLOR`. Raises `DialogueError` for unknown talk and for
     a colour that is missing or out of place.
     """
     try:
-        forms = templates()["talk"][Talk(talk).value]
+        forms = templates()["talk"][DialogueAct(talk).value]
     except ValueError:
-        raise DialogueError(f"unknown talk {talk!r}, expected one of {', '.join(Talk)}") from None
+        raise DialogueError(f"unknown talk {talk!r}, expected one of {', '.join(DialogueAct)}") from None
     form: str = forms[0] if rng is None else forms[int(rng.integers(len(forms)))]
     if ("{color}" in form) != (color is not None):
         expected = "a colour id 1..6" if color is None else "None, since it names no colour"
@@ -75,7 +75,7 @@ def _meanings() -> dict[tuple[str, ...], Said]:
     for name, forms in templates()["talk"].items():
         for form in forms:
             for color in templates()["colors"] if "{color}" in form else [None]:
-                said = Said(Talk(name), None if color is None else color_id(color))
+                said = Said(DialogueAct(name), None if color is None else color_id(color))
                 meanings[tuple(words(form.format(color=color)))] = said
     return meanings
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -23,15 +26,42 @@ from iglu_marl.agents import (
     ScriptedBuilder,
     agents_for,
 )
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.dialogue import speaker_marks
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.step import sense_at
-from iglu_marl.language import Edit, TemplateCodec, parse, render, say
+from iglu_marl.language import CellEdit, TemplateCodec, parse, render, say
 from iglu_marl.tasks import DUMMY_TASK, RandomTasks, Subtasks
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 SIGHTS = ("dialog", "pose", "grid")
 EMPTY = np.zeros((9, 11, 11), dtype=np.int32)
+
+
+@pytest.mark.parametrize("name", ["scripted", "oracle", "random", "careful", "hasty", "forgetful", "asking"])
+def test_a_builder_knows_all_settings_of_its_game(name: str) -> None:
+    env = iglu_marl.env(controls="flying", select_and_place=True, builder_can_ask=True, max_message_length=77)
+    builder: Any = agents_for(env, builder=name)[Role.BUILDER]
+    assert builder.game == Settings("flying", can_ask=True, select_and_place=True, message_length=77)
+    words = iglu_marl.env(chat="tokens", max_message_length=7, builder_can_ask=True)
+    codec = (game := agents_for(words, builder=name)[Role.BUILDER].game).codec  # type: ignore[attr-defined]
+    assert (codec.name, game.tokens, game.most) == ("templates", True, 7)
+
+
+def test_every_setting_but_the_controls_is_an_option() -> None:
+    assert ["controls", *Options.__annotations__] == [field.name for field in fields(Settings)]
+
+
+def test_no_class_of_the_agents_has_the_name_of_another_one() -> None:
+    root = Path(__file__).parents[1]
+    places: dict[str, list[str]] = {}
+    for path in (*root.glob("agents/**/*.py"), *root.glob("iglu_marl/**/*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(root).as_posix())
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not {name: found for name, found in twice.items() if any("agents/" in place for place in found)}
 
 
 def restored(value: Any) -> Any:
@@ -201,7 +231,7 @@ class Hearing:
 
     def obey(self, text: str) -> None:
         edit = parse(text)
-        assert isinstance(edit, Edit), text
+        assert isinstance(edit, CellEdit), text
         x, y, z = edit.cell
         assert self.grid[y + 1, x + 5, z + 5] == (edit.old_color or 0)
         self.grid[y + 1, x + 5, z + 5] = edit.after
@@ -251,7 +281,7 @@ def test_architect_waits_for_scaffolds_to_go_and_then_asks_for_it() -> None:
     hearing.pose[0] = 2
     assert hearing.turn() == "", "the pillar is still there, and the builder moves"
     said = [hearing.turn() for _ in range(2)]
-    assert said == ["", render(Edit("remove", (0, -1, 2), old_color=BLUE))]
+    assert said == ["", render(CellEdit("remove", (0, -1, 2), old_color=BLUE))]
     assert edit.color == RED
 
 
@@ -261,8 +291,8 @@ def test_architect_repairs_what_is_wrong() -> None:
     for _ in range(2):
         told.append(parse(text := hearing.turn()))
         hearing.obey(text)
-    assert Edit("replace", (1, -1, 0), color=RED, old_color=BLUE) in told
-    assert Edit("remove", (4, -1, 4), old_color=GREEN) in told
+    assert CellEdit("replace", (1, -1, 0), color=RED, old_color=BLUE) in told
+    assert CellEdit("remove", (4, -1, 4), old_color=GREEN) in told
 
 
 def test_architect_says_it_in_other_words_when_it_is_not_understood() -> None:
@@ -288,7 +318,7 @@ def test_architect_follows_a_target_that_changes() -> None:
     hearing = Hearing(grid_of((1, -1, 0, RED)))
     hearing.obey(hearing.turn())
     hearing.target = grid_of((1, -1, 0, RED), (2, -1, 0, BLUE))
-    assert parse(hearing.turn()) == Edit("place", (2, -1, 0), color=BLUE)
+    assert parse(hearing.turn()) == CellEdit("place", (2, -1, 0), color=BLUE)
 
 
 def test_architect_needs_to_see() -> None:
@@ -339,7 +369,7 @@ class Told:
         dialog: Any = self.dialog.text
         if self.tokens:
             codec = TemplateCodec()
-            marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+            marks = speaker_marks(codec)
             said = [token for part in self.dialog for token in (marks[part.role], *codec.encode(part.text))][
                 -64:
             ]
@@ -538,7 +568,7 @@ def test_the_private_world_is_the_real_one_to_the_last_bit(controls: Any, select
     compared = []
 
     def compare(env: Any) -> None:
-        private, real = pair[Role.BUILDER]._body.world, env.unwrapped.episode.worlds
+        private, real = pair[Role.BUILDER]._executor.state.world, env.unwrapped.episode.worlds
         if real.steps[0]:
             for name in ("pose", "speed", "grid", "inventory"):
                 assert np.array_equal(getattr(private, name), getattr(real, name)), name

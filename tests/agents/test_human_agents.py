@@ -18,9 +18,9 @@ from people import PlayedWindow, click, key_down, key_up, move_mouse, post, pres
 import iglu_marl  # noqa: E402
 from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds  # noqa: E402
 from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # noqa: E402
-from iglu_marl.agents.human.agents import MOUSE_DEG  # noqa: E402
-from iglu_marl.agents.human.controls import Hands  # noqa: E402
-from iglu_marl.agents.human.player import Cockpit  # noqa: E402
+from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
+from iglu_marl.agents.human.controls import InputMapper  # noqa: E402
+from iglu_marl.agents.human.player import PlayerWindow  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import CONTROLS  # noqa: E402
 from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402
@@ -29,7 +29,7 @@ from iglu_marl.rendering.ui.window import WindowClosed  # noqa: E402
 RED_AHEAD = Task("", [(0, -1, -2, 6)])
 
 
-# ------------------------------------------------------------------------------------------------------ hands
+# ------------------------------------------------------------------------------------------------------ inputs
 
 DOINGS = st.one_of(
     st.tuples(
@@ -47,22 +47,22 @@ DOINGS = st.one_of(
 @pytest.mark.parametrize("name", CONTROLS)
 @given(doings=st.lists(DOINGS, max_size=25))
 def test_whatever_is_pressed_is_an_action(name: Any, select_and_place: bool, doings: list[Any]) -> None:
-    hands = Hands(name, select_and_place=select_and_place, can_yield=True)
+    inputs = InputMapper(name, select_and_place=select_and_place, can_yield=True)
     controls = Controls(name, select_and_place=select_and_place, can_yield=True)
     for what, *values in (*doings, ("step",)):
         if what == "step":
-            action = hands.action(30.0)
+            action = inputs.action(30.0)
             assert controls.space.contains(action)
             controls.encode(action)
         else:
-            getattr(hands, what)(*values)
+            getattr(inputs, what)(*values)
 
 
 class Body:
-    """A world with hands: what they ask for happens in it."""
+    """A world with inputs: what they ask for happens in it."""
 
     def __init__(self, name: Any, **options: Any) -> None:
-        self.hands = Hands(name, **options)
+        self.inputs = InputMapper(name, **options)
         self.controls = Controls(name, can_yield=True, **options)
         self.world = Worlds(1)
         self.world.spawn(0, RED_AHEAD)
@@ -72,7 +72,7 @@ class Body:
         from iglu_marl.game.episode import EVENTS
 
         for _ in range(steps):
-            action = self.hands.action(float(self.world.pose[0, 3]))
+            action = self.inputs.action(float(self.world.pose[0, 3]))
             self.world.step(self.controls.encode_batch([action]))
             self.events.append(EVENTS[self.world.event[0]])
 
@@ -80,11 +80,11 @@ class Body:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_a_turn_arrives_whole(name: Any) -> None:
     body = Body(name)
-    body.hands.turn(95.0, -30.0)
-    body.hands.turn(20.0, 5.0)
-    assert body.hands.look_deg == (115.0, -25.0)
+    body.inputs.turn(95.0, -30.0)
+    body.inputs.turn(20.0, 5.0)
+    assert body.inputs.look_deg == (115.0, -25.0)
     body.live(40)
-    assert body.hands.look_deg == (0.0, 0.0)
+    assert body.inputs.look_deg == (0.0, 0.0)
     assert body.world.pose[0, 3:].tolist() == pytest.approx([115.0, -25.0])
 
 
@@ -93,16 +93,16 @@ def test_deeds_happen_with_the_gaze_they_were_asked_with(name: Any) -> None:
     """Look down, place a red block, look up and away, all within one step."""
     body = Body(name)
     body.live(15)
-    body.hands.choose(6)
-    body.hands.turn(0.0, -30.0)
-    body.hands.place()
-    body.hands.turn(90.0, 60.0)
+    body.inputs.choose(6)
+    body.inputs.turn(0.0, -30.0)
+    body.inputs.place()
+    body.inputs.turn(90.0, 60.0)
     body.live(60)
     assert body.world.grid[0].nonzero()[0].tolist() == [0]
     assert body.world.grid[0].max() == 6
     assert "placed" in body.events
-    body.hands.turn(-90.0, -60.0)
-    body.hands.remove()
+    body.inputs.turn(-90.0, -60.0)
+    body.inputs.remove()
     body.live(60)
     assert not body.world.grid[0].any()
 
@@ -113,9 +113,9 @@ def test_keys_move_the_way_they_say(name: Any) -> None:
         body = Body(name)
         body.live(10)
         start = body.world.pose[0].copy()
-        body.hands.hold(key, True)
+        body.inputs.hold(key, True)
         body.live(12)
-        body.hands.hold(key, False)
+        body.inputs.hold(key, False)
         moved = (body.world.pose[0] - start)[:3]
         assert sign * moved[axis] > 0.4, (key, moved)
         assert abs(moved[2 - axis]) < 0.01
@@ -129,40 +129,40 @@ def test_a_tapped_key_counts_for_a_step(name: Any) -> None:
     body = Body(name)
     body.live(10)
     start = body.world.pose[0].copy()
-    body.hands.hold("forward", True)
-    body.hands.hold("forward", False)
+    body.inputs.hold("forward", True)
+    body.inputs.hold("forward", False)
     body.live(5)
     assert body.world.pose[0, 2] < start[2]
 
 
 def test_flying_up_down_and_fast() -> None:
     body = Body("flying")
-    body.hands.hold("up", True)
+    body.inputs.hold("up", True)
     body.live(10)
     high = float(body.world.pose[0, 1])
     assert high > 1.5
-    body.hands.hold("up", False)
-    body.hands.hold("down", True)
+    body.inputs.hold("up", False)
+    body.inputs.hold("down", True)
     body.live(5)
     assert body.world.pose[0, 1] < high
-    body.hands.release()
+    body.inputs.release()
     slow, fast = Body("flying"), Body("flying")
-    fast.hands.hold("fast", True)
+    fast.inputs.hold("fast", True)
     for each in (slow, fast):
-        each.hands.hold("back", True)
+        each.inputs.hold("back", True)
         each.live(9)
     assert fast.world.pose[0, 2] > 2 * slow.world.pose[0, 2] > 0
 
 
 def test_colours_and_hands_one_after_the_other() -> None:
     """Two blocks of two colours, asked for within one step, come in two; nothing is lost."""
-    hands = Hands("human-level")
-    hands.choose(3)
-    hands.place()
-    hands.choose(4)
-    hands.place()
-    hands.yield_turn()
-    done = [hands.action(0.0) for _ in range(4)]
+    inputs = InputMapper("human-level")
+    inputs.choose(3)
+    inputs.place()
+    inputs.choose(4)
+    inputs.place()
+    inputs.yield_turn()
+    done = [inputs.action(0.0) for _ in range(4)]
     assert [(action["hotbar"], action["use"], action["yield"]) for action in done] == [
         (3, 1, 0),
         (4, 1, 0),
@@ -172,33 +172,33 @@ def test_colours_and_hands_one_after_the_other() -> None:
 
 
 def test_walking_does_one_thing_at_a_time() -> None:
-    hands = Hands("walking")
-    hands.choose(2)
-    hands.turn(10.0, 0.0)
-    hands.place()
-    hands.yield_turn()
-    names = [Action(hands.action(0.0)).name.lower() for _ in range(6)]
+    inputs = InputMapper("walking")
+    inputs.choose(2)
+    inputs.turn(10.0, 0.0)
+    inputs.place()
+    inputs.yield_turn()
+    names = [Action(inputs.action(0.0)).name.lower() for _ in range(6)]
     assert names == ["hotbar_2", "turn_right", "turn_right", "place", "yield", "noop"]
-    hands.hold("forward", True)
-    hands.turn(20.0, 0.0)
-    names = [Action(hands.action(0.0)).name.lower() for _ in range(8)]
+    inputs.hold("forward", True)
+    inputs.turn(20.0, 0.0)
+    names = [Action(inputs.action(0.0)).name.lower() for _ in range(8)]
     assert names.count("turn_right") == 4
     assert names.count("forward") == 4
 
 
 def test_where_choosing_places() -> None:
-    hands = Hands("human-level", select_and_place=True)
-    hands.choose(5)
-    hands.choose(2)
-    hands.place()
-    colors = [hands.action(0.0)["hotbar"] for _ in range(4)]
+    inputs = InputMapper("human-level", select_and_place=True)
+    inputs.choose(5)
+    inputs.choose(2)
+    inputs.place()
+    colors = [inputs.action(0.0)["hotbar"] for _ in range(4)]
     assert colors == [5, 2, 2, 0]
 
 
 def test_where_turns_cannot_be_ended() -> None:
-    hands = Hands("human-level", can_yield=False)
-    hands.yield_turn()
-    assert "yield" not in hands.action(0.0)
+    inputs = InputMapper("human-level", can_yield=False)
+    inputs.yield_turn()
+    assert "yield" not in inputs.action(0.0)
 
 
 # -------------------------------------------------------------------------------------------------- the line
@@ -297,11 +297,11 @@ def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
 # ------------------------------------------------------------------------------------------------- the builder
 
 
-def watched(story: Any, **options: Any) -> Cockpit:
+def watched(story: Any, **options: Any) -> PlayerWindow:
     """A window with a person before it; the story is called with the window."""
     window = PlayedWindow(iter(()), engine="software", size=(300, 400), **options)
     window.script = story(window)
-    return Cockpit(window)
+    return PlayerWindow(window)
 
 
 def idle(_: PlayedWindow) -> Iterator[None]:

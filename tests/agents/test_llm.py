@@ -19,8 +19,8 @@ from requirements import ROOT
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.llm import Failure, LLMSettings, Reply, act_together
-from iglu_marl.agents.llm.budget import Budget, RateLimit, Tokens
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together
+from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.prompting import Prompts, quoted
@@ -33,7 +33,7 @@ from iglu_marl.planning import Edit
 EMPTY = np.zeros((9, 11, 11), np.int8)
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
 SEES = ("dialog", "inventory", "pose", "grid")
-DEAD = Reply(failure=Failure.UNREACHABLE, detail="nobody there", sent=3)
+DEAD = Reply(failure=RequestFailure.UNREACHABLE, detail="nobody there", sent=3)
 
 
 @pytest.fixture(autouse=True)
@@ -329,7 +329,7 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
     agent.reset(Role.ARCHITECT, 0)
     assert not agent.act(seen).any()
     assert (agent.stats.parse_failures, agent.stats.no_ops) == (2, 1)
-    assert "17 words" in agent.mind.problem
+    assert "17 words" in agent.client.problem
 
 
 def test_meaningless_symbols_can_be_spoken() -> None:
@@ -465,8 +465,8 @@ def test_what_cannot_be_built_is_a_failure_with_its_reason() -> None:
     builder = LLMBuilder.for_env(env, backend=backend)
     builder.reset(Role.BUILDER, 0)
     assert builder.act(hearing("A floor."))["act"]["yield"] == 1
-    assert "not enough red blocks" in builder.mind.problem
-    assert not builder._body.grid.any()
+    assert "not enough red blocks" in builder.client.problem
+    assert not builder._executor.state.grid.any()
 
 
 def test_questions_are_asked_where_the_game_lets_it() -> None:
@@ -585,7 +585,7 @@ def test_after_a_failure_the_same_is_asked_once_more() -> None:
 
 
 def test_over_budget_is_flagged_and_nothing_breaks() -> None:
-    backend = ScriptedBackend(lambda _: Reply(failure=Failure.OVER_BUDGET))
+    backend = ScriptedBackend(lambda _: Reply(failure=RequestFailure.OVER_BUDGET))
     env = game(max_steps=300)
     agents = pair(env, backend)
     assert iglu_marl.play(env, agents, seed=0).truncated
@@ -783,25 +783,25 @@ def test_the_transcript_tells_all(tmp_path: Path) -> None:
 
 def test_a_budget_is_kept_to_the_token() -> None:
     budget = Budget(100, 0.0)
-    assert budget.reserve(Tokens(60, 40))
-    assert not budget.reserve(Tokens(1, 0))
-    budget.settle(Tokens(60, 40), Tokens(50, 10))
+    assert budget.reserve(TokenCount(60, 40))
+    assert not budget.reserve(TokenCount(1, 0))
+    budget.settle(TokenCount(60, 40), TokenCount(50, 10))
     assert budget.spent == (50, 10)
-    assert not budget.reserve(Tokens(40, 1))
-    assert budget.reserve(Tokens(40, 0))
+    assert not budget.reserve(TokenCount(40, 1))
+    assert budget.reserve(TokenCount(40, 0))
     money = Budget(0, 1.0, prompt_price=1.0, completion_price=2.0)
-    assert money.reserve(Tokens(500_000, 250_000))
-    assert not money.reserve(Tokens(1, 0))
-    assert money.cost(Tokens(1_000_000, 500_000)) == 2.0
+    assert money.reserve(TokenCount(500_000, 250_000))
+    assert not money.reserve(TokenCount(1, 0))
+    assert money.cost(TokenCount(1_000_000, 500_000)) == 2.0
 
 
 def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     first, second = (Budget(100, ledger=path) for _ in range(2))
-    assert first.reserve(Tokens(50, 0))
-    assert not second.reserve(Tokens(51, 0))
-    assert second.reserve(Tokens(50, 0))
-    first.settle(Tokens(50, 0), Tokens(20, 0))
+    assert first.reserve(TokenCount(50, 0))
+    assert not second.reserve(TokenCount(51, 0))
+    assert second.reserve(TokenCount(50, 0))
+    first.settle(TokenCount(50, 0), TokenCount(20, 0))
     assert Budget(100, ledger=path).spent == (70, 0)
     path.write_text("[]")
     with pytest.raises(ConfigError, match="no ledger"):
@@ -910,7 +910,17 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("IGLU_MARL_LLM_CACHE", "off")
     found = agents_for(env, "llm", "llm")
-    assert found[Role.ARCHITECT].mind.backend is found[Role.BUILDER].mind.backend  # type: ignore[attr-defined]
+    assert found[Role.ARCHITECT].client.backend is found[Role.BUILDER].client.backend  # type: ignore[attr-defined]
     for agent in found.values():
         agent.close()
         agent.close()
+
+
+def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:
+    assert not issubclass(LLMBuilder, ScriptedBuilder)
+    builder = LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), controls="flying", can_ask=True)
+    assert builder.plan is None
+    assert builder.idle
+    assert builder.message_length == 200
+    assert LLMBuilder(backend=ScriptedBackend(lambda _: DEAD), tokens=True).message_length == 16
+    builder.close()

@@ -27,7 +27,7 @@ from test_examples import load
 import iglu_marl
 from iglu_marl import ConfigError, Role, ServiceError, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
-from iglu_marl.agents.llm import Failure, LLMSettings, Message, Reply, Request, make_backend
+from iglu_marl.agents.llm import ChatRequest, LLMSettings, Message, Reply, RequestFailure, make_backend
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
 from iglu_marl.cli import main
@@ -36,7 +36,7 @@ from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actio
 
 KEY = "sk-Tr0ub4dor/and+3"
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
-HELLO = Request((Message("system", "You are a test."), Message("user", "Say hello.")))
+HELLO = ChatRequest((Message("system", "You are a test."), Message("user", "Say hello.")))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def settings_for(server: LLMServer, **more: Any) -> LLMSettings:
     )
 
 
-def ask(backend: EndpointBackend, request: Request = HELLO) -> Reply:
+def ask(backend: EndpointBackend, request: ChatRequest = HELLO) -> Reply:
     (reply,) = backend.complete([request])
     return reply
 
@@ -134,7 +134,7 @@ def test_a_whole_structure_is_built_through_an_endpoint(tmp_path: Path) -> None:
 
 def test_what_is_sent(server: LLMServer, backend: Make) -> None:
     made = backend(stop=("END",), extra={"top_k": 3, "user": None}, limit_field="max_completion_tokens")
-    picture = Request((Message("user", "Look.", (b"\x89PNG",)),), seed=7)
+    picture = ChatRequest((Message("user", "Look.", (b"\x89PNG",)),), seed=7)
     assert ask(made, picture).text == "Hello there."
     assert server.seen[0] == {
         "model": "m",
@@ -174,7 +174,7 @@ def test_without_a_key_none_is_sent(
 def test_several_requests_are_under_way_at_once(server: LLMServer, backend: Make) -> None:
     server.always = Misbehaviour(stall_s=0.15)
     server.answer = lambda messages: messages[0]["content"]
-    requests = [Request((Message("user", f"number {number}"),)) for number in range(8)]
+    requests = [ChatRequest((Message("user", f"number {number}"),)) for number in range(8)]
     replies = backend(real=True, concurrency=4).complete(requests)
     assert [reply.text for reply in replies] == [f"number {number}" for number in range(8)]
     assert 2 <= server.most_at_once <= 4
@@ -212,7 +212,7 @@ def test_answers_come_in_several_forms(
     assert ask(backend()).text == "Hello there."
     server.always = Misbehaviour(text="x" * 5_000_000, gzipped=gzipped)
     if gzipped:
-        assert ask(backend(reply_bytes=20_000)).failure is Failure.TOO_LARGE, (
+        assert ask(backend(reply_bytes=20_000)).failure is RequestFailure.TOO_LARGE, (
             "however small it was on the way"
         )
 
@@ -220,46 +220,50 @@ def test_answers_come_in_several_forms(
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("500", Failure.SERVER_ERROR),
-        ("429", Failure.RATE_LIMITED),
-        ("reset", Failure.BROKEN_OFF),
-        ("cut", Failure.BROKEN_OFF),
-        ("stall", Failure.TIMEOUT),
-        ("drip", Failure.TIMEOUT),
+        ("500", RequestFailure.SERVER_ERROR),
+        ("429", RequestFailure.RATE_LIMITED),
+        ("reset", RequestFailure.BROKEN_OFF),
+        ("cut", RequestFailure.BROKEN_OFF),
+        ("stall", RequestFailure.TIMEOUT),
+        ("drip", RequestFailure.TIMEOUT),
     ],
 )
-def test_what_does_not_pass_is_a_failure(name: str, kind: Failure, server: LLMServer, backend: Make) -> None:
+def test_what_does_not_pass_is_a_failure(
+    name: str, kind: RequestFailure, server: LLMServer, backend: Make
+) -> None:
     server.always = PASSING[name]
     reply = ask(backend(real=True, timeout_s=0.3, backoff_s=0.01, retries=1))
     assert (reply.failure, reply.sent, reply.text) == (kind, 2, "")
 
 
 FINAL = {
-    Failure.NOT_JSON: [
+    RequestFailure.NOT_JSON: [
         Misbehaviour(body=b"<html><body>Welcome!</body></html>"),
         Misbehaviour(body=b""),
         Misbehaviour(body=b"\xff\xfe\x00garbage"),
         Misbehaviour(body=b"[" * 19_000),
         Misbehaviour(body=b'{"choices": [' + b"9" * 5000 + b"]}"),
     ],
-    Failure.WRONG_SHAPE: [
+    RequestFailure.WRONG_SHAPE: [
         Misbehaviour(body=body)
         for body in (
             b"[]", b"3", b"null", b"{}", b'{"choices": []}', b'{"choices": "x"}', b'{"choices": [{"message": 3}]}',
             b'{"choices": [{"message": {"content": 3}}]}', b'{"choices": {"0": 1}}',
         )
     ],
-    Failure.EMPTY: [
+    RequestFailure.EMPTY: [
         Misbehaviour(text=" \n"),
         Misbehaviour(body=b'{"choices": [{"message": {"content": null, "tool_calls": []}}]}'),
         Misbehaviour(body=b'{"choices": [{"message": {"content": [{"type": "x"}, 3]}}]}'),
     ],
-    Failure.FILTERED: [Misbehaviour(finish="content_filter")],
-    Failure.NOT_FOUND: [Misbehaviour(404, body=b"no")],
-    Failure.REJECTED: [Misbehaviour(400), Misbehaviour(204)],
-    Failure.REFUSED: [Misbehaviour(401), Misbehaviour(403)],
-    Failure.TOO_LARGE: [Misbehaviour(text="x" * 30_000)],
-    Failure.REDIRECTED: [Misbehaviour(code, {"Location": "http://evil.example/v1"}) for code in (301, 302, 307, 308)],
+    RequestFailure.FILTERED: [Misbehaviour(finish="content_filter")],
+    RequestFailure.NOT_FOUND: [Misbehaviour(404, body=b"no")],
+    RequestFailure.REJECTED: [Misbehaviour(400), Misbehaviour(204)],
+    RequestFailure.REFUSED: [Misbehaviour(401), Misbehaviour(403)],
+    RequestFailure.TOO_LARGE: [Misbehaviour(text="x" * 30_000)],
+    RequestFailure.REDIRECTED: [
+        Misbehaviour(code, {"Location": "http://evil.example/v1"}) for code in (301, 302, 307, 308)
+    ],
 }  # fmt: skip
 
 
@@ -269,7 +273,7 @@ FINAL = {
     ids=lambda part: str(part)[:40],
 )
 def test_what_cannot_pass_is_not_tried_again(
-    kind: Failure, now: Misbehaviour, server: LLMServer, backend: Make
+    kind: RequestFailure, now: Misbehaviour, server: LLMServer, backend: Make
 ) -> None:
     server.always = now
     reply = ask(backend(reply_bytes=20_000))
@@ -283,7 +287,7 @@ def test_nobody_there(backend: Make) -> None:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     reply = ask(backend(endpoint=address, retries=2))
-    assert (reply.failure, reply.sent) == (Failure.UNREACHABLE, 3)
+    assert (reply.failure, reply.sent) == (RequestFailure.UNREACHABLE, 3)
     assert (reply.prompt_tokens, reply.completion_tokens) == (0, 0), "nobody can want money for that"
 
 
@@ -310,8 +314,8 @@ def test_waits_grow_and_retry_after_is_obeyed(server: LLMServer, backend: Make) 
 def test_a_server_that_asks_for_too_much_patience_is_left_alone(server: LLMServer, backend: Make) -> None:
     made = backend(max_wait_s=10.0)
     server.plan = [Misbehaviour(429, {"Retry-After": "3600"})]
-    assert ask(made).failure is Failure.RATE_LIMITED
-    assert ask(made).failure is Failure.RATE_LIMITED
+    assert ask(made).failure is RequestFailure.RATE_LIMITED
+    assert ask(made).failure is RequestFailure.RATE_LIMITED
     assert len(server.seen) == 1, "it was not bothered again"
     assert sum(made.waits) == 0 or not made.waits  # type: ignore[attr-defined]
 
@@ -344,7 +348,7 @@ def test_the_budget_is_kept_to_the_token(budget: int, server: LLMServer, backend
         == sum(made.budget.spent)
         <= budget
     )
-    refused = [reply for reply in replies if reply.failure is Failure.OVER_BUDGET]
+    refused = [reply for reply in replies if reply.failure is RequestFailure.OVER_BUDGET]
     assert refused
     if budget == 1:
         assert len(refused) == 40
@@ -356,7 +360,7 @@ def test_a_budget_of_money(server: LLMServer, backend: Make) -> None:
     replies = [ask(made) for _ in range(200)]
     spent = made.cost(server.prompt_tokens, server.completion_tokens)
     assert replies[0].failure is None
-    assert replies[-1].failure is Failure.OVER_BUDGET
+    assert replies[-1].failure is RequestFailure.OVER_BUDGET
     assert 0.005 < spent <= 0.01
     assert sum(made.cost(r.prompt_tokens, r.completion_tokens) for r in replies) == pytest.approx(spent)
 
@@ -377,7 +381,7 @@ def test_when_the_budget_is_spent_the_episode_goes_on(tmp_path: Path) -> None:
             agent.close()
         sent = len(server.seen)
         (late,) = make_backend(settings).complete([HELLO._replace(messages=HELLO.messages * 100)])
-        assert late.failure is Failure.OVER_BUDGET, "the ledger remembers"
+        assert late.failure is RequestFailure.OVER_BUDGET, "the ledger remembers"
         assert len(server.seen) == sent
 
 
@@ -406,7 +410,7 @@ def test_everything_that_decides_the_reply_decides_the_place(
 def test_failures_are_not_kept(server: LLMServer, backend: Make, tmp_path: Path) -> None:
     server.plan = [Misbehaviour(400), Misbehaviour(body=b"{}")]
     made = backend(cache=tmp_path)
-    assert [ask(made).failure for _ in range(2)] == [Failure.REJECTED, Failure.WRONG_SHAPE]
+    assert [ask(made).failure for _ in range(2)] == [RequestFailure.REJECTED, RequestFailure.WRONG_SHAPE]
     assert ask(made).text == ask(made).text == "Hello there."
     assert len(server.seen) == 3
 
@@ -513,7 +517,7 @@ def test_the_key_appears_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixtur
                     played = iglu_marl.play(env, agents, seed=0, on_step=recorder)
                 except ServiceRefusedError as error:
                     refused += [str(error), repr(error), "".join(traceback.format_exception(error))]
-        backend = agents["architect"].mind.backend
+        backend = agents["architect"].client.backend
         assert len(refused) == 18, "three 401 and three 302"
         texts = [
             *refused,
@@ -529,7 +533,7 @@ def test_the_key_appears_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixtur
                 repr(agent),
                 repr(agent.stats),
                 str(vars(agent)),
-                str(vars(agent.mind)),
+                str(vars(agent.client)),
                 str(vars(backend)),
             ]
             agent.close()
@@ -546,7 +550,7 @@ def test_nothing_goes_where_a_redirect_leads(server: LLMServer, backend: Make) -
                 address = f"http://{host}:{elsewhere.http.server_port}/v1/chat/completions"
                 server.plan = [Misbehaviour(status, {"Location": address})]
                 reply = ask(backend())
-                assert reply.failure is Failure.REDIRECTED
+                assert reply.failure is RequestFailure.REDIRECTED
                 assert host in reply.detail
         assert not elsewhere.heads
 

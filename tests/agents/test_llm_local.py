@@ -14,7 +14,7 @@ from requirements import require
 import iglu_marl
 from iglu_marl import AgentError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
-from iglu_marl.agents.llm import Failure, LLMSettings, Message, Request, act_together, make_backend
+from iglu_marl.agents.llm import ChatRequest, LLMSettings, Message, RequestFailure, act_together, make_backend
 from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
@@ -99,9 +99,9 @@ def kept(model: Path) -> Iterator[None]:
     give_back(settings)
 
 
-def chats(count: int) -> list[Request]:
+def chats(count: int) -> list[ChatRequest]:
     return [
-        Request((Message("system", "Build."), Message("user", "red " * (3 * number + 1))), seed=number)
+        ChatRequest((Message("system", "Build."), Message("user", "red " * (3 * number + 1))), seed=number)
         for number in range(count)
     ]
 
@@ -252,9 +252,9 @@ def test_the_length_of_the_context(model: Path) -> None:
     short, long = chats(40)[::39]
     assert (backend.fits(short), backend.fits(long)) == (True, False)
     replies = backend.complete([long, short])
-    assert [reply.failure for reply in replies] == [Failure.TOO_LONG, None]
+    assert [reply.failure for reply in replies] == [RequestFailure.TOO_LONG, None]
     assert replies[0].prompt_tokens == 0
-    assert not make_backend(settings_for(model)).fits(Request((Message("user", "red " * 5000),)))
+    assert not make_backend(settings_for(model)).fits(ChatRequest((Message("user", "red " * 5000),)))
 
 
 def test_a_budget_holds_for_local_models(model: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_budget_holds_for_local_models(model: Path) -> None:
     replies = backend.complete(chats(10))
     spent = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
     assert 0 < spent <= 100
-    assert Failure.OVER_BUDGET in [reply.failure for reply in replies]
+    assert RequestFailure.OVER_BUDGET in [reply.failure for reply in replies]
 
 
 def test_roles_cannot_be_forged(model: Path) -> None:
@@ -286,7 +286,9 @@ def test_a_template_without_a_system(tmp_path: Path) -> None:
     ids = backend._ids([Message("system", "Build."), Message("user", "red")])  # type: ignore[attr-defined]
     assert "user\nBuild.\n\nred" in tokenizer.decode(ids)
     assert (
-        backend.complete([Request((Message("system", "Build."), Message("user", "red")))])[0].prompt_tokens
+        backend.complete([ChatRequest((Message("system", "Build."), Message("user", "red")))])[
+            0
+        ].prompt_tokens
         > 3
     )
 
@@ -298,8 +300,8 @@ def test_a_model_is_loaded_late_once_and_let_go(model: Path) -> None:
     settings = settings_for(model, reply_tokens=3)
     env = game()
     agents = [LLMArchitect.for_env(env, settings=settings), LLMBuilder.for_env(env, settings=settings)]
-    backend: Any = agents[0].mind.backend
-    assert agents[1].mind.backend is backend
+    backend: Any = agents[0].client.backend
+    assert agents[1].client.backend is backend
     assert backend._loaded is None
     env.reset(seed=0)
     agents[0].reset(Role.ARCHITECT, 0)

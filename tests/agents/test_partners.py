@@ -13,7 +13,7 @@ from iglu_marl import Agent, AgentError, Dialogue, Role, Task, Trajectory
 from iglu_marl.agents import agents_for
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.partners import ARCHITECTS, BUILDERS, shortest, vaguely
-from iglu_marl.language import Edit, Failure, Talk, parse, read, render
+from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, read, render
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -53,9 +53,9 @@ def said(game: Trajectory, role: Role = Role.ARCHITECT) -> list[str]:
     return [utterance.text for utterance in game.dialogue if utterance.role is role]
 
 
-def edits(game: Trajectory) -> list[Edit]:
+def edits(game: Trajectory) -> list[CellEdit]:
     found = [parse(text) for text in said(game)]
-    return [edit for edit in found if isinstance(edit, Edit)]
+    return [edit for edit in found if isinstance(edit, CellEdit)]
 
 
 # --------------------------------------------------------------------------------------------------- everybody
@@ -155,7 +155,10 @@ def test_no_word_of_a_terse_instruction_can_be_left_out() -> None:
     rng = np.random.default_rng(0)
     for task in (RandomTasks(max_blocks=8, height_levels=3, num_colors=6).sample(rng) for _ in range(10)):
         for x, y, z, color in iglu_marl.core.grid.grid_to_blocks(task.target_grid):
-            for edit in (Edit("place", (x, y, z), color=color), Edit("remove", (x, y, z), old_color=color)):  # type: ignore[arg-type]
+            for edit in (
+                CellEdit("place", (x, y, z), color=color),
+                CellEdit("remove", (x, y, z), old_color=color),
+            ):  # type: ignore[arg-type]
                 words = shortest(edit).split()
                 assert parse(" ".join(words)) == edit
                 for gap in range(len(words)):
@@ -166,8 +169,8 @@ def test_talkative_greets_is_polite_and_comments() -> None:
     game = played("talkative", "careful", TASKS[1], options={"turn_steps": 2}, chatter=0.8)
     texts = said(game)
     talk = [found.talk for text in texts if (found := read(text)) is not None]
-    assert talk[0] is Talk.GREETING
-    assert Talk.OKAY in talk
+    assert talk[0] is DialogueAct.GREETING
+    assert DialogueAct.OKAY in talk
     assert sum("please" in text for text in texts) >= len(set(edits(game)))
     assert len(edits(game)) > len(set(edits(game)))  # repeats itself, in other words
     words = [
@@ -198,7 +201,7 @@ def test_vague_without_an_answer_says_it_in_full_too() -> None:
 
 @pytest.mark.parametrize("cell", [(0, -1, 0), (2, 3, -4), (5, 0, 0)])
 def test_vague_wordings_lack_exactly_one_thing(cell: Any) -> None:
-    texts = vaguely(Edit("place", cell, color=4))  # type: ignore[arg-type]
+    texts = vaguely(CellEdit("place", cell, color=4))  # type: ignore[arg-type]
     assert [str(parse(text).reason) for text in texts] == ["no color", "no height", "no place"]  # type: ignore[union-attr]
 
 
@@ -236,12 +239,12 @@ def test_hasty_slips_and_never_asks() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Place a block on the ground, 2 blocks east of the centre.", Edit("place", (2, -1, 0), color=6)),  # type: ignore[arg-type]
-        ("Place a green block 2 blocks east of the centre.", Edit("place", (2, -1, 0), color=3)),  # type: ignore[arg-type]
-        ("Place a green block at height 2.", Edit("place", (0, 0, 0), color=3)),  # type: ignore[arg-type]
+        ("Place a block on the ground, 2 blocks east of the centre.", CellEdit("place", (2, -1, 0), color=6)),  # type: ignore[arg-type]
+        ("Place a green block 2 blocks east of the centre.", CellEdit("place", (2, -1, 0), color=3)),  # type: ignore[arg-type]
+        ("Place a green block at height 2.", CellEdit("place", (0, 0, 0), color=3)),  # type: ignore[arg-type]
     ],
 )
-def test_hasty_guesses_what_was_not_said(text: str, expected: Edit) -> None:
+def test_hasty_guesses_what_was_not_said(text: str, expected: CellEdit) -> None:
     """The colour it placed last, the ground, the centre."""
     env = iglu_marl.raw_env(tasks=Task("", HOUSE), controls="flying", builder_sees=SEES, max_steps=300)
     builder = BUILDERS["hasty"].for_env(env, slips=0.0)
@@ -315,4 +318,4 @@ def test_an_interrupted_instruction_keeps_what_was_built_before() -> None:
 
 def test_render_still_gives_what_the_manners_take_apart() -> None:
     """`vaguely` cuts the plain wording at its comma; should that wording change, it has to be seen."""
-    assert render(Edit("place", (2, 0, -3), color=6)).count(", ") == 1  # type: ignore[arg-type]
+    assert render(CellEdit("place", (2, 0, -3), color=6)).count(", ") == 1  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import iglu_marl
 from iglu_marl import Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import Edit, render
+from iglu_marl.language import CellEdit, render
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
 SIGHTS = ("dialog", "pose", "grid")
@@ -222,7 +222,7 @@ class Script:
 
 
 def test_the_same_words_lead_to_the_same_acts_whatever_the_target() -> None:
-    words = [render(Edit("place", (x, -1, 2), color=RED)) for x in range(3)]
+    words = [render(CellEdit("place", (x, -1, 2), color=RED)) for x in range(3)]
     games = []
     for target in (CHIRAL.target_grid, mirrored(CHIRAL.target_grid), other_colors(CHIRAL.target_grid)):
         env = iglu_marl.env(tasks=Task("", target), builder_sees=SIGHTS, max_steps=200, max_turns=10)
@@ -320,7 +320,7 @@ class LastWords:
 @pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
 def test_last_words_are_heard_and_heeded(view: Any) -> None:
     env = view(tasks=Task("", [(2, -1, 0, RED)]), builder_sees=SIGHTS, max_turns=None, max_steps=500)
-    words = LastWords(render(Edit.between((2, -1, 0), 0, RED)))
+    words = LastWords(render(CellEdit.between((2, -1, 0), 0, RED)))
     assert play(env, {"architect": words, "builder": ScriptedBuilder.for_env(env)}).completed
 
 

@@ -17,7 +17,7 @@ from test_agents import Told
 import iglu_marl
 from iglu_marl import AgentError, Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
-from iglu_marl.agents.scripted.decomposition import Step, decompose
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.core.grid import blocks_to_grid, cell_index
 from iglu_marl.language import (
@@ -25,7 +25,7 @@ from iglu_marl.language import (
     Beside,
     Blocks,
     Build,
-    Edit,
+    CellEdit,
     Failure,
     Pick,
     Place,
@@ -51,7 +51,7 @@ def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
 WALL = grid_of(*((x, y, 0, RED) for x in range(-2, 2) for y in range(-1, 2)))
 
 
-def follow(steps: list[Step], grid: np.ndarray) -> list[np.ndarray]:
+def follow(steps: list[InstructionStep], grid: np.ndarray) -> list[np.ndarray]:
     """The builds after each step; each changes what it says, and has one outcome."""
     builds = [grid]
     for step in steps:
@@ -157,7 +157,7 @@ def test_cells_that_are_to_be_asked_for_alone_are() -> None:
 
 
 def test_only_what_can_be_said_is_asked_for() -> None:
-    steps = decompose(EMPTY, WALL, sayable=lambda instruction: isinstance(instruction, Edit))
+    steps = decompose(EMPTY, WALL, sayable=lambda instruction: isinstance(instruction, CellEdit))
     assert len(steps) == 12
 
 
@@ -165,7 +165,7 @@ def test_only_what_can_be_said_is_asked_for() -> None:
 
 
 def test_references_lead_to_the_same_build() -> None:
-    edit = Edit("place", (0, 0, 0), color=RED)
+    edit = CellEdit("place", (0, 0, 0), color=RED)
     grid = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE))
     goal = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE), (0, 0, 0, RED))
     told = by_reference(edit, grid, goal, ((0, -1, 0),), lambda instruction: True)
@@ -348,7 +348,7 @@ def test_what_the_builder_cannot_do_at_once_is_asked_for_block_by_block() -> Non
 
     first = parse(turn(""))
     assert isinstance(first, Build)
-    assert isinstance(parse(turn(say("unreachable"))), Edit)
+    assert isinstance(parse(turn(say("unreachable"))), CellEdit)
 
 
 def test_architect_tells_which_one_it_means() -> None:

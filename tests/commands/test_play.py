@@ -21,7 +21,7 @@ pygame = pytest.importorskip("pygame")
 from people import PlayedWindow, click, grab, key_down, key_up, move_mouse, press, write, x_display  # noqa: E402
 
 from iglu_marl import ConfigError, DataError, Role  # noqa: E402
-from iglu_marl.agents.human.agents import MOUSE_DEG  # noqa: E402
+from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
 from iglu_marl.cli import app  # noqa: E402
 from iglu_marl.commands import human_game  # noqa: E402
 from iglu_marl.commands import play as command  # noqa: E402

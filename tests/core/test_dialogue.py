@@ -5,12 +5,15 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iglu_marl.core.dialogue import Codec, Dialogue, Role, Utterance
+from iglu_marl.core.dialogue import Codec, Dialogue, Role, Utterance, decode_dialogue
 from iglu_marl.core.errors import DialogueError
+from iglu_marl.game.chat import TokenChat
+from iglu_marl.language import TemplateCodec
 
 ARCHITECT, BUILDER = Role.ARCHITECT, Role.BUILDER
 
@@ -174,3 +177,20 @@ def test_wrong_values_raise_an_error_that_names_them(make, named):
 
 def test_codec_is_a_protocol_to_check_against():
     assert not isinstance(object(), Codec)
+
+
+def test_token_chat_is_read_by_one_decoder() -> None:
+    said = Dialogue.of([("architect", "place a red block"), ("builder", "which one?"), ("architect", "done")])
+    chat = TokenChat(TemplateCodec(), 16, 32)
+    shown = chat.show(said)
+    assert Dialogue(decode_dialogue(shown, chat.codec)) == chat.dialogue_of(shown)
+    assert [part.role for part in decode_dialogue(shown, chat.codec)] == [part.role for part in said]
+    assert decode_dialogue(shown[1:], chat.codec) == decode_dialogue(shown, chat.codec)[1:], "cut off"
+    assert decode_dialogue(np.zeros(5, np.int32), chat.codec) == ()
+
+
+@pytest.mark.parametrize("odd", [-1, 9000])
+def test_the_decoder_names_tokens_of_another_codec(odd: int) -> None:
+    codec = TemplateCodec()
+    with pytest.raises(DialogueError, match=f"token {odd}, but 'templates' has {codec.size}: another codec"):
+        decode_dialogue(np.array([codec.size, odd, 0]), codec)

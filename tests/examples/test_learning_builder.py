@@ -23,7 +23,7 @@ import iglu_marl
 from iglu_marl import Controls, StateError, Task, TaskError, Worlds
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.language import Edit, parse
+from iglu_marl.language import CellEdit, parse
 from iglu_marl.tasks import DUMMY_TASK, Curriculum, RandomTasks
 
 TINY = {
@@ -232,7 +232,7 @@ def test_instructions_say_the_target(example: ModuleType) -> None:
     for _ in range(50):
         drawn = task.splits["unseen"].sample(rng)
         ((x, y, z, colour),) = grid_to_blocks(drawn.target_grid)
-        assert parse(drawn.instruction) == Edit("place", (x, y, z), color=colour)
+        assert parse(drawn.instruction) == CellEdit("place", (x, y, z), color=colour)
         assert (colour, x, z) in task.splits["unseen"].pairs
         assert not drawn.is_invariant
         texts.add(drawn.instruction)

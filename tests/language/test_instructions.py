@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.language import (
-    Action,
-    Edit,
+    CellEdit,
+    DialogueAct,
+    EditKind,
     Failure,
     Reason,
     Said,
-    Talk,
     TemplateCodec,
     parse,
     read,
@@ -39,16 +39,16 @@ def edits(draw):
     before, after = draw(
         st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1])
     )
-    edit = Edit.between(cell, before, after)
+    edit = CellEdit.between(cell, before, after)
     if edit.old_color is not None and draw(st.booleans()):
-        return Edit(edit.action, cell, color=edit.color)  # the block's colour is not named
+        return CellEdit(edit.action, cell, color=edit.color)  # the block's colour is not named
     return edit
 
 
 def all_edits(cell):
-    yield from (Edit.between(cell, a, b) for a in range(7) for b in range(7) if a != b)
-    yield Edit("remove", cell)
-    yield from (Edit("replace", cell, color=color) for color in range(1, 7))
+    yield from (CellEdit.between(cell, a, b) for a in range(7) for b in range(7) if a != b)
+    yield CellEdit("remove", cell)
+    yield from (CellEdit("replace", cell, color=color) for color in range(1, 7))
 
 
 def test_reading_inverts_saying_for_every_cell_color_and_action():
@@ -86,7 +86,7 @@ def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
 
 
 def test_random_wordings_differ_and_follow_the_generator():
-    edit = Edit("place", (2, -1, -3), color=RED)
+    edit = CellEdit("place", (2, -1, -3), color=RED)
     texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
     assert len(set(texts)) > 10
     assert texts == [render(edit, np.random.default_rng(seed)) for seed in range(30)]
@@ -96,17 +96,20 @@ def test_random_wordings_differ_and_follow_the_generator():
     ("edit", "text"),
     [
         (
-            Edit("place", (2, -1, -3), color=RED),
+            CellEdit("place", (2, -1, -3), color=RED),
             "Place a red block on the ground, 2 blocks east and 3 north of the centre.",
         ),
-        (Edit("place", (0, 1, 0), color=4), "Place an orange block at the centre, at height 3."),
-        (Edit("place", (1, 0, 0), color=2), "Place a yellow block 1 block east of the centre, at height 2."),
+        (CellEdit("place", (0, 1, 0), color=4), "Place an orange block at the centre, at height 3."),
         (
-            Edit("remove", (0, -1, 5), old_color=BLUE),
+            CellEdit("place", (1, 0, 0), color=2),
+            "Place a yellow block 1 block east of the centre, at height 2.",
+        ),
+        (
+            CellEdit("remove", (0, -1, 5), old_color=BLUE),
             "Remove the blue block on the ground, 5 blocks south of the centre.",
         ),
         (
-            Edit("replace", (-1, -1, 0), RED, BLUE),
+            CellEdit("replace", (-1, -1, 0), RED, BLUE),
             "Change the blue block on the ground, 1 block west of the centre, to red.",
         ),
     ],
@@ -120,24 +123,30 @@ def test_the_preferred_wording(edit, text):
     [
         (
             "Remove the blue block at the centre, on the second level.",
-            Edit("remove", (0, 0, 0), old_color=BLUE),
+            CellEdit("remove", (0, 0, 0), old_color=BLUE),
         ),
-        ("take away the cube in the middle on the floor", Edit("remove", (0, -1, 0))),
-        ("put one red brick three north and two east at height nine", Edit("place", (2, 7, -3), color=RED)),
-        ("SET A RED BLOCK ON THE 3RD LAYER AT THE CENTER", Edit("place", (0, 1, 0), color=RED)),
+        ("take away the cube in the middle on the floor", CellEdit("remove", (0, -1, 0))),
+        (
+            "put one red brick three north and two east at height nine",
+            CellEdit("place", (2, 7, -3), color=RED),
+        ),
+        ("SET A RED BLOCK ON THE 3RD LAYER AT THE CENTER", CellEdit("place", (0, 1, 0), color=RED)),
         (
             "place a red block 2 blocks east from the center and at height 2",
-            Edit("place", (2, 0, 0), color=RED),
+            CellEdit("place", (2, 0, 0), color=RED),
         ),
-        ("place a red block 0 east and 1 south on the ground", Edit("place", (0, -1, 1), color=RED)),
-        ("recolor the block at the centre on the ground to blue", Edit("replace", (0, -1, 0), color=BLUE)),
+        ("place a red block 0 east and 1 south on the ground", CellEdit("place", (0, -1, 1), color=RED)),
+        (
+            "recolor the block at the centre on the ground to blue",
+            CellEdit("replace", (0, -1, 0), color=BLUE),
+        ),
         (
             "replace the red block at the centre on level 2 by a blue block",
-            Edit("replace", (0, 0, 0), BLUE, RED),
+            CellEdit("replace", (0, 0, 0), BLUE, RED),
         ),
         (
             "And then place a red block at the centre on the ground please",
-            Edit("place", (0, -1, 0), color=RED),
+            CellEdit("place", (0, -1, 0), color=RED),
         ),
     ],
 )
@@ -237,7 +246,7 @@ def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edi
     said = render(edit, rng).split()
     gone = data.draw(st.integers(0, len(said) - 1))
     result = parse(" ".join(said[:gone] + said[gone + 1 :]))
-    if isinstance(result, Edit):
+    if isinstance(result, CellEdit):
         assert result.cell == edit.cell
         assert result.action is edit.action
         assert result.color == edit.color
@@ -247,27 +256,31 @@ def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edi
 
 
 def test_an_edit_knows_what_is_there_afterwards():
-    assert Edit.between((0, 0, 0), 0, RED) == Edit(Action.PLACE, (0, 0, 0), color=RED)
-    assert Edit.between((0, 0, 0), RED, 0) == Edit(Action.REMOVE, (0, 0, 0), old_color=RED)
-    assert Edit.between((0, 0, 0), RED, BLUE) == Edit(Action.REPLACE, (0, 0, 0), color=BLUE, old_color=RED)
-    assert [Edit.between((0, 0, 0), a, b).after for a, b in [(0, 6), (6, 0), (6, 1)]] == [6, 0, 1]
-    assert Edit("place", (np.int8(0), np.int64(0), 0), color=np.int8(6)) == Edit.between((0, 0, 0), 0, RED)
+    assert CellEdit.between((0, 0, 0), 0, RED) == CellEdit(EditKind.PLACE, (0, 0, 0), color=RED)
+    assert CellEdit.between((0, 0, 0), RED, 0) == CellEdit(EditKind.REMOVE, (0, 0, 0), old_color=RED)
+    assert CellEdit.between((0, 0, 0), RED, BLUE) == CellEdit(
+        EditKind.REPLACE, (0, 0, 0), color=BLUE, old_color=RED
+    )
+    assert [CellEdit.between((0, 0, 0), a, b).after for a, b in [(0, 6), (6, 0), (6, 1)]] == [6, 0, 1]
+    assert CellEdit("place", (np.int8(0), np.int64(0), 0), color=np.int8(6)) == CellEdit.between(
+        (0, 0, 0), 0, RED
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: Edit("paint", (0, 0, 0), color=1), "paint"),
-        (lambda: Edit("place", (6, 0, 0), color=1), r"\(6, 0, 0\)"),
-        (lambda: Edit("place", (0.5, 0, 0), color=1), "0.5"),
-        (lambda: Edit("place", (0, 0), color=1), r"\(0, 0\)"),
-        (lambda: Edit("place", (0, 0, 0)), "None"),
-        (lambda: Edit("place", (0, 0, 0), color=7), "7"),
-        (lambda: Edit("place", (0, 0, 0), color=1, old_color=2), "old_color=2"),
-        (lambda: Edit("remove", (0, 0, 0), color=1), "color=1"),
-        (lambda: Edit("remove", (0, 0, 0), old_color=0), "0"),
-        (lambda: Edit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
-        (lambda: Edit.between((0, 0, 0), 3, 3), "3 into 3"),
+        (lambda: CellEdit("paint", (0, 0, 0), color=1), "paint"),
+        (lambda: CellEdit("place", (6, 0, 0), color=1), r"\(6, 0, 0\)"),
+        (lambda: CellEdit("place", (0.5, 0, 0), color=1), "0.5"),
+        (lambda: CellEdit("place", (0, 0), color=1), r"\(0, 0\)"),
+        (lambda: CellEdit("place", (0, 0, 0)), "None"),
+        (lambda: CellEdit("place", (0, 0, 0), color=7), "7"),
+        (lambda: CellEdit("place", (0, 0, 0), color=1, old_color=2), "old_color=2"),
+        (lambda: CellEdit("remove", (0, 0, 0), color=1), "color=1"),
+        (lambda: CellEdit("remove", (0, 0, 0), old_color=0), "0"),
+        (lambda: CellEdit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
+        (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 into 3"),
     ],
 )
 def test_edits_that_cannot_be_are_refused(make, named):
@@ -282,7 +295,7 @@ def colored(talk):
     return "{color}" in templates()["talk"][talk.value][0]
 
 
-@pytest.mark.parametrize("talk", list(Talk))
+@pytest.mark.parametrize("talk", list(DialogueAct))
 def test_small_talk_is_read_back_also_through_tokens(talk):
     rngs = [None, *(np.random.default_rng(seed) for seed in range(6))]
     for color in range(1, 7) if colored(talk) else [None]:
@@ -298,16 +311,16 @@ def test_small_talk_is_read_back_also_through_tokens(talk):
 
 def test_small_talk_says_what_it_should():
     assert say("done") == "Done."
-    assert say(Talk.NO_BLOCKS, BLUE) == "I can't do that: no blue blocks left."
-    assert say(Talk.NOT_UNDERSTOOD) == "I don't understand."
-    assert say(Talk.COMPLETE) == "The structure is complete, thank you."
-    assert read("i can\u2019t do that, no BLUE blocks left") == Said(Talk.NO_BLOCKS, BLUE)
+    assert say(DialogueAct.NO_BLOCKS, BLUE) == "I can't do that: no blue blocks left."
+    assert say(DialogueAct.NOT_UNDERSTOOD) == "I don't understand."
+    assert say(DialogueAct.COMPLETE) == "The structure is complete, thank you."
+    assert read("i can\u2019t do that, no BLUE blocks left") == Said(DialogueAct.NO_BLOCKS, BLUE)
 
 
 def test_every_wording_of_small_talk_has_one_meaning_and_every_meaning_a_wording():
     forms = [form for forms in templates()["talk"].values() for form in forms]
     assert len(forms) == len({tuple(CODEC.encode(form.replace("{color}", "red"))) for form in forms})
-    assert set(templates()["talk"]) == {talk.value for talk in Talk}
+    assert set(templates()["talk"]) == {talk.value for talk in DialogueAct}
 
 
 @given(edits(), seeds)
@@ -315,7 +328,9 @@ def test_instructions_are_no_small_talk(edit, rng):
     assert read(render(edit, rng)) is None
 
 
-@pytest.mark.parametrize(("talk", "color"), [("sing", None), (Talk.NO_BLOCKS, None), (Talk.DONE, 3)])
+@pytest.mark.parametrize(
+    ("talk", "color"), [("sing", None), (DialogueAct.NO_BLOCKS, None), (DialogueAct.DONE, 3)]
+)
 def test_wrong_small_talk_is_refused(talk, color):
     with pytest.raises(DialogueError):
         say(talk, color)

@@ -18,9 +18,9 @@ from iglu_marl.language import (
     Beside,
     Blocks,
     Build,
+    CellEdit,
     Context,
     Copy,
-    Edit,
     Extend,
     Facing,
     Failure,
@@ -566,7 +566,9 @@ def test_what_makes_no_sense_is_refused(make: Any) -> None:
 
 def test_a_block_at_a_cell_is_an_edit_in_sequences_too() -> None:
     found = parse("Remove the red block at the centre, on the ground. Place a red block on it.")
-    assert found == Then((Edit("remove", (0, -1, 0), old_color=RED), Place(RED, Beside((("up", 1),), It()))))
+    assert found == Then(
+        (CellEdit("remove", (0, -1, 0), old_color=RED), Place(RED, Beside((("up", 1),), It())))
+    )
 
 
 def test_a_description_can_be_made_clear() -> None:
@@ -575,11 +577,11 @@ def test_a_description_can_be_made_clear() -> None:
     assert clarified(unclear, Blocks((BLUE,)), cell) == Place(
         RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))
     )
-    assert clarified(Remove(Blocks((BLUE,))), Blocks((BLUE,)), cell) == Edit(
+    assert clarified(Remove(Blocks((BLUE,))), Blocks((BLUE,)), cell) == CellEdit(
         "remove", (1, -1, 0), old_color=BLUE
     )
     where = Beside((("up", 1),), It())
-    assert clarified(Place(RED, where), where, cell) == Edit("place", (1, -1, 0), color=RED)
+    assert clarified(Place(RED, where), where, cell) == CellEdit("place", (1, -1, 0), color=RED)
     assert clarified(Then((Remove(It()), unclear)), Blocks((BLUE,)), cell) == Then(
         (Remove(It()), Place(RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))))
     )

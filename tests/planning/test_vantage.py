@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iglu_marl.agents.scripted.state_tracker import Body, _searched
+from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.grid import cell_index
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import lower_bound, plan, replays
@@ -178,7 +178,7 @@ def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
     target = desired_grid(NOTHING.astype(np.int8), TOWER)
     plans = []
     for width in (1, 1, 2):
-        body = Body("walking", select_and_place=False, can_yield=True)
+        body = StateTracker("walking", select_and_place=False, can_yield=True)
         body.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
         plans.append(body.plan(target, width=width))
     assert _searched.cache_info().misses == 2

@@ -1,6 +1,7 @@
-"""The options of the environments are known to type checkers by name and by type."""
+"""The options of environments and builders are known to type checkers by name and by type."""
 
 import iglu_marl
+from iglu_marl.agents import ScriptedBuilder
 from iglu_marl.envs import (
     GridworldEnv,
     GridworldVectorEnv,
@@ -12,6 +13,7 @@ from iglu_marl.envs import (
 iglu_marl.env(controls="flying", turn_steps=20)
 iglu_marl.parallel_env(chat="tokens", vocabulary=8, max_turns=None)
 VectorGame(4, num_threads=2, message_cost=0.1)
+ScriptedBuilder("flying", can_ask=True)
 
 iglu_marl.env(turn_step=20)  # type: ignore[call-arg]
 iglu_marl.raw_env(controls="swimming")  # type: ignore[arg-type]
@@ -32,3 +34,4 @@ SilentBuilderEnv("swimming")  # type: ignore[arg-type]
 GridworldVectorEnv(4, vector_stat=True)  # type: ignore[call-arg]
 GridworldVectorEnv(4, info_keys="event")  # type: ignore[arg-type]
 SilentBuilderVectorEnv(4, architect=None)  # type: ignore[call-arg]
+ScriptedBuilder("flying", can_aks=True)  # type: ignore[call-arg]
