@@ -62,9 +62,7 @@ class HumanBuilder(BuilderBase):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
-        self.inputs = InputMapper(
-            controls, select_and_place=self.game.select_and_place, can_yield=self.game.can_yield
-        )
+        self.inputs = InputMapper(controls, **self.game.only("select_and_place", "can_yield"))
         self.can_switch, self.step_s = can_switch, step_s
         self.cockpit = cockpit or PlayerWindow(title="iglu_marl: builder")
         self.asked_controls: ControlsName | None = None
@@ -72,8 +70,8 @@ class HumanBuilder(BuilderBase):
         self._forget(None)
 
     def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
         self.inputs.begin()
-        self._dialogue.forget()
         self._heard: list[Utterance] = []
         self._seen: dict[str, Any] = {}
         self._near: npt.NDArray[np.float64] | None = None

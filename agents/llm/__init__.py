@@ -10,23 +10,21 @@ from iglu_marl.agents.llm.backends import make_backend
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
-from iglu_marl.agents.llm.messages import ChatRequest as Request
-from iglu_marl.agents.llm.messages import RequestFailure as Failure
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats
 
 __all__ = [
     "Backend",
     "ChatRequest",
-    "Failure",  # the former name of RequestFailure
     "LLMArchitect",
     "LLMBuilder",
     "LLMSettings",
     "Message",
     "Reply",
-    "Request",  # the former name of ChatRequest
     "RequestFailure",
     "Stats",
     "act_together",
     "make_backend",
 ]
+
+Request, Failure = ChatRequest, RequestFailure  # their former names

@@ -18,7 +18,7 @@ from requirements import ROOT
 
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for, llm
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
@@ -914,6 +914,11 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     for agent in found.values():
         agent.close()
         agent.close()
+
+
+def test_the_former_names_of_messages_are_still_there() -> None:
+    assert llm.Request is llm.ChatRequest
+    assert llm.Failure is llm.RequestFailure
 
 
 def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:
