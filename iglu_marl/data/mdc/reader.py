@@ -180,13 +180,10 @@ def _heard(
     """The chat with what is new in this state."""
     if said == before:
         return before
-    if said[: len(before)] == before:
-        new = said[len(before) :]
-    else:
+    if said[: len(before)] != before:
         report.skip(CorpusSkip.CHANGED_CHAT, name, number)
-        new = said[len(before) :]
     kept = []
-    for utterance in new:
+    for utterance in said[len(before) :]:
         if not isinstance(utterance, str) or not utterance.startswith(("<Architect>", "<Builder>")):
             report.skip(CorpusSkip.BAD_UTTERANCE, name, number, repr(utterance)[:100])
         kept.append(utterance if isinstance(utterance, str) else str(utterance))
