@@ -17,8 +17,10 @@ import numpy.typing as npt
 from iglu_marl.core.errors import GridError
 
 ZONE_SHAPE = (9, 11, 11)  # [y, x, z]
-MIN_CORNER = MIN_X, MIN_Y, MIN_Z = -5, -1, -5  # the zone's first and last cells
-MAX_CORNER = MAX_X, MAX_Y, MAX_Z = 5, 7, 5
+MIN_CORNER = (-5, -1, -5)  # the zone's first cell, and its last
+MAX_CORNER = (5, 7, 5)
+MIN_X, MIN_Y, MIN_Z = MIN_CORNER
+MAX_X, MAX_Y, MAX_Z = MAX_CORNER
 BLOCKS_PER_COLOR = 20
 
 BlockGrid = npt.NDArray[np.int8]

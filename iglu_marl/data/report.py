@@ -1,6 +1,6 @@
 """What a reader or writer of data could not use as it stands: typed reasons, entries, and the `Report` of them.
 
-Every reader has a `Reason` of its own and notes each piece in a `Report`, so that nothing vanishes unseen.
+Every reader has a `SkipReason` of its own and notes each piece in a `Report`, so that nothing vanishes unseen.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 
-class Reason(str, Enum):
+class SkipReason(str, Enum):
     """Why something is left out, missing or changed: a subclass has a member for each reason, in words for people.
 
-    unit: what the number of an entry counts, as in `class MultiturnSkip(Reason, unit="step")`.
+    unit: what the number of an entry counts, as in `class MultiturnSkip(SkipReason, unit="step")`.
     """
 
     __str__ = str.__str__
@@ -31,7 +31,7 @@ class Reason(str, Enum):
         return str(type(self)._unit)  # type: ignore[attr-defined]
 
 
-AnyReason = TypeVar("AnyReason", bound=Reason)
+AnyReason = TypeVar("AnyReason", bound=SkipReason)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Skipped(Generic[AnyReason]):
     """One piece that is not used as it stands.
 
     reason: why. name: of which session, game, member or file; "" for the data as a whole. number: which step, state,
-    turn or line of it (see `Reason.unit`), None for all. detail: what more is known.
+    turn or line of it (see `SkipReason.unit`), None for all. detail: what more is known.
     """
 
     reason: AnyReason

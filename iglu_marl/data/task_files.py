@@ -55,7 +55,7 @@ from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.iglu.multiturn import TABLE
-from iglu_marl.data.report import Reason, Report, Skipped
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
@@ -85,7 +85,7 @@ _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-class TaskFileSkip(Reason):
+class TaskFileSkip(SkipReason):
     """Why a task of a file is left out."""
 
     BAD_TASK = "a task that is wrong"

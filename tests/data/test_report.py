@@ -13,10 +13,10 @@ import pytest
 import iglu_marl
 from iglu_marl import data
 from iglu_marl.core.task_source import TaskSource
-from iglu_marl.data.report import Reason, Report, Skipped
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 
-class Why(Reason, unit="page"):
+class Why(SkipReason, unit="page"):
     """Reasons of a made-up reader."""
 
     TORN = "a page that is torn"
@@ -72,7 +72,7 @@ def test_a_report_comes_back_from_json() -> None:
 def test_the_public_names_are_one_class() -> None:
     assert data.Report is data.SingleturnReport is data.WriteReport
     for name in ("Skip", "SingleturnSkip"):
-        assert issubclass(getattr(data, name), Reason)
+        assert issubclass(getattr(data, name), SkipReason)
 
 
 def classes_of(room: str) -> list[str]:

@@ -29,7 +29,7 @@ from iglu_marl.data.iglu.singleturn import (
 )
 from iglu_marl.data.iglu.tables import read_table
 from iglu_marl.data.packs.store import find_pack
-from iglu_marl.data.report import Reason, Report
+from iglu_marl.data.report import Report, SkipReason
 
 RECALL_AT = (1, 5, 10, 20)
 
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 Ranker = Callable[[Game, Sequence[str], Mapping[str, str]], Sequence[str]]
 
 
-class QuestionSkip(Reason):
+class QuestionSkip(SkipReason):
     """What is odd about the questions of a row or of the bank."""
 
     BAD_BANK_ROW = "a row of the bank without an id or a text"

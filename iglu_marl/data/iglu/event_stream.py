@@ -22,7 +22,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
-from iglu_marl.data.report import Reason, Report, Skipped
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 Voxel = tuple[int, int, int]
 VoxelWorld = dict[Voxel, int]  # cell -> id, without air
@@ -112,7 +112,7 @@ class SetUp(NamedTuple):
 Event = AvatarMoved | Looked | Changed | Placed | Broke | Pressed | SetUp
 
 
-class TapeProblem(Reason, unit="line"):
+class TapeProblem(SkipReason, unit="line"):
     """Why a line of a tape is not used, or not as it stands."""
 
     UNKNOWN_LINE = "not an event that the recorder is known to write"

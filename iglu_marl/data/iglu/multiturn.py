@@ -35,7 +35,7 @@ from iglu_marl.core.grid import Block, Color, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.tables import decoded, read_table, said
-from iglu_marl.data.report import Reason, Report
+from iglu_marl.data.report import Report, SkipReason
 
 TABLE = "dialogs.csv"
 WORLDS = "builder-data"
@@ -87,7 +87,7 @@ class Folder(Protocol):
         """The contents of a file."""
 
 
-class MultiturnSkip(Reason, unit="step"):
+class MultiturnSkip(SkipReason, unit="step"):
     """Why something of the data is not used, or not used as it stands."""
 
     BAD_ROW = "a row without a session or without a whole step number"

@@ -35,7 +35,7 @@ from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached, json_array, read_json
 from iglu_marl.data.packs.store import find_pack
-from iglu_marl.data.report import Reason, Report, Skipped
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
@@ -52,7 +52,7 @@ _ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[
 _QID = re.compile(r"[\w-]+")
 
 
-class SingleturnSkip(Reason):
+class SingleturnSkip(SkipReason):
     """Why a row or a game is no task, or why a file is not used."""
 
     # rows and games

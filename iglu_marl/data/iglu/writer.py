@@ -30,7 +30,7 @@ from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS
-from iglu_marl.data.report import Reason, Report
+from iglu_marl.data.report import Report, SkipReason
 
 COLUMNS = (
     *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
@@ -43,7 +43,7 @@ _NAME = re.compile(r"\d+-[\w.-]+")
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 
-class WriteNote(Reason, unit="turn"):
+class WriteNote(SkipReason, unit="turn"):
     """What of a session is written in another way than it was, because the layout has no place for it."""
 
     NAME = "a name that is no <attempt>-<structure>; another one is used"

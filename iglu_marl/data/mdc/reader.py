@@ -17,14 +17,14 @@ import numpy as np
 from iglu_marl.core.errors import DataError, GridError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, color_id, in_zone
 from iglu_marl.data.packs.cache import Arrays, json_array
-from iglu_marl.data.report import Reason, Report
+from iglu_marl.data.report import Report, SkipReason
 
 _BLOCK_TYPE = re.compile(r"(?:cwcmod:)?cwc_(?:minecraft_)?([a-z]+)_rn")
 _DRAW = re.compile(r"<DrawBlock\b([^>]*?)/?>")
 _ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
 
 
-class CorpusSkip(Reason, unit="state"):
+class CorpusSkip(SkipReason, unit="state"):
     """Why something of the corpus is not used, or is missing."""
 
     BAD_NAME = "a session whose name does not tell builder, architect and structure"
@@ -180,13 +180,10 @@ def _heard(
     """The chat with what is new in this state."""
     if said == before:
         return before
-    if said[: len(before)] == before:
-        new = said[len(before) :]
-    else:
+    if said[: len(before)] != before:
         report.skip(CorpusSkip.CHANGED_CHAT, name, number)
-        new = said[len(before) :]
     kept = []
-    for utterance in new:
+    for utterance in said[len(before) :]:
         if not isinstance(utterance, str) or not utterance.startswith(("<Architect>", "<Builder>")):
             report.skip(CorpusSkip.BAD_UTTERANCE, name, number, repr(utterance)[:100])
         kept.append(utterance if isinstance(utterance, str) else str(utterance))

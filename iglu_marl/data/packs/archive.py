@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data.report import Reason, Report, Skipped
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
 
@@ -62,7 +62,7 @@ class MemberError(DataError):
     """A member of a pack is missing, damaged or too large. The rest of the pack may be whole."""
 
 
-class Unsafe(Reason):
+class Unsafe(SkipReason):
     """Why a member of a pack is left out, or could not be read."""
 
     ABSOLUTE = "an absolute path"
