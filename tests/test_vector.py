@@ -23,8 +23,7 @@ from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks,
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.errors import RenderError
-from iglu_marl.envs import VectorGame
-from iglu_marl.envs import task_sampling
+from iglu_marl.envs import VectorGame, task_sampling
 from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
