@@ -113,7 +113,7 @@ def test_help_of_a_builder_tells_its_spaces_rewards_ends_and_options(builder: An
     single = GridworldEnv if "Gridworld" in builder.__name__ else SilentBuilderEnv
     default = inspect.signature(single).parameters["controls"].default
     for name in CONTROLS:
-        space = single(name, render_mode=None).action_space
+        space = single(name).action_space
         assert f"{name} {'yes' if name == default else 'no'} {spelled(space)}" in lines
     told = {
         line.split()[0]: line

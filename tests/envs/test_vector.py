@@ -23,8 +23,7 @@ from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks,
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.errors import RenderError
-from iglu_marl.envs import VectorGame
-from iglu_marl.envs import task_sampling as draws
+from iglu_marl.envs import VectorGame, task_sampling
 from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
@@ -349,7 +348,7 @@ def test_tasks_complete_at_their_start_are_skipped_and_counted() -> None:
 
 
 def test_more_tasks_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draws, "KEPT", 20)
+    monkeypatch.setattr(task_sampling, "KEPT", 20)
     tasks = RandomTasks(max_blocks=3)
     ours = make(count=7, tasks=tasks, max_steps=3, info_keys=INFO_KEYS)
     assert compare(
@@ -396,15 +395,15 @@ def test_wrong_states_are_refused() -> None:
     broken["active"] = 99
     elsewhere = before.batch.worlds.copy()
     elsewhere["change"][0] = [100, 100, 100, 0, 3]  # a cell far outside this world's grid
-    draws = before.batch.draws
+    sampling = before.batch.sampling
     wrong: list[dict[str, Any]] = [
         {"worlds": broken},
         {"worlds": elsewhere},
         {"tasks": None},
         {"tasks": np.array([5, 5, 5], object)},
         {"over": np.array([5, 5, 5])},
-        {"draws": draws._replace(used=np.full(3, -1))},
-        {"draws": draws._replace(used=draws.used * 0, ahead=draws.ahead + 10**6)},
+        {"sampling": sampling._replace(used=np.full(3, -1))},
+        {"sampling": sampling._replace(used=sampling.used * 0, ahead=sampling.ahead + 10**6)},
     ]
     states = [before._replace(batch=before.batch._replace(**fields)) for fields in wrong]
     for state in (None, small.get_state(), *states):
