@@ -77,7 +77,7 @@ docs: $(DOCS_STAMP)  ## build the documentation site, in site/
 docs-serve: $(DOCS_STAMP)  ## show the site in a browser while its pages change
 	$(MKDOCS) serve
 
-# RLlib pins Gymnasium, so it has an environment of its own, which tests/test_rllib.py uses.
+# RLlib pins Gymnasium, so it has an environment of its own, which tests/envs/test_rllib.py uses.
 RLLIB_VENV ?= .venv-rllib
 rllib: $(RLLIB_VENV)/.installed  ## make .venv-rllib with iglu_marl and RLlib
 $(RLLIB_VENV)/.installed: $(STAMP)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # the list of public names: what type checkers and editors se
     from iglu_marl.core.errors import PoseError as PoseError
     from iglu_marl.core.errors import RenderError as RenderError
     from iglu_marl.core.errors import ReplayError as ReplayError
+    from iglu_marl.core.errors import ServiceError as ServiceError
+    from iglu_marl.core.errors import ServiceRefusedError as ServiceRefusedError
     from iglu_marl.core.errors import StateError as StateError
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids

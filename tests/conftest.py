@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
-from requirements import ROOT, shared_folder
+from requirements import ROOT, require, shared_folder
 
 # Before anything can import pygame: no window, no sound, no greeting.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -32,3 +34,19 @@ def root() -> Path:
 def shared() -> Path:
     """The folder beside the repository with golden traces and data; the test is skipped without it."""
     return shared_folder()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder with room for 64 KiB; the test is skipped where none can be mounted."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, text=True, check=False)
+        mounted, said = not done.returncode, done.stderr.strip()
+    except OSError as error:
+        mounted, said = False, str(error)
+    require("tmpfs", mounted, f"a small file system cannot be mounted here: {said}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -22,6 +22,7 @@ from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look,
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, ModelConfig
 from iglu_marl.agents.learned.text import Vocabulary
+from iglu_marl.core.files import replacing, write_text
 from iglu_marl.data.mdc.action_sequences import Action
 from iglu_marl.evaluation.action_prediction import Situation
 
@@ -83,7 +84,7 @@ class TrainedModel:
             "words": self.vocabulary.words,
         }
         save_tensors(self.model.state_dict(), path / WEIGHTS)
-        _replace(path / DESCRIPTION, (json.dumps(description, indent=1) + "\n").encode())
+        write_text(path / DESCRIPTION, json.dumps(description, indent=1) + "\n")
 
     @classmethod
     def load(
@@ -120,13 +121,9 @@ class TrainedModel:
 
 
 def save_tensors(state: Any, path: Path) -> None:
-    """`torch.save`, atomically."""
-    partial = path.with_name(path.name + ".part")
-    torch.save(state, partial)
-    os.replace(partial, path)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    """`torch.save`, whole or not at all."""
+    with (
+        replacing(path) as partial,
+        partial.open("wb") as file,
+    ):  # a file: a name would become part of the content
+        torch.save(state, file)

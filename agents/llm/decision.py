@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from iglu_marl import AgentError, Role, Utterance
+from iglu_marl import AgentError, Role, ServiceError, ServiceRefusedError, Utterance
 from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.messages import Backend, Failure, Message, Reply, Request
 from iglu_marl.agents.llm.prompting import Prompts, quoted
@@ -73,6 +73,7 @@ class Mind:
         self.episode += 1
         self.dialogue: list[Utterance] = []
         self.problem = ""  # why the last reply could not be used
+        self.fault: ServiceError | None = None  # the first of what the model runs on
         self._rng = np.random.default_rng(seed)
         self._in_a_row = 0
 
@@ -92,7 +93,8 @@ class Mind:
         """What the model wants, or None when that cannot be found out.
 
         compose: the chat, from the part of the dialogue that is to be shown. read: the meaning of a reply; raises
-        `Unreadable`, and the model is told why and asked again, up to `attempts` times in all.
+        `Unreadable`, and the model is told why and asked again, up to `attempts` times in all. Raises
+        `ServiceRefusedError` when every request would fail.
         """
         if self._in_a_row >= GIVE_UP_AFTER:
             self.stats.no_ops += 1
@@ -104,7 +106,7 @@ class Mind:
             self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
                 self._note(attempt, request, reply, "")
-                self._failed(reply)
+                self._failed(reply, reply.failure)
                 break
             self._in_a_row = 0
             try:
@@ -123,8 +125,16 @@ class Mind:
         self.stats.no_ops += 1
         return None
 
-    def _failed(self, reply: Reply) -> None:
-        if reply.failure in (Failure.OVER_BUDGET, Failure.EMPTY, Failure.FILTERED):
+    def _failed(self, reply: Reply, failure: Failure) -> None:
+        at = f" at {self.settings.endpoint}" if self.settings.endpoint else ""
+        told = (
+            f"the {self.role.value}'s language model {self.settings.model!r}{at}: {failure}. {reply.detail}"
+        )
+        if failure.is_final:
+            raise ServiceRefusedError(told)
+        if not failure.is_of_model and self.fault is None:
+            self.fault = ServiceError(told)
+        if failure in (Failure.OVER_BUDGET, Failure.EMPTY, Failure.FILTERED):
             return  # the next chat may go
         self._in_a_row += 1
         if self._in_a_row == GIVE_UP_AFTER:
@@ -243,8 +253,17 @@ class Decider(ABC):
         found.add(self.mind.stats)
         return found
 
+    @property
+    def fault(self) -> ServiceError | None:
+        """What has failed in the present episode of what the model runs on, the first of it."""
+        return self.mind.fault
+
     def act(self, observation: Any) -> Any:
-        """The action for an observation. Raises `AgentError` when something needed is not observed."""
+        """The action for an observation.
+
+        Raises `AgentError` when something needed is not observed, and `ServiceRefusedError` when no request can ever
+        be answered.
+        """
         if not self.background:
             return act_together([self], [observation])[0]
         if self._course is None:

@@ -269,11 +269,11 @@ class EndpointBackend:
         if status in (401, 403):
             detail = f"{status}: {said}. The key is expected in {self.settings.key_variable}"
             return _Attempt(failure=Failure.REFUSED, detail=detail, used=Tokens())
-        kind = Failure.REJECTED
+        kind = Failure.NOT_FOUND if status == 404 else Failure.REJECTED
         if status in _MAY_PASS or status >= 500:
             kind = Failure.RATE_LIMITED if status == 429 else Failure.SERVER_ERROR
         wait_s = _asked_wait(response.headers.get("Retry-After"))
-        passing = kind is not Failure.REJECTED
+        passing = kind in (Failure.RATE_LIMITED, Failure.SERVER_ERROR)
         return _Attempt(
             failure=kind, detail=f"{status}: {said}", used=Tokens(), may_pass=passing, asked_wait_s=wait_s
         )

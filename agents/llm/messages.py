@@ -41,6 +41,7 @@ class Failure(str, Enum):
     RATE_LIMITED = "rate limited"
     SERVER_ERROR = "server error"
     REFUSED = "key refused"
+    NOT_FOUND = "not found"
     REJECTED = "request rejected"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
@@ -52,6 +53,16 @@ class Failure(str, Enum):
     OVER_BUDGET = "over budget"
 
     __str__ = str.__str__
+
+    @property
+    def is_final(self) -> bool:
+        """Whether every request will fail like this."""
+        return self in (Failure.REFUSED, Failure.NOT_FOUND, Failure.REDIRECTED)
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether it is a part of what the model does; else it is a fault of what the model runs on."""
+        return self in (Failure.FILTERED, Failure.EMPTY, Failure.TOO_LONG)
 
 
 @dataclass(frozen=True)

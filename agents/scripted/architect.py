@@ -183,6 +183,11 @@ class ScriptedArchitect:
             self._alone, self._plainly, self._steps = set(), set(), []
         return self._ears.utter(self._speak(grid, target, answer))
 
+    @property
+    def idle(self) -> bool:
+        """Whether it has said its last words, since there is nothing more to ask for, or nothing that can be done."""
+        return self._closed
+
     def close(self) -> None:
         """Nothing is held."""
 

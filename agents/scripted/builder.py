@@ -48,6 +48,7 @@ _COMPLAINTS = {
     Reason.NO_MATCH: Talk.NO_SUCH,
     Reason.NO_VIEW: Talk.WHICH_WAY,
 }
+SEARCH_WIDTH = 3  # of the longer search for a plan, where the first one comes to nothing
 MAX_CHOICES = 6  # of the ways to do what leaves a choice that are planned for
 
 
@@ -59,8 +60,8 @@ class ScriptedBuilder:
     asks which one (with can_ask), and takes the answer; without a voice it yields.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. A plan that a turn is too short for goes on in the
-    next, unless something new is said. When the instruction is done, or cannot be done, it yields (where turns can be
-    ended).
+    next, unless something new is said. Where the first, quick search finds no plan, a longer one is made. When the
+    instruction is done, or cannot be done, it yields (where turns can be ended).
 
     controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. can_ask: it
     says short things as well ("Done.", "I don't understand."). codec, message_length: of token chat.
@@ -126,6 +127,11 @@ class ScriptedBuilder:
         remark, self._remark = self._remark, ""
         return self._with_words(self._body.rest(), remark if self.can_ask else "")
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to do or to say of what it was told."""
+        return not (self._steps or self._remark or self._lost or self._unheeded is not None)
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -160,11 +166,13 @@ class ScriptedBuilder:
                 self._resume()
 
     def _pursue(self, goal: Grid) -> bool:
-        """Plan the way to a build; False, and no plan, when there is none."""
+        """Plan the way to a build, quickly, or else with a longer search; False when no way is found."""
         self._wanted, self._steps = goal.copy(), []
         if np.array_equal(self._body.grid, goal):
             return True
         self.plan = self._body.plan(goal)
+        if self.plan.verdict == "unresolved":
+            self.plan = self._body.plan(goal, width=SEARCH_WIDTH)
         if self.plan.verdict == "built":
             self._steps = self.plan.actions[::-1]
             return True

@@ -128,6 +128,11 @@ class PreciseArchitect:
             self._said = self._said.say(utterance.role, utterance.text)
         return self._ears.utter(self._speak(observation))
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to say: as it is with the plain architect."""
+        return self._inner.idle
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -376,6 +381,11 @@ class CarefulBuilder:
         if not self.can_ask:
             return done["act"]
         return {"act": done["act"], "say": self._ears.utter(done["say"])}
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to do or to say of what it has taken in."""
+        return self._inner.idle
 
     def close(self) -> None:
         """Nothing is held."""

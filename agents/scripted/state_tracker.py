@@ -47,9 +47,8 @@ class Body:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.world = Worlds(1)
         self._pending = 0  # a colour to be chosen together with the next placement
-        self._hopeless: dict[
-            bytes, Plan
-        ] = {}  # plans that came to nothing, so that they need not be made again
+        # Plans that came to nothing, by world, target and width, so that they need not be made again.
+        self._hopeless: dict[tuple[bytes, int], Plan] = {}
 
     @property
     def grid(self) -> npt.NDArray[np.int8]:
@@ -87,9 +86,8 @@ class Body:
         """How to get from here to a grid, in the actions of "walking" or "flying"; `width` as of `planning.plan`."""
         self._pending = 0
         world = self.world
-        key = b"".join(
-            part.tobytes() for part in (world.grid, world.pose, world.inventory, np.asarray(target))
-        )
+        parts = (world.grid, world.pose, world.inventory, np.asarray(target))
+        key = b"".join(part.tobytes() for part in parts), width
         if key in self._hopeless:
             return self._hopeless[key]
         controls = PLANNED_AS[self.controls.name]

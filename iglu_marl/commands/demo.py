@@ -17,6 +17,7 @@ from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskI
 from iglu_marl.commands.output import progress_bar
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import write_text
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
@@ -108,9 +109,7 @@ def save(output: Path, video: str, env: Any, states: list[Any], text: str, progr
         env.set_state(state)
         recorder(env)
     written.append(recorder.write(output / "replay.html"))
-    transcript = output / "dialogue.txt"
-    transcript.write_text(text + "\n", encoding="utf-8")
-    return [*written, transcript]
+    return [*written, write_text(output / "dialogue.txt", text + "\n")]
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:

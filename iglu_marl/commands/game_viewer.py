@@ -16,6 +16,7 @@ from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import replay
+from iglu_marl.recording.rollout import Standstill
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
@@ -67,10 +68,13 @@ def live_game(
         for number, (name, agent) in enumerate(agents.items()):
             begin(agent, ROLES[name], seed + number, chosen)
         yield env.episode.get_state()
+        standstill = Standstill(found)
         while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             name = env.agent_selection
             env.step(agents[name].act(env.observe(name)))
             yield env.episode.get_state()
+            if standstill.after(ROLES[name]):
+                return
 
     return carried_over(env, controls), states()
 

@@ -20,7 +20,7 @@ from iglu_marl.commands.output import progress_bar, text_console
 if TYPE_CHECKING:
     from iglu_marl.core.grid import BlockGrid
     from iglu_marl.language.generator import Record
-    from iglu_marl.language.interpreter import Step
+    from iglu_marl.language.interpreter import ProgramStep
     from iglu_marl.language.reference_evaluator import Part
 
 SHOWN = 20  # of the failures of a check
@@ -100,7 +100,7 @@ def parse(
     }
     console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
     if world is not None:
-        trace: list[Step] = []
+        trace: list[ProgramStep] = []
         facts["answer"] = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
         table = Table("function", "gives")
         for step in trace:

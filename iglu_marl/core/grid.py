@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,21 @@ BLOCKS_PER_COLOR = 20
 BlockGrid = npt.NDArray[np.int8]
 Block = tuple[int, int, int, int]
 Cell = tuple[int, int, int]
+
+
+class NetAction(NamedTuple):
+    """A block that is placed at a cell (`place`), or the one that stands there is taken away; `color` is its id."""
+
+    place: bool
+    x: int
+    y: int
+    z: int
+    color: int
+
+    @property
+    def cell(self) -> Cell:
+        """Where."""
+        return self.x, self.y, self.z
 
 
 class Color(IntEnum):

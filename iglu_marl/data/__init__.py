@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.human_evaluation import Unavailable as Unavailable
     from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
     from iglu_marl.data.iglu.minari_export import export_minari as export_minari
-    from iglu_marl.data.iglu.multiturn import Report as Report
     from iglu_marl.data.iglu.multiturn import Row as Row
     from iglu_marl.data.iglu.multiturn import Skip as Skip
-    from iglu_marl.data.iglu.multiturn import Skipped as Skipped
     from iglu_marl.data.iglu.multiturn import group_sessions as group_sessions
     from iglu_marl.data.iglu.multiturn import read_rows as read_rows
     from iglu_marl.data.iglu.multiturn import read_session as read_session
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.multiturn_dataset import SessionWorlds as SessionWorlds
     from iglu_marl.data.iglu.singleturn import Game as Game
     from iglu_marl.data.iglu.singleturn import SingleturnDataset as SingleturnDataset
-    from iglu_marl.data.iglu.singleturn import SingleturnReport as SingleturnReport
     from iglu_marl.data.iglu.singleturn import SingleturnSkip as SingleturnSkip
     from iglu_marl.data.iglu.singleturn import read_games as read_games
     from iglu_marl.data.iglu.trajectory import ControlSequence as ControlSequence
@@ -61,7 +58,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.world_files import RecordedWorlds as RecordedWorlds
     from iglu_marl.data.iglu.writer import EpisodeRecorder as EpisodeRecorder
     from iglu_marl.data.iglu.writer import SessionRecord as SessionRecord
-    from iglu_marl.data.iglu.writer import WriteReport as WriteReport
     from iglu_marl.data.iglu.writer import write_sessions as write_sessions
     from iglu_marl.data.mdc.action_sequences import Action as Action
     from iglu_marl.data.mdc.action_sequences import ActionSequence as ActionSequence
@@ -71,6 +67,10 @@ if TYPE_CHECKING:
     from iglu_marl.data.mdc.dataset import CDMDataset as CDMDataset
     from iglu_marl.data.packs.store import MissingPackError as MissingPackError
     from iglu_marl.data.packs.store import find_pack as find_pack
+    from iglu_marl.data.report import Report as Report
+    from iglu_marl.data.report import SingleturnReport as SingleturnReport
+    from iglu_marl.data.report import Skipped as Skipped
+    from iglu_marl.data.report import WriteReport as WriteReport
     from iglu_marl.data.task_files import OwnTasks as OwnTasks
     from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder
     from iglu_marl.data.task_files import write_tasks as write_tasks

@@ -36,7 +36,6 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +55,7 @@ from iglu_marl.core.task import ID_TABLES, Subtasks, Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.iglu.multiturn import TABLE
+from iglu_marl.data.report import Reason, Report, Skipped
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
@@ -85,15 +85,10 @@ _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-@dataclass(frozen=True)
-class SkippedTask:
-    """One task that was left out: where it stands, and why."""
+class TaskFileSkip(Reason):
+    """Why a task of a file is left out."""
 
-    place: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+    BAD_TASK = "a task that is wrong"
 
 
 # --------------------------------------------------------------------------------------- one task's fields
@@ -419,7 +414,7 @@ class OwnTasks(Dataset):
             raise DataError(f"on_error is {on_error!r}, expected 'raise' or 'skip'")
         place = Path(path).expanduser()
         self.location, self.dataset_version = str(place), ""
-        self.skipped_tasks: list[SkippedTask] = []
+        self._report = Report()
         self.tasks = {}
         self._structures: dict[str, str] = {}
         names: dict[str, str] = {}
@@ -433,9 +428,17 @@ class OwnTasks(Dataset):
                 elif on_error == "raise":
                     raise read
                 else:
-                    self.skipped_tasks.append(SkippedTask(where, str(read).removeprefix(f"{where}: ")))
+                    self._report.skip(
+                        TaskFileSkip.BAD_TASK, where, None, str(read).removeprefix(f"{where}: ")
+                    )
+        self._report.tasks = len(self)
         if not self.tasks:
             raise DataError(f"{place} holds no task that could be read; {len(self.skipped_tasks)} are wrong")
+
+    @property
+    def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:
+        """The tasks that were left out, by file and line (`name`), and what is wrong with them (`detail`)."""
+        return self.report().skipped
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
         tasks = [entry] if isinstance(entry, Task) else list(entry)

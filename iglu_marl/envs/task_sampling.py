@@ -17,8 +17,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Terms, prepare
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.tasks import draw
-from iglu_marl.tasks.source import MAX_SKIPS, TaskSource
-from iglu_marl.tasks.stock import stock_of
+from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, stock_of
 
 AHEAD = 32  # numbers drawn at once from a world's generator where the source is a fixed list
 KEPT = 4096  # prepared tasks, 7 KB each, kept where it is not

@@ -14,7 +14,10 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.evaluation import DEFAULTS as DEFAULTS
     from iglu_marl.evaluation.evaluation import Evaluation as Evaluation
     from iglu_marl.evaluation.evaluation import evaluate as evaluate
+    from iglu_marl.evaluation.open_loop import OpenLoop as OpenLoop
+    from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
     from iglu_marl.evaluation.results import MEASURES as MEASURES
+    from iglu_marl.evaluation.results import is_scored as is_scored
     from iglu_marl.evaluation.selection import digest as digest
     from iglu_marl.evaluation.selection import factory as factory
     from iglu_marl.evaluation.selection import named as named

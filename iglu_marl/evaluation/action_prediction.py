@@ -25,10 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError
-from iglu_marl.core.grid import BlockGrid, as_grid, in_zone
+from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
+from iglu_marl.core.files import write_text
+from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, in_zone
 from iglu_marl.core.task import Task
-from iglu_marl.data.mdc.action_sequences import Action, action_sequences
+from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.log import RowLog
@@ -41,7 +42,7 @@ from iglu_marl.evaluation.metrics import (
     net_actions,
     skills,
 )
-from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.agent import Agent, begin, check_service
 from iglu_marl.game.config import GameConfig
 
 __all__ = [
@@ -83,7 +84,7 @@ class Situation:
     grid: BlockGrid
     new_from: int = 0
     pose: tuple[float, float, float, float, float] | None = None
-    history: tuple[tuple[Action, ...], ...] = ()
+    history: tuple[tuple[NetAction, ...], ...] = ()
 
     def __post_init__(self) -> None:
         grid = as_grid(self.grid, "grid").astype(np.int8)
@@ -104,7 +105,7 @@ class Sample:
     unit: str
     situation: Situation
     target: BlockGrid
-    actions: tuple[Action, ...]
+    actions: tuple[NetAction, ...]
     structure: str = ""
     tags: tuple[str, ...] = ()
     invariant: bool = False
@@ -117,7 +118,7 @@ def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
     """
     for session in sessions:
         tags = () if session.gold is None else (skills(session.gold) or ("plain",))
-        history: tuple[tuple[Action, ...], ...] = ()
+        history: tuple[tuple[NetAction, ...], ...] = ()
         for sequence in action_sequences(session):
             yield Sample(
                 name=sequence.name,
@@ -148,7 +149,7 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
             unit=name,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
-            actions=tuple(Action(*one) for one in found),
+            actions=tuple(NetAction(*one) for one in found),
             tags=skills(target, start) or ("plain",),
             invariant=task.is_invariant,
         )
@@ -175,12 +176,12 @@ Predictor = Callable[[Situation], "Iterable[tuple[bool, int, int, int, int]] | n
 """From a situation to actions (place, x, y, z, color), or to the whole world afterwards [9, 11, 11]."""
 
 
-def nothing(situation: Situation) -> list[Action]:
+def nothing(situation: Situation) -> list[NetAction]:
     """The baseline that does nothing."""
     return []
 
 
-def one_more(situation: Situation) -> list[Action]:
+def one_more(situation: Situation) -> list[NetAction]:
     """The baseline that does the most frequent thing: one block on top of the one that was placed last.
 
     Its colour is the one named last, else that of the block below. Without earlier placements: at the centre.
@@ -191,7 +192,7 @@ def one_more(situation: Situation) -> list[Action]:
     x, y, z, color = (placed[-1].x, placed[-1].y, placed[-1].z, placed[-1].color) if placed else (0, -1, 0, 6)
     while y <= 7 and situation.grid[y + 1, x + 5, z + 5]:
         y += 1
-    return [Action(True, x, y, z, spoken[-1] if spoken else color)] if y <= 7 else []
+    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= 7 else []
 
 
 BASELINES: dict[str, Predictor] = {"nothing": nothing, "one-more": one_more}
@@ -253,6 +254,7 @@ class AgentPredictor:
             if terminated or truncated:
                 break
             env.step(self._agent.act(observation))
+            check_service([self._agent])
         built: npt.NDArray[np.int8] = env.episode.worlds.grid[0].copy()
         return built
 
@@ -340,7 +342,7 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
         made = predict(sample.situation)
         built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
     except Exception as fault:
-        if on_error == "raise":
+        if on_error == "raise" or isinstance(fault, ServiceError):
             raise
         return judged(sample, before, f"{type(fault).__name__}: {fault}"[:300])
     return judged(sample, built)
@@ -465,7 +467,5 @@ def predict_actions(
         if log is not None:
             log.close()
     if output is not None:
-        Path(output, "predictions.json").write_text(
-            json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8"
-        )
+        write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result

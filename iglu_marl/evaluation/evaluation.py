@@ -31,8 +31,8 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables
-from iglu_marl.evaluation.runner import Job, Plan, games
+from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored
+from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
 from iglu_marl.evaluation.selection import digest, named, tasks_of
 from iglu_marl.game.config import GameConfig
 
@@ -142,17 +142,20 @@ def evaluate(
     controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
         the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
     examples: how many tasks have their transcripts and builds kept for the report.
-    on_error: "raise" what an agent raises, or "count" the game as it stands and go on.
+    on_error: "raise" what an agent raises, or "count" the game as it stands and go on. A game in which something fails
+        that an agent runs on, an endpoint say, is in no average either way, and is played again when the evaluation is
+        started again; what would fail in every game ends the evaluation.
     confidence, resamples: of the bootstrap intervals. progress: a bar on stderr; None: on terminals.
 
-    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used.
+    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used, and `ServiceRefusedError`
+    where no game can be played: a key is refused, a model is unknown.
     """
     _checked(episodes, seed, processes, examples, view, on_error, resamples)
     found = tasks_of(tasks, count=count, seed=seed)
     fields = {**DEFAULTS, "controls": controls, "chat": chat, **dict(config or {})}
     GameConfig.of(None, dict(fields))
     chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
-    plan = Plan(
+    plan = EvaluationPlan(
         named(architects, Role.ARCHITECT),
         named(builders, Role.BUILDER),
         found,
@@ -179,7 +182,7 @@ def evaluate(
     return result
 
 
-def _played(plan: Plan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
+def _played(plan: EvaluationPlan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
     """The rows of all games of a plan, in its order: those that are in the log, and those that are played now."""
     jobs = list(plan.jobs())
     log: RowLog[Row] | None = None
@@ -217,7 +220,7 @@ def _id(row: Row) -> tuple[str, str, str, int]:
     return row["architect"], row["builder"], row["key"], row["episode"]
 
 
-def _is_kept(row: Row | None, job: Job, plan: Plan) -> bool:
-    """Whether a game need not be played again: it is known, with its transcript where that is wanted."""
+def _is_kept(row: Row | None, job: EvaluationJob, plan: EvaluationPlan) -> bool:
+    """Whether a game need not be played again: it is known and counts, with its transcript where that is wanted."""
     wanted = job.task in plan.examples and job.episode == 0
-    return row is not None and ("dialogue" in row or not wanted)
+    return row is not None and is_scored(row) and ("dialogue" in row or not wanted)

@@ -9,19 +9,17 @@ from typing import Any, Generic, TypeVar
 
 from iglu_marl._version import __version__
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import JsonLines, json_line
 
 Row = TypeVar("Row")
-
-
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
 class RowLog(Generic[Row]):
     """A header with the settings, and a line for each row; one that was begun with the same settings is gone on with.
 
     form: name and version of the format. what: of what it is a log, for messages. from_json, to_json: a row and its
-    line. Raises `DataError` for a file that is no such log, and `ConfigError` for one with other settings.
+    line. One process has it at a time, until it is closed. Raises `DataError` for a file that is no such log or that
+    another process has, and `ConfigError` for one with other settings.
     """
 
     def __init__(
@@ -37,14 +35,17 @@ class RowLog(Generic[Row]):
         self.path, self._what, self._to_json = path, what, to_json
         header = {"format": form[0], "version": form[1], "iglu_marl": __version__, "settings": settings}
         header = json.loads(json.dumps(header))  # as it is read back
-        content = path.read_bytes() if path.exists() else b""
-        whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off is done again
-        self.rows = self._read(content, whole, header, from_json)
-        self._file = path.open("r+b" if path.exists() else "wb")
-        self._file.truncate(len(whole))
-        self._file.seek(len(whole))
-        if not whole:
-            self._append(header)
+        self._file = JsonLines(path)
+        try:
+            content = self._file.read()
+            whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off is done again
+            self.rows = self._read(content, whole, header, from_json)
+            self._file.cut(len(whole))
+            if not whole:
+                self._file.append(header)
+        except BaseException:
+            self._file.close()
+            raise
 
     def _read(
         self,
@@ -56,7 +57,7 @@ class RowLog(Generic[Row]):
         """The rows that are there."""
         advice = "choose another output folder"
         if not whole:
-            if content and not _line(header).startswith(content[:20]):  # what is left of a header is no loss
+            if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
         try:
@@ -76,14 +77,10 @@ class RowLog(Generic[Row]):
             )
         return rows
 
-    def _append(self, line: dict[str, Any]) -> None:
-        self._file.write(_line(line))
-        self._file.flush()
-
     def add(self, row: Row) -> None:
-        """Append a row."""
+        """Append a row. Raises `DataError` when there is no room for it."""
+        self._file.append(self._to_json(row))
         self.rows.append(row)
-        self._append(self._to_json(row))
 
     def close(self) -> None:
         """Close the file."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, GridError
-from iglu_marl.core.grid import BlockGrid, as_grid
+from iglu_marl.core.grid import BlockGrid, NetAction, as_grid
 from iglu_marl.core.scoring import Shifts, maximal_intersection
 from iglu_marl.recording.rollout import Trajectory
 
@@ -109,16 +109,6 @@ def change_counts(
     return intersection_counts(
         changes(start, built), changes(start, target), shifts=shifts, invariant=invariant
     )
-
-
-class NetAction(NamedTuple):
-    """A block that is placed at a cell (`place`), or the one that stands there is taken away; `color` is its id."""
-
-    place: bool
-    x: int
-    y: int
-    z: int
-    color: int
 
 
 def net_actions(before: npt.ArrayLike, after: npt.ArrayLike) -> frozenset[NetAction]:

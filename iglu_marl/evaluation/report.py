@@ -7,16 +7,15 @@ import csv
 import html
 import io
 import json
-import os
-import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.text import well_formed
 from iglu_marl.evaluation.metrics import SKILLS, Interval
-from iglu_marl.evaluation.results import MEASURES, Tables
+from iglu_marl.evaluation.results import MEASURES, Tables, is_scored
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
 IN_TABLES = (
@@ -50,6 +49,11 @@ def cell(name: str, interval: Interval) -> str:
     return f"{shown(name, value)} ({shown(name, low)}–{shown(name, high)})"
 
 
+def played(entry: dict[str, Any]) -> str:
+    """How many games an average is of, and how many more failed."""
+    return f"{entry['games']}" + (f" ({entry['failed']} failed)" if entry["failed"] else "")
+
+
 # ------------------------------------------------------------------------------------------------------ markdown
 
 
@@ -57,7 +61,7 @@ def _rows(entries: Iterable[dict[str, Any]], by: Sequence[str]) -> list[list[str
     return [
         [
             *(str(entry[name]) for name in by),
-            str(entry["games"]),
+            played(entry),
             *(cell(name, entry[name]) for name in IN_TABLES),
         ]
         for entry in entries
@@ -99,13 +103,16 @@ def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _about(evaluation: Tables) -> str:
     settings = evaluation.settings
     config = settings["config"]
-    return (
+    failed = sum(not is_scored(row) for row in evaluation.rows)
+    said = (
         f"{len(evaluation.rows)} games: {len(settings['architects'])} architects × {len(settings['builders'])} "
         f"builders × {len(settings['tasks'])} tasks × {settings['episodes']} episodes; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
         "bootstrap intervals over tasks."
     )
+    again = f" Of these, {failed} failed because of what an agent runs on: they are in no average, and are played "
+    return said + (f"{again}again when the evaluation is started again." if failed else "")
 
 
 def markdown(evaluation: Tables) -> str:
@@ -144,12 +151,11 @@ def pairs_csv(evaluation: Tables) -> str:
     """One line a pair: every measure with the ends of its interval."""
     names = list(_titles())
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-    lines = [["architect", "builder", "games", "errors", *ends]]
+    counts = ["games", "errors", "failed"]
+    lines = [["architect", "builder", *counts, *ends]]
     for entry in evaluation.summary("architect", "builder"):
         values = [_number(value) for name in names for value in entry[name]]
-        lines.append(
-            [entry["architect"], entry["builder"], str(entry["games"]), str(entry["errors"]), *values]
-        )
+        lines.append([entry["architect"], entry["builder"], *(str(entry[name]) for name in counts), *values])
     return _csv(lines)
 
 
@@ -326,6 +332,8 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _example(evaluation: Tables, row: dict[str, Any]) -> str:
     """One game: target and build as pictures, and what was said."""
     verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
+    if not is_scored(row):
+        verdict = "failed"
     title = html.escape(
         f"{row['architect']} + {row['builder']}, {row['task']}: {verdict}, {row['steps']} steps"
     )
@@ -362,7 +370,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 
 
 def write(evaluation: Tables, folder: Path) -> list[Path]:
-    """Write all reports into a folder; each file appears whole or not at all."""
+    """Write all reports into a folder; each file appears whole or not at all. Raises `DataError`."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
@@ -371,11 +379,4 @@ def write(evaluation: Tables, folder: Path) -> list[Path]:
         "evaluation.md": markdown(evaluation),
         "evaluation.html": page(evaluation),
     }
-    written = []
-    for name, text in texts.items():
-        path = folder / name
-        temporary = folder / f".{name}.{uuid.uuid4().hex}"
-        temporary.write_text(well_formed(text), encoding="utf-8")
-        os.replace(temporary, path)
-        written.append(path)
-    return written
+    return [write_text(folder / name, well_formed(text)) for name, text in texts.items()]

@@ -18,6 +18,11 @@ FORMAT, VERSION = "iglu_marl evaluation", 1
 Row = dict[str, Any]
 
 
+def is_scored(row: Row) -> bool:
+    """Whether a game counts in averages: nothing failed of what the agents run on."""
+    return bool(row.get("scored", True))
+
+
 class Measure(NamedTuple):
     """A column of the tables: what is summed, and what it is divided by, of each game."""
 
@@ -80,7 +85,8 @@ class Tables:
     def summary(self, *by: str) -> list[dict[str, Any]]:
         """Averages by columns such as "architect", "builder", "task"; "skill" counts a game for each of its skills.
 
-        Each entry has the columns, `games`, `errors`, and for each of `MEASURES` an `Interval`.
+        Each entry has the columns, `games`, `errors` (games in which an agent raised something), `failed` (games in
+        no average, since what an agent runs on failed), and for each of `MEASURES` an `Interval`.
         """
         groups: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
@@ -88,10 +94,15 @@ class Tables:
                 groups.setdefault(key, []).append(row)
         return [{**dict(zip(by, key, strict=True)), **self._averages(rows)} for key, rows in groups.items()]
 
-    def _averages(self, rows: list[Row]) -> dict[str, Any]:
+    def _averages(self, played: list[Row]) -> dict[str, Any]:
+        rows = [row for row in played if is_scored(row)]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(row["key"] for row in rows))}
-        where = np.array([numbers[row["key"]] for row in rows])
-        found: dict[str, Any] = {"games": len(rows), "errors": sum(bool(row["error"]) for row in rows)}
+        where = np.array([numbers[row["key"]] for row in rows], np.intp)
+        found: dict[str, Any] = {
+            "games": len(rows),
+            "errors": sum(bool(row["error"]) for row in rows),
+            "failed": len(played) - len(rows),
+        }
         for name, measure in MEASURES.items():
             above = np.bincount(where, [measure.above(row) for row in rows], len(numbers))
             below = np.bincount(where, [measure.below(row) for row in rows], len(numbers))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
@@ -23,12 +24,12 @@ from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
 from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
+from iglu_marl.game.agent import Agent, check_service
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
 
 
-class Job(NamedTuple):
+class EvaluationJob(NamedTuple):
     """One game to be played."""
 
     architect: str
@@ -44,7 +45,7 @@ class Job(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """Everything that is needed to play any of the games; travels to the processes once."""
 
     architects: dict[str, Any]
@@ -58,13 +59,13 @@ class Plan:
     examples: frozenset[int]
     on_error: str
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[EvaluationJob]:
         """All games, in the order of the result."""
         for architect in self.architects:
             for builder in self.builders:
                 for task, key in enumerate(self.keys):
                     for episode in range(self.episodes):
-                        yield Job(architect, builder, task, key, episode)
+                        yield EvaluationJob(architect, builder, task, key, episode)
 
     def settings(self) -> dict[str, Any]:
         """What games have to have in common to stand in one table."""
@@ -87,7 +88,7 @@ class Plan:
 class Arena:
     """Plays games of a plan; agents are made once and reset for each game."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EvaluationPlan) -> None:
         self.plan = plan
         self.env = plan.make_env()
         self._made: dict[tuple[Role, str], Agent] = {}
@@ -98,8 +99,8 @@ class Arena:
             self._made[role, name] = factory(specs[name], role)(self.env)
         return self._made[role, name]
 
-    def play(self, job: Job) -> Row:
-        """One game and its measures, JSON-ready."""
+    def play(self, job: EvaluationJob) -> Row:
+        """One game and its measures, JSON-ready; `scored`: whether they say how the agents play."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
         seed = int(sequence.generate_state(1)[0])
@@ -107,11 +108,20 @@ class Arena:
             Role.ARCHITECT: self._agent(Role.ARCHITECT, job.architect),
             Role.BUILDER: self._agent(Role.BUILDER, job.builder),
         }
-        began, error = time.perf_counter(), ""
+        began, error, scored = time.perf_counter(), "", True
         try:
-            game = play(self.env, agents, seed=seed, options={"task": task})
+            game = play(
+                self.env,
+                agents,
+                seed=seed,
+                options={"task": task},
+                on_step=lambda _: check_service(agents.values()),
+            )
+        except ServiceRefusedError:
+            raise
         except Exception as fault:
-            if plan.on_error == "raise":
+            scored = not isinstance(fault, ServiceError)
+            if scored and plan.on_error == "raise":
                 raise
             error = f"{type(fault).__name__}: {fault}"[:300]
             game = Trajectory(task, seed)
@@ -123,6 +133,7 @@ class Arena:
             "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
             "error": error,
+            "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
         }
         if counted := {role.value: found for role, agent in agents.items() if (found := _counts(agent))}:
@@ -157,7 +168,7 @@ def _described(specs: dict[str, Any], role: Role) -> dict[str, Any]:
 _arena: Arena | None = None  # of a process of the pool
 
 
-def _start_process(plan: Plan) -> None:
+def _start_process(plan: EvaluationPlan) -> None:
     global _arena
     _end_with_parent()
     _arena = Arena(plan)
@@ -177,12 +188,12 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _play_in_process(job: Job) -> Row:
+def _play_in_process(job: EvaluationJob) -> Row:
     assert _arena is not None
     return _arena.play(job)
 
 
-def games(plan: Plan, jobs: list[Job], processes: int) -> Iterator[Row]:
+def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int) -> Iterator[Row]:
     """The rows of all jobs, in the order in which they are done."""
     if processes == 1 or len(jobs) < 2:
         arena = Arena(plan)

@@ -14,7 +14,7 @@ from pettingzoo import AECEnv
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
-from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.agent import Agent, begin, is_idle
 
 OnStep = Callable[[Any], None]
 
@@ -49,12 +49,13 @@ class Trajectory:
         """Whether the task was done (`terminated`, in a game without other ends)."""
         return self.terminated
 
-    def _finish(self, episode: Any) -> None:
+    def _finish(self, episode: Any, broken_off: bool = False) -> None:
         worlds = episode.worlds
         self.task, self.dialogue, self.grid = episode.task, episode.dialogue, worlds.grid[0].copy()
         self.intersection, self.target_blocks = int(worlds.best[0]), int(worlds.target_blocks[0])
         self.builder_steps, self.architect_turns = int(worlds.steps[0]), int(worlds.turns[0])
-        self.terminated, self.truncated = bool(worlds.terminated[0]), bool(worlds.truncated[0])
+        self.terminated = bool(worlds.terminated[0])
+        self.truncated = bool(worlds.truncated[0]) or (broken_off and not self.terminated)
 
 
 def _by_role(agents: Mapping[Any, Agent] | Agent, needed: tuple[Role, ...]) -> dict[Role, Agent]:
@@ -84,6 +85,9 @@ def play(
 ) -> Trajectory:
     """Play one episode to its end and return what happened.
 
+    A game of two is broken off (`truncated`) when nothing would ever happen in it again: both agents are `idle` (see
+    `Agent`), have heard of it, and are so still.
+
     env: an AEC, parallel or single-agent environment of this package, wrapped or not.
     agents: `{"architect": …, "builder": …}` (also under the names architect_0, builder_0); a single-agent environment
         needs the builder alone.
@@ -97,6 +101,26 @@ def play(
     by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
     loop = _play_single if single else _play_aec if isinstance(env, AECEnv) else _play_parallel
     return loop(env, by_role, seed, options, on_step or (lambda _: None))
+
+
+class Standstill:
+    """Tells when all agents are idle, and each has acted since without ceasing to be."""
+
+    def __init__(self, agents: Mapping[Role, Agent]) -> None:
+        self._agents = agents
+        self._rested: set[Role] = set()
+        self._idle = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether it has come to that."""
+        return len(self._rested) == len(self._agents)
+
+    def after(self, *roles: Role) -> bool:
+        """`reached`, after these have acted."""
+        before, self._idle = self._idle, all(is_idle(agent) for agent in self._agents.values())
+        self._rested = self._rested.union(roles) if before and self._idle else set()
+        return self.reached
 
 
 def _begin(env: Any, agents: dict[Role, Agent], seed: int | None, on_step: OnStep) -> Trajectory:
@@ -116,18 +140,22 @@ def _play_aec(
     env.reset(seed=seed, options=options)
     trajectory = _begin(env, agents, seed, on_step)
     on_step(env)
+    standstill = Standstill(agents)
     for name in env.agent_iter():
-        observation, reward, terminated, truncated, _ = env.last()
-        role = Role(name.removesuffix("_0"))
-        trajectory.returns[role] += reward
+        observation, _, terminated, truncated, _ = env.last()
         if terminated or truncated:
             env.step(None)
             continue
+        role = Role(name.removesuffix("_0"))
         action = agents[role].act(observation)
         env.step(action)
         trajectory.turns.append(Turn(role, action, float(env.rewards[name])))
+        for paid in agents:
+            trajectory.returns[paid] += env.rewards[f"{paid.value}_0"]
         on_step(env)
-    trajectory._finish(env.unwrapped.episode)
+        if standstill.after(role):
+            break
+    trajectory._finish(env.unwrapped.episode, standstill.reached)
     return trajectory
 
 
@@ -137,6 +165,7 @@ def _play_parallel(
     observations, _ = env.reset(seed=seed, options=options)
     trajectory = _begin(env, agents, seed, on_step)
     on_step(env)
+    standstill = Standstill(agents)
     while env.agents:
         actions = {
             f"{role.value}_0": agent.act(observations[f"{role.value}_0"]) for role, agent in agents.items()
@@ -147,7 +176,9 @@ def _play_parallel(
             trajectory.turns.append(Turn(role, actions[name], float(rewards[name])))
             trajectory.returns[role] += rewards[name]
         on_step(env)
-    trajectory._finish(env.unwrapped.episode)
+        if standstill.after(*agents):
+            break
+    trajectory._finish(env.unwrapped.episode, standstill.reached)
     return trajectory
 
 

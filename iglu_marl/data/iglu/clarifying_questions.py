@@ -13,23 +13,23 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import natural_key
 from iglu_marl.data.iglu.singleturn import (
     BANK,
     PACK,
     TABLE,
     Game,
-    SingleturnReport,
+    SingleturnSkip,
     read_games,
-    read_table,
 )
+from iglu_marl.data.iglu.tables import read_table
 from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.report import Reason, Report
 
 RECALL_AT = (1, 5, 10, 20)
 
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 Ranker = Callable[[Game, Sequence[str], Mapping[str, str]], Sequence[str]]
 
 
-class QuestionSkip(str, Enum):
+class QuestionSkip(Reason):
     """What is odd about the questions of a row or of the bank."""
 
     BAD_BANK_ROW = "a row of the bank without an id or a text"
@@ -47,24 +47,6 @@ class QuestionSkip(str, Enum):
     QREL_OUTSIDE_QBANK = "a question asked that is not among those to be ranked; added to them"
     UNKNOWN_QREL = "a question asked whose id the bank does not have"
     NO_QREL = "a question asked without its id; it cannot be ranked"
-
-    __str__ = str.__str__
-
-
-@dataclass
-class QuestionReport:
-    """What has been read, and what was odd.
-
-    rows: of the table of games, or of the bank. odd: each oddity with the game or id that it is about.
-    """
-
-    rows: int = 0
-    odd: list[tuple[QuestionSkip, str]] = field(default_factory=list)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each oddity occurred, by its lower-case name."""
-        return dict(Counter(reason.name.lower() for reason, _ in self.odd))
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -83,7 +65,10 @@ def _table_of(path: str | os.PathLike[str] | None, name: str, fetch: bool) -> tu
 
 
 def question_bank(
-    path: str | os.PathLike[str] | None = None, report: QuestionReport | None = None, *, fetch: bool = True
+    path: str | os.PathLike[str] | None = None,
+    report: Report[QuestionSkip] | None = None,
+    *,
+    fetch: bool = True,
 ) -> Mapping[str, str]:
     """The texts of the questions by their ids (`"q_149"`), in the order of the file; read-only.
 
@@ -91,22 +76,22 @@ def question_bank(
     ClarifyingQuestion. Rows without an id or a text, and further ones of an id, are counted in `report`. Raises
     `DataError` when there is no such table, or when it is damaged.
     """
-    report = QuestionReport() if report is None else report
+    report = Report() if report is None else report
     table, place = _table_of(path, BANK, fetch)
     bank: dict[str, str] = {}
     for line, record in read_table(table, ("qrel", "ClarifyingQuestion"), place):
         report.rows += 1
         name, text = record["qrel"].strip(), record["ClarifyingQuestion"].strip()
         if not name or not text:
-            report.odd.append((QuestionSkip.BAD_BANK_ROW, f"line {line}"))
+            report.skip(QuestionSkip.BAD_BANK_ROW, f"line {line}")
         elif bank.setdefault(name, text) != text:
-            report.odd.append((QuestionSkip.DOUBLED_ID, name))
+            report.skip(QuestionSkip.DOUBLED_ID, name)
     return MappingProxyType(bank)
 
 
 def clarifying_questions(
     path: str | os.PathLike[str] | None = None,
-    report: SingleturnReport | None = None,
+    report: Report[SingleturnSkip] | None = None,
     *,
     fetch: bool = True,
 ) -> list[Game]:
@@ -115,7 +100,7 @@ def clarifying_questions(
     path: a pack of single-turn data (see `find_pack`), or the table alone as a CSV file. What is left out is
     counted in `report`. Raises `DataError` when there is no such table, or when it is damaged.
     """
-    report = SingleturnReport() if report is None else report
+    report = Report() if report is None else report
     table, place = _table_of(path, TABLE, fetch)
     games: dict[str, Game] = {}
     for game in read_games(table, report, place=place):
@@ -159,10 +144,10 @@ class RankingTask:
     """
 
     def __init__(
-        self, games: Iterable[Game], bank: Mapping[str, str], report: QuestionReport | None = None
+        self, games: Iterable[Game], bank: Mapping[str, str], report: Report[QuestionSkip] | None = None
     ) -> None:
         self.bank = bank
-        self.report = QuestionReport() if report is None else report
+        self.report = Report() if report is None else report
         self.queries: list[Game] = []
         for game in games:
             if game.clear:
@@ -173,7 +158,7 @@ class RankingTask:
 
     def _has_question(self, game: Game) -> bool:
         def note(reason: QuestionSkip) -> None:
-            self.report.odd.append((reason, game.game_id))
+            self.report.skip(reason, game.game_id)
 
         if not game.question and not game.qrel:
             note(QuestionSkip.UNCLEAR_WITHOUT_QUESTION)
@@ -189,13 +174,13 @@ class RankingTask:
 
     def candidates(self, game: Game) -> list[str]:
         """The ids to rank for a game, each once, in the order of their numbers (the table's own tells nothing)."""
-        return sorted({*game.qbank, game.qrel}, key=_natural)
+        return sorted({*game.qbank, game.qrel}, key=natural_key)
 
     @property
     def unknown_ids(self) -> list[str]:
         """The candidates that the bank does not have."""
         names = {name for game in self.queries for name in self.candidates(game)}
-        return sorted(names - self.bank.keys(), key=_natural)
+        return sorted(names - self.bank.keys(), key=natural_key)
 
     def score(self, ranker: Ranker, *, recall_at: Sequence[int] = RECALL_AT) -> RankingScores:
         """The scores of a ranker: `ranker(game, ids, bank) -> ids`, best first.
@@ -253,13 +238,6 @@ def _checked_ranking(order: Sequence[str], known: Sequence[str], game: Game) -> 
         what = f"{sorted(strangers)[:3]}, which were no candidates" if strangers else "an id twice"
         raise DataError(f"the ranking for {game.game_id} has {what}")
     return ranked
-
-
-def _natural(name: str) -> tuple[str, int, str]:
-    """Sorts "q_9" before "q_10"."""
-    stem, _, last = name.rpartition("_")
-    number = plain_number(last)
-    return (name, -1, "") if number is None else (stem, number, "")
 
 
 def words(text: str) -> list[str]:

@@ -22,6 +22,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
+from iglu_marl.data.report import Reason, Report, Skipped
 
 Voxel = tuple[int, int, int]
 VoxelWorld = dict[Voxel, int]  # cell -> id, without air
@@ -30,7 +31,7 @@ Point = tuple[float, float, float]
 KEYS = ("step_forward", "step_backward", "step_left", "step_right")
 
 
-class Recorder(str, Enum):
+class RecorderVersion(str, Enum):
     """Which version of the recorder wrote a tape; told by the form of its placements and removals."""
 
     OLDER = "older"  # wrong stride in `block_change`
@@ -40,14 +41,14 @@ class Recorder(str, Enum):
     __str__ = str.__str__
 
 
-class Aim(NamedTuple):
+class CameraRay(NamedTuple):
     """The line along which somebody pointed: the third-person camera, 4 behind the eye, and the unit view vector."""
 
     camera: Point
     view: Point
 
 
-class Change(NamedTuple):
+class VoxelChange(NamedTuple):
     """One cell that changed: the voxel ids before and after, 0 for air."""
 
     cell: Voxel
@@ -55,7 +56,7 @@ class Change(NamedTuple):
     new: int
 
 
-class Moved(NamedTuple):
+class AvatarMoved(NamedTuple):
     """The avatar's feet are elsewhere."""
 
     tick: int
@@ -74,7 +75,7 @@ class Changed(NamedTuple):
     """Cells that changed in one tick."""
 
     tick: int
-    changes: tuple[Change, ...]
+    changes: tuple[VoxelChange, ...]
 
 
 class Placed(NamedTuple):
@@ -83,7 +84,7 @@ class Placed(NamedTuple):
     tick: int
     voxel: int
     cell: Voxel
-    aim: Aim | None
+    aim: CameraRay | None
 
 
 class Broke(NamedTuple):
@@ -91,11 +92,11 @@ class Broke(NamedTuple):
 
     tick: int
     cell: Voxel
-    aim: Aim | None
+    aim: CameraRay | None
 
 
 class Pressed(NamedTuple):
-    """A key press, one of `KEYS`; repeats included. Where it led is told by `Moved`."""
+    """A key press, one of `KEYS`; repeats included. Where it led is told by `AvatarMoved`."""
 
     tick: int
     key: str
@@ -108,10 +109,10 @@ class SetUp(NamedTuple):
     finished: bool
 
 
-Event = Moved | Looked | Changed | Placed | Broke | Pressed | SetUp
+Event = AvatarMoved | Looked | Changed | Placed | Broke | Pressed | SetUp
 
 
-class Problem(str, Enum):
+class TapeProblem(Reason, unit="line"):
     """Why a line of a tape is not used, or not as it stands."""
 
     UNKNOWN_LINE = "not an event that the recorder is known to write"
@@ -119,20 +120,6 @@ class Problem(str, Enum):
     BACKWARDS = "an index smaller than the one before; the line is used"
     MIXED = "short and long forms of actions in one tape; its cells are taken as they stand"
     UNLIKE = "a cell that did not hold what the change says; the change is used"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """One line with a problem: its number from 1 and its text."""
-
-    problem: Problem
-    line: int
-    text: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.problem}: {self.text!r}"
 
 
 def undo_stride(cell: Voxel) -> Voxel:
@@ -153,8 +140,8 @@ class Tape:
     """
 
     events: tuple[Event, ...]
-    recorder: Recorder = Recorder.UNKNOWN
-    skipped: tuple[Skipped, ...] = ()
+    recorder: RecorderVersion = RecorderVersion.UNKNOWN
+    skipped: tuple[Skipped[TapeProblem], ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -242,7 +229,7 @@ def _verb(event: Event) -> str:
 
 
 _VERBS: dict[type, str] = {
-    Moved: "pos_change",
+    AvatarMoved: "pos_change",
     Looked: "set_look",
     Changed: "block_change",
     Placed: "action select_and_place_block",
@@ -272,7 +259,7 @@ def _whole(numbers: list[float]) -> list[int]:
 
 def _read_moved(tick: int, text: str) -> Event:
     x, y, z = _finite(_point(text), 3)
-    return Moved(tick, (x, y, z))
+    return AvatarMoved(tick, (x, y, z))
 
 
 def _read_looked(tick: int, text: str) -> Event:
@@ -284,15 +271,15 @@ def _read_changed(tick: int, text: str) -> Event:
     changes = []
     for part in text.strip().removeprefix("(").removesuffix(")").split(") ("):
         x, y, z, old, new = _whole(_finite(_point(f"({part})"), 5))
-        changes.append(Change((x, y, z), old, new))
+        changes.append(VoxelChange((x, y, z), old, new))
     return Changed(tick, tuple(changes))
 
 
-def _aim(numbers: list[float]) -> Aim | None:
+def _aim(numbers: list[float]) -> CameraRay | None:
     if not numbers:
         return None
     cx, cy, cz, vx, vy, vz = _finite(numbers, 6)
-    return Aim((cx, cy, cz), (vx, vy, vz))
+    return CameraRay((cx, cy, cz), (vx, vy, vz))
 
 
 def _read_action(tick: int, text: str) -> Event | None:
@@ -327,7 +314,7 @@ def parse_tape(text: str) -> Tape:
     if not isinstance(text, str):
         raise DataError(f"a tape is {text!r:.80}, expected text with one event per line")
     events: list[Event] = []
-    skipped: list[Skipped] = []
+    report = Report[TapeProblem]()
     last = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -338,29 +325,29 @@ def parse_tape(text: str) -> Tape:
         try:
             event = reader(tick, arguments) if reader and tick is not None else None
         except (ValueError, OverflowError):
-            skipped.append(Skipped(Problem.BAD_NUMBERS, number, line[:120]))
+            report.skip(TapeProblem.BAD_NUMBERS, "", number, line[:120])
             continue
         if event is None:
-            skipped.append(Skipped(Problem.UNKNOWN_LINE, number, line[:120]))
+            report.skip(TapeProblem.UNKNOWN_LINE, "", number, line[:120])
             continue
         if event.tick < last:
-            skipped.append(Skipped(Problem.BACKWARDS, number, line[:120]))
+            report.skip(TapeProblem.BACKWARDS, "", number, line[:120])
         last = event.tick
         events.append(event)
-    recorder = _recorder(events, skipped)
-    if recorder is Recorder.OLDER:
+    recorder = _recorder(events, report)
+    if recorder is RecorderVersion.OLDER:
         events = [_decoded(event) for event in events]
-    _compare(events, skipped)
-    return Tape(tuple(events), recorder, tuple(skipped))
+    _compare(events, report)
+    return Tape(tuple(events), recorder, tuple(report.skipped))
 
 
-def _recorder(events: list[Event], skipped: list[Skipped]) -> Recorder:
+def _recorder(events: list[Event], report: Report[TapeProblem]) -> RecorderVersion:
     forms = {event.aim is None for event in events if isinstance(event, (Placed, Broke))}
     if len(forms) == 2:
-        skipped.append(Skipped(Problem.MIXED, 0, ""))
+        report.skip(TapeProblem.MIXED)
     if not forms:
-        return Recorder.UNKNOWN
-    return Recorder.OLDER if forms == {True} else Recorder.NEWER
+        return RecorderVersion.UNKNOWN
+    return RecorderVersion.OLDER if forms == {True} else RecorderVersion.NEWER
 
 
 def _decoded(event: Event) -> Event:
@@ -371,14 +358,14 @@ def _decoded(event: Event) -> Event:
     )
 
 
-def _compare(events: list[Event], skipped: list[Skipped]) -> None:
+def _compare(events: list[Event], report: Report[TapeProblem]) -> None:
     """Notes changes of cells that held something else than the tape says."""
     world: VoxelWorld = {}
     for event in events:
         if isinstance(event, Changed):
             for change in event.changes:
                 if world.get(change.cell, 0) != change.old:
-                    skipped.append(Skipped(Problem.UNLIKE, 0, f"index {event.tick}: {tuple(change)}"))
+                    report.skip(TapeProblem.UNLIKE, detail=f"index {event.tick}: {tuple(change)}")
                 _put(world, change.cell, change.new)
 
 
@@ -386,7 +373,7 @@ def _compare(events: list[Event], skipped: list[Skipped]) -> None:
 
 
 @dataclass(frozen=True)
-class Recording:
+class TapeRecording:
     """A world file with its tape.
 
     name: the file. tape: what was done. ending: the world at the end as the file tells it, voxel ids by cell.
@@ -417,6 +404,9 @@ class Recording:
         return to_blocks(self.ending)[0]
 
 
+Recording = TapeRecording  # its name in `iglu_marl.data`
+
+
 def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel, int]]]:
     """A voxel world as sorted blocks (x, y, z, color id) in this project's terms, and what is no such block.
 
@@ -431,7 +421,7 @@ def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel
     return sorted(blocks), sorted(odd)
 
 
-def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> Recording:
+def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> TapeRecording:
     """A world file: JSON text, or what was parsed from it. A file without a tape has an empty one.
 
     Raises `DataError` for what is no world file; `name` names it there.
@@ -449,7 +439,7 @@ def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "wor
     place = avatar if isinstance(avatar, Mapping) else {}
     before = parsed.get("prevWorldEndingState")
     position, look = _numbers(place.get("pos"), 3), _numbers(place.get("look"), 2)
-    return Recording(
+    return TapeRecording(
         name,
         parse_tape("" if tape is None else tape),
         _voxels(parsed.get("worldEndingState"), name),

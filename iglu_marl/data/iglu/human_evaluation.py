@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data.iglu.singleturn import read_table
+from iglu_marl.data.iglu.tables import read_table
 from iglu_marl.data.packs.archive import MemberError, PlaceholderError, check_placeholder, open_pack
 from iglu_marl.data.packs.store import DATA_PATH_VARIABLE, MissingPackError, find_pack, pack_folder
 

@@ -20,13 +20,13 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW, Worlds
-from iglu_marl.data.iglu.event_stream import Recording
+from iglu_marl.data.iglu.event_stream import TapeRecording
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-class Renderer(Protocol):
+class SupportsRender(Protocol):
     """Who draws the builder's pictures, such as `iglu_marl.rendering.Painter()`."""
 
     def render(self, worlds: Worlds, indices: Sequence[int], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
@@ -166,7 +166,7 @@ def observation_space(size: tuple[int, int] | None = None) -> spaces.Dict:
 
 
 def episode(
-    sequence: ControlSequence, renderer: Renderer | None = None, size: tuple[int, int] = (64, 64)
+    sequence: ControlSequence, renderer: SupportsRender | None = None, size: tuple[int, int] = (64, 64)
 ) -> dict[str, Any]:
     """One episode as arrays: observations (n + 1 of each), actions, rewards, terminations, truncations (n of each).
 
@@ -200,19 +200,21 @@ def episode(
     }
 
 
-def _sequences(recordings: Iterable[Recording | ControlSequence], stride: int) -> Iterator[ControlSequence]:
+def _sequences(
+    recordings: Iterable[TapeRecording | ControlSequence], stride: int
+) -> Iterator[ControlSequence]:
     for recording in recordings:
-        if isinstance(recording, Recording):
+        if isinstance(recording, TapeRecording):
             recording = nearest_controls(trajectory_of(recording), stride=stride)
         if len(recording):
             yield recording
 
 
 def export_minari(
-    recordings: Iterable[Recording | ControlSequence],
+    recordings: Iterable[TapeRecording | ControlSequence],
     dataset_id: str,
     *,
-    renderer: Renderer | None = None,
+    renderer: SupportsRender | None = None,
     size: tuple[int, int] = (64, 64),
     stride: int = 1,
     **metadata: Any,
@@ -242,7 +244,9 @@ def export_minari(
     )
 
 
-def _fields(sequence: ControlSequence, renderer: Renderer | None, size: tuple[int, int]) -> dict[str, Any]:
+def _fields(
+    sequence: ControlSequence, renderer: SupportsRender | None, size: tuple[int, int]
+) -> dict[str, Any]:
     arrays = episode(sequence, renderer, size)
     return {
         **arrays,

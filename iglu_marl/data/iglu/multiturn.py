@@ -21,14 +21,10 @@ standard library is needed to read.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,6 +34,8 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, Color, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
+from iglu_marl.data.iglu.tables import decoded, read_table, said
+from iglu_marl.data.report import Reason, Report
 
 TABLE = "dialogs.csv"
 WORLDS = "builder-data"
@@ -64,7 +62,6 @@ COLOR_OF_VOXEL = {
 }
 
 _NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
-_LINE_BREAKS = re.compile(r"\$+")
 
 
 class Folder(Protocol):
@@ -90,7 +87,7 @@ class Folder(Protocol):
         """The contents of a file."""
 
 
-class Skip(str, Enum):
+class MultiturnSkip(Reason, unit="step"):
     """Why something of the data is not used, or not used as it stands."""
 
     BAD_ROW = "a row without a session or without a whole step number"
@@ -109,48 +106,8 @@ class Skip(str, Enum):
     NO_ROWS = "recorded worlds of a session that the table does not have"
     IRREGULAR = "a folder or file that is no step of a session"
 
-    __str__ = str.__str__
 
-
-@dataclass(frozen=True)
-class Skipped:
-    """One piece left out: why, of which session, at which step, and what more is known."""
-
-    reason: Skip
-    session: str = ""
-    step: int | None = None
-    detail: str = ""
-
-    def __str__(self) -> str:
-        place = f"{self.session or 'table'}{'' if self.step is None else f' step {self.step}'}"
-        return f"{place}: {self.reason}{f' ({self.detail})' if self.detail else ''}"
-
-
-@dataclass
-class Report:
-    """What a reading has used and what it has left out.
-
-    rows, sessions, turns: how many were read in the end (rows: all of the table).
-    skipped: everything left out, in the order of reading.
-    """
-
-    rows: int = 0
-    sessions: int = 0
-    turns: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-
-    def skip(self, reason: Skip, session: str = "", step: int | None = None, detail: str = "") -> None:
-        """Notes one piece left out."""
-        self.skipped.append(Skipped(reason, session, step, detail))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each reason occurred, by its lower-case name; reasons that did not occur are absent."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.skipped))
-
-    def __str__(self) -> str:
-        left_out = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items())) or "nothing"
-        return f"{self.rows} rows, {self.sessions} sessions, {self.turns} turns; left out: {left_out}"
+Skip = MultiturnSkip  # its name in `iglu_marl.data`
 
 
 @dataclass(frozen=True)
@@ -169,22 +126,15 @@ class Row:
 # ------------------------------------------------------------------------------------------------ the table
 
 
-def _decoded(text: str | bytes, place: str) -> str:
-    if isinstance(text, str):
-        return text
-    try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 text: {error}") from None
-
-
 def _step_number(text: str) -> int | None:
     """The step of "3" or "3.0" (tables that went through a float column), else None."""
     match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
     return plain_number(match.group(1)) if match else None
 
 
-def read_rows(table: str | bytes, report: Report | None = None, *, place: str = TABLE) -> list[Row]:
+def read_rows(
+    table: str | bytes, report: Report[MultiturnSkip] | None = None, *, place: str = TABLE
+) -> list[Row]:
     """The rows of a table of utterances, CSV text with a header, in the order of the file.
 
     Needed are the columns PartitionKey (session), StepId, structureId, IsHITQualified and instruction; the
@@ -193,26 +143,15 @@ def read_rows(table: str | bytes, report: Report | None = None, *, place: str = 
     it says that it is not. Raises `DataError` for text that is no such table; `place` names it there.
     """
     report = Report() if report is None else report
-    reader = csv.DictReader(io.StringIO(_decoded(table, place), newline=""), restval="")
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {reader.fieldnames}")
     rows = []
-    try:
-        for record in reader:
-            report.rows += 1
-            row = _row(record)
-            if row is None:
-                report.skip(Skip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {reader.line_num}")
-            else:
-                rows.append(row)
-    except csv.Error as error:
-        raise DataError(f"{place} is damaged at line {reader.line_num}: {error}") from None
+    for line, record in read_table(table, COLUMNS, place):
+        report.rows += 1
+        row = _row(record)
+        if row is None:
+            report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
+        else:
+            rows.append(row)
     return rows
-
-
-def _text(cell: str) -> str:
-    return _LINE_BREAKS.sub("\n", cell).strip()
 
 
 def _row(record: Mapping[str, str]) -> Row | None:
@@ -223,9 +162,9 @@ def _row(record: Mapping[str, str]) -> Row | None:
         session=session,
         step=step,
         structure=record["structureId"].strip() or session.partition("-")[2] or session,
-        instruction=_text(record["instruction"]),
-        question=_text(record.get(QUESTION, "")),
-        answer=_text(record.get(ANSWER, "")),
+        instruction=said(record["instruction"]),
+        question=said(record.get(QUESTION, "")),
+        answer=said(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
     )
 
@@ -243,7 +182,7 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     parsed: Any = world
     if isinstance(world, (str, bytes)):
         try:
-            parsed = json.loads(_decoded(world, place))
+            parsed = json.loads(decoded(world, place))
         except (ValueError, RecursionError) as error:
             raise DataError(f"{place} is not JSON: {error}") from None
     try:
@@ -292,34 +231,34 @@ class _Turns:
     """The turns of one session while its rows are read. `words` is the open turn, None between turns."""
 
     session: str
-    report: Report
+    report: Report[MultiturnSkip]
     words: list[Utterance] | None = None
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
     dialog: list[list[Utterance]] = field(default_factory=list)
     worlds: list[list[Block]] = field(default_factory=list)
 
-    def skip(self, reason: Skip, step: int | None = None, detail: str = "") -> None:
+    def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
         self.report.skip(reason, self.session, step, detail)
 
     def hear_architect(self, row: Row) -> None:
         if row.instruction:
             if self.words is not None:
-                self.skip(Skip.JOINED_INSTRUCTION, row.step)
+                self.skip(MultiturnSkip.JOINED_INSTRUCTION, row.step)
             self.words = [*(self.words or []), Utterance(Role.ARCHITECT, row.instruction)]
         elif not row.answer:
-            self.skip(Skip.SILENT_ROW, row.step)
+            self.skip(MultiturnSkip.SILENT_ROW, row.step)
         else:
             self.add(Role.ARCHITECT, row.answer, row.step)
 
     def add(self, role: Role, text: str, step: int) -> None:
         if self.words is None:
-            self.skip(Skip.STRAY_WORDS, step, text[:40])
+            self.skip(MultiturnSkip.STRAY_WORDS, step, text[:40])
         else:
             self.words.append(Utterance(role, text))
 
     def close(self, world: list[Block], step: int) -> None:
         if self.words is None:
-            self.skip(Skip.STRAY_WORLD, step)
+            self.skip(MultiturnSkip.STRAY_WORLD, step)
             return
         said, self.words = self.kept + self.words, None
         if world:
@@ -328,17 +267,19 @@ class _Turns:
             self.worlds.append(world)
         else:
             self.kept = said
-            self.skip(Skip.EMPTY_WORLD, step)
+            self.skip(MultiturnSkip.EMPTY_WORLD, step)
 
     def end(self) -> None:
         if self.words or self.kept:
-            self.skip(Skip.UNFINISHED_TURN, None, f"{len(self.kept) + len(self.words or [])} utterances")
+            self.skip(
+                MultiturnSkip.UNFINISHED_TURN, None, f"{len(self.kept) + len(self.words or [])} utterances"
+            )
 
 
 def read_session(
     rows: Iterable[Row],
     worlds: Folder | Mapping[int, Any],
-    report: Report | None = None,
+    report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
     invariant: bool | None = None,
@@ -361,9 +302,9 @@ def read_session(
         known = row in seen
         seen.add(row)
         if not row.qualified:
-            turns.skip(Skip.UNQUALIFIED, row.step)
+            turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
         elif known:
-            turns.skip(Skip.DUPLICATE_ROW, row.step)
+            turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
         elif row.step % 2:
             turns.hear_architect(row)
         elif row.question:
@@ -372,7 +313,7 @@ def read_session(
             break
     turns.end()
     if not turns.worlds:
-        turns.skip(Skip.EMPTY_SESSION)
+        turns.skip(MultiturnSkip.EMPTY_SESSION)
         return None
     report.sessions += 1
     report.turns += len(turns.worlds)
@@ -391,10 +332,10 @@ def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) ->
     try:
         world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
     except DataError as error:
-        turns.skip(Skip.BAD_WORLD, step, str(error))
+        turns.skip(MultiturnSkip.BAD_WORLD, step, str(error))
         return False
     if world is None:
-        turns.skip(Skip.MISSING_WORLD, step)
+        turns.skip(MultiturnSkip.MISSING_WORLD, step)
         return False
     turns.close(world, step)
     return True
@@ -402,7 +343,7 @@ def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) ->
 
 def read_sessions(
     root: str | Path | Folder,
-    report: Report | None = None,
+    report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
     invariant: bool | None = None,
@@ -427,7 +368,7 @@ def read_sessions(
 def group_sessions(
     rows: Iterable[Row],
     worlds: Mapping[str, Folder | Mapping[int, Any]],
-    report: Report | None = None,
+    report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
     invariant: bool | None = None,
@@ -444,7 +385,7 @@ def group_sessions(
     found: dict[str, list[Subtasks]] = {}
     for name, own in grouped.items():
         if name not in worlds:
-            report.skip(Skip.NO_WORLDS, name)
+            report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
         session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
         if session is not None:

@@ -16,15 +16,16 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
-from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, Report, Skip, group_sessions, read_rows
+from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.report import Report
 
 PACK = "iglu-multiturn"
 VERSION = f"2-{WORLDS_VERSION}"  # of what is kept of a pack
@@ -165,7 +166,7 @@ class MultiturnDataset(Dataset):
         for name in self.worlds.irregular_files:
             folder = name.removeprefix(f"{WORLDS}/").rpartition("/")[0]
             if folder not in self._told or not _STEP.fullmatch(name.rpartition("/")[2]):
-                self._report.skip(Skip.IRREGULAR, folder, detail=name)
+                self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
             raise DataError(f"no session can be made of {self.location}: {self._report}")
         if ids == "iglu2022":
@@ -177,7 +178,7 @@ class MultiturnDataset(Dataset):
         self._told = {row.session for row in rows}
         for name in self.worlds.sessions:
             if name not in self._told:
-                self._report.skip(Skip.NO_ROWS, name)
+                self._report.skip(MultiturnSkip.NO_ROWS, name)
         worlds = {name: self.worlds.steps(name) for name in self.worlds.folders}
         return group_sessions(rows, worlds, self._report, **options)
 
@@ -187,7 +188,7 @@ class MultiturnDataset(Dataset):
         for name in sorted(self.worlds.sessions, key=_natural):
             built = self._built(name)
             if not built:
-                self._report.skip(Skip.EMPTY_SESSION, name)
+                self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
             session = Subtasks([""] * len(built), built, task_id=name, ids="iglu", **options)
             self._report.sessions += 1
@@ -202,17 +203,13 @@ class MultiturnDataset(Dataset):
             try:
                 blocks = steps[step]
             except DataError as error:
-                self._report.skip(Skip.BAD_WORLD, session, step, str(error))
+                self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(error))
                 break
             if blocks:
                 built.append(blocks)
             else:
-                self._report.skip(Skip.EMPTY_WORLD, session, step)
+                self._report.skip(MultiturnSkip.EMPTY_WORLD, session, step)
         return built
-
-    def report(self) -> Report:
-        """What was read and what was left out; of the whole pack, also after `split` and `filter`."""
-        return self._report
 
     def _records(self, name: str, entry: Subtasks) -> list[Record]:
         return [
@@ -241,8 +238,7 @@ def _clear(session: Subtasks, turn: int) -> bool | None:
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
     """Sorts "9-c18" before "23-c18", and "c18" before "c116"."""
     attempt, _, structure = session.partition("-")
-    parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", structure)]
-    return [(-1, part) if number is None else (number, "") for number, part in parts], int(attempt)
+    return natural_key(structure), int(attempt)
 
 
 def _in_2022_ids(session: Subtasks) -> Subtasks:

@@ -15,14 +15,10 @@ asked a clarifying question and built nothing. The layout is the one of the rele
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -33,11 +29,13 @@ from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
+from iglu_marl.data.iglu.tables import read_table, said
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached, json_array, read_json
 from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.report import Reason, Report, Skipped
 
 PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
@@ -51,11 +49,10 @@ RULES = ("lenient", "default", "strict")
 
 _REBUILT = re.compile(r"target_world_states/builder-data/cq-game-(\w+)/[^/]+")
 _ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[^/]+")
-_LINE_BREAKS = re.compile(r"\$+")
 _QID = re.compile(r"[\w-]+")
 
 
-class SingleturnSkip(str, Enum):
+class SingleturnSkip(Reason):
     """Why a row or a game is no task, or why a file is not used."""
 
     # rows and games
@@ -77,51 +74,6 @@ class SingleturnSkip(str, Enum):
     UNUSED_START = "a start world that no row names"
     DAMAGED_FILE = "a damaged world file"
     LITTER = "a hidden file between the data"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class SkippedGame:
-    """One row, game or file left out: why, which one, and what more is known."""
-
-    reason: SingleturnSkip
-    name: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}{f' ({self.detail})' if self.detail else ''}"
-
-
-@dataclass
-class SingleturnReport:
-    """What has been read, and what has been left out.
-
-    rows: of the table. games: different games in it. repeated_rows: exact repetitions of earlier rows.
-    tasks: how many tasks were made. skipped: rows and games without a task. files: world files not used.
-    """
-
-    rows: int = 0
-    games: int = 0
-    repeated_rows: int = 0
-    tasks: int = 0
-    skipped: list[SkippedGame] = field(default_factory=list)
-    files: list[SkippedGame] = field(default_factory=list)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows or games were left out, by the reason's lower-case name."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.skipped))
-
-    @property
-    def file_counts(self) -> dict[str, int]:
-        """How many world files were not used, by the reason's lower-case name."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.files))
-
-    def __str__(self) -> str:
-        left = {**self.counts, **self.file_counts}
-        what = ", ".join(f"{count} {name}" for name, count in sorted(left.items())) or "nothing"
-        return f"{self.rows} rows, {self.games} games, {self.tasks} tasks; left out: {what}"
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -178,49 +130,21 @@ class Game:
         return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
 
 
-def _decoded(table: bytes | str, place: str) -> str:
-    if isinstance(table, str):
-        return table
-    try:
-        return table.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 text: {error}") from None
-
-
-def read_table(table: bytes | str, columns: Iterable[str], place: str) -> list[tuple[int, dict[str, str]]]:
-    """The rows of CSV text, each with its line number; cells that are missing are "".
-
-    Raises `DataError` for text that is not UTF-8, lacks one of `columns`, or is damaged.
-    """
-    reader = csv.DictReader(io.StringIO(_decoded(table, place), newline=""), restval="")
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {reader.fieldnames}")
-    rows = []
-    try:
-        rows = [(reader.line_num, record) for record in reader]
-    except csv.Error as error:
-        raise DataError(f"{place} is damaged at line {reader.line_num}: {error}") from None
-    return rows
-
-
 def read_games(
-    table: bytes | str, report: SingleturnReport | None = None, *, place: str = TABLE
+    table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
 ) -> list[Game]:
     """The rows of a table of games, in its order, repetitions included.
 
     Needed are the columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear. Rows that say
     too little are counted in `report`. Raises `DataError` for text that is no such table.
     """
-    report = SingleturnReport() if report is None else report
+    report = Report() if report is None else report
     games = []
     for line, record in read_table(table, COLUMNS, place):
         report.rows += 1
         game = _game(record, line)
         if game is None:
-            report.skipped.append(
-                SkippedGame(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", f"line {line}")
-            )
+            report.skip(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", None, f"line {line}")
         else:
             games.append(game)
     report.games = len({game.game_id for game in games})
@@ -231,7 +155,7 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
     name = record["GameId"].strip()
     # Older tables have Windows' separators. The path is only ever compared with the names of files.
     path = record["InitializedWorldPath"].strip().replace("\\", "/")
-    instruction = _text(record["InputInstruction"])
+    instruction = said(record["InputInstruction"])
     clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
     if not name or not path or not instruction or clear is None:
         return None
@@ -240,17 +164,12 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
         start_path=path,
         instruction=instruction,
         clear=clear,
-        question=_text(record.get("ClarifyingQuestion", "")),
+        question=said(record.get("ClarifyingQuestion", "")),
         qrel=record.get("qrel", "").strip(),
         qbank=tuple(_QID.findall(record.get("qbank", ""))),
         partition=record.get("Partition", "").strip(),
         line=line,
     )
-
-
-def _text(cell: str) -> str:
-    """An utterance: every run of `$` is one line break, as in all tables of this kind."""
-    return _LINE_BREAKS.sub("\n", cell).strip()
 
 
 # ----------------------------------------------------------------------------------------------- the files
@@ -289,10 +208,10 @@ class _Reading:
     worlds: RecordedWorlds
     rules: str
     target: str
-    report: SingleturnReport
+    report: Report[SingleturnSkip]
 
     def skip(self, reason: SingleturnSkip, game: Game, detail: str = "") -> None:
-        self.report.skipped.append(SkippedGame(reason, game.game_id, detail))
+        self.report.skip(reason, game.game_id, None, detail)
 
     def usable(self, games: list[Game]) -> list[tuple[Game, BlockGrid, BlockGrid]]:
         """The games that make tasks, with their start and target worlds."""
@@ -363,12 +282,12 @@ class _Reading:
     def count_files(self, games: list[Game], hidden: list[str]) -> None:
         """Notes the files that no game of the table needs."""
         used = {path for game in games for path in (game.start_path, game.rebuilt_path, game.original_path)}
-        entries = [(SingleturnSkip.LITTER, name, "") for name in hidden]
-        entries += [(SingleturnSkip.DAMAGED_FILE, name, why) for name, why in self.worlds.damaged.items()]
-        for name in self.worlds:
-            if name not in used:
-                entries.append((_unused(name), name, ""))
-        self.report.files = [SkippedGame(*entry) for entry in entries]
+        damaged = self.worlds.damaged.items()
+        self.report.files = [
+            *(Skipped(SingleturnSkip.LITTER, name) for name in hidden),
+            *(Skipped(SingleturnSkip.DAMAGED_FILE, name, None, why) for name, why in damaged),
+            *(Skipped(_unused(name), name) for name in self.worlds if name not in used),
+        ]
 
 
 def _unused(name: str) -> SingleturnSkip:
@@ -422,7 +341,7 @@ class SingleturnDataset(Dataset):
             self.location = pack.location
             arrays = read_pack(pack, progress=progress)
         self.worlds = RecordedWorlds(arrays)
-        self._report = SingleturnReport()
+        self._report = Report()
         rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
         reading = _Reading(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
@@ -447,10 +366,6 @@ class SingleturnDataset(Dataset):
             ids=self.color_ids,
             **self._options,
         )
-
-    def report(self) -> SingleturnReport:
-        """What was read and what was left out; of the whole pack, also after `split` and `filter`."""
-        return self._report
 
     def _records(self, name: str, entry: Task) -> list[Record]:
         game = self.games[str(entry.task_id)]

@@ -24,7 +24,14 @@ from iglu_marl.core.grid import BlockGrid, Cell, blocks_to_grid, in_zone
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.data.iglu.event_stream import Changed, Looked, Moved, Recording, VoxelWorld, to_blocks
+from iglu_marl.data.iglu.event_stream import (
+    AvatarMoved,
+    Changed,
+    Looked,
+    TapeRecording,
+    VoxelWorld,
+    to_blocks,
+)
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
 
 EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
@@ -35,7 +42,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Edit:
+class RecordedEdit:
     """One block that came (color 1..6) or went (color 0) in the zone, at a frame of the trajectory."""
 
     frame: int
@@ -44,7 +51,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class RecordedTrajectory:
     """What a builder did after the given world stood, one frame per index of the tape at which anything changed.
 
     name: of the recording. ticks: int64 [n], indices of the tape, about 60 a second while something happens; the first
@@ -57,7 +64,7 @@ class Trajectory:
     name: str
     ticks: npt.NDArray[np.int64]
     poses: npt.NDArray[np.float64]
-    edits: tuple[Edit, ...]
+    edits: tuple[RecordedEdit, ...]
     start: BlockGrid
     end: BlockGrid
     odd: tuple[tuple[int, Cell, int], ...] = ()
@@ -78,6 +85,9 @@ class Trajectory:
             yield grid
 
 
+Trajectory = RecordedTrajectory  # its name in `iglu_marl.data`
+
+
 def to_pose(
     position: Sequence[float], pitch: float, yaw: float, eye_height: float = EYE_HEIGHT
 ) -> tuple[float, float, float, float, float]:
@@ -89,8 +99,8 @@ def to_pose(
 
 
 def trajectory_of(
-    recording: Recording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
-) -> Trajectory:
+    recording: TapeRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
+) -> RecordedTrajectory:
     """The trajectory of a recording.
 
     set_up: also what the tool did while it set up the given world. eye_height: of the poses above the feet;
@@ -100,12 +110,12 @@ def trajectory_of(
     position, look = START_POSITION, (0.0, 0.0)
     ticks = [max(begin, 0)]
     poses = [to_pose(position, *look, eye_height)]  # where the person's work begins
-    edits: list[Edit] = []
+    edits: list[RecordedEdit] = []
     odd: list[tuple[int, Cell, int]] = []
     for tick, events in itertools.groupby(recording.tape.events, key=lambda event: event.tick):
         seen = False
         for event in events:
-            if isinstance(event, Moved):
+            if isinstance(event, AvatarMoved):
                 position, seen = event.position, True
             elif isinstance(event, Looked):
                 look, seen = (event.pitch, event.yaw), True
@@ -121,7 +131,7 @@ def trajectory_of(
             ticks.append(tick)
             poses.append(pose)
     before = recording.tape.world(begin) if begin >= 0 else {}
-    return Trajectory(
+    return RecordedTrajectory(
         recording.name,
         np.array(ticks, np.int64),
         np.array(poses, np.float64).reshape(-1, 5),
@@ -132,10 +142,12 @@ def trajectory_of(
     )
 
 
-def _note(frame: int, cell: Cell, voxel: int, edits: list[Edit], odd: list[tuple[int, Cell, int]]) -> None:
+def _note(
+    frame: int, cell: Cell, voxel: int, edits: list[RecordedEdit], odd: list[tuple[int, Cell, int]]
+) -> None:
     x, y, z = cell[0], cell[1] - FLOOR_Y, cell[2]
     if in_zone(x, y, z) and (not voxel or voxel in COLOR_OF_VOXEL):
-        edits.append(Edit(frame, (x, y, z), int(COLOR_OF_VOXEL[voxel]) if voxel else 0))
+        edits.append(RecordedEdit(frame, (x, y, z), int(COLOR_OF_VOXEL[voxel]) if voxel else 0))
     else:
         odd.append((frame, (x, y, z), voxel))
 
@@ -158,7 +170,7 @@ class ControlSequence:
     grid: the world that results, int8 [9, 11, 11]; grid_error: number of its cells that differ from the recorded end.
     """
 
-    trajectory: Trajectory
+    trajectory: RecordedTrajectory
     actions: list[dict[str, Any]]
     frames: npt.NDArray[np.int64]
     position_error: npt.NDArray[np.float64]
@@ -204,7 +216,7 @@ class ControlSequence:
             yield worlds
 
 
-def _begin(path: Trajectory) -> Worlds:
+def _begin(path: RecordedTrajectory) -> Worlds:
     """The world in which a trajectory is followed; its task is to build the recorded end, where it stood."""
     worlds = Worlds(1)
     task = Task("", path.end, starting_grid=path.start, invariant=False, task_id=path.name, ids="iglu")
@@ -219,7 +231,7 @@ def _reachable(pose: Array) -> Array:
     return near
 
 
-def nearest_controls(path: Trajectory, *, stride: int = 1) -> ControlSequence:
+def nearest_controls(path: RecordedTrajectory, *, stride: int = 1) -> ControlSequence:
     """The actions of the encoding "continuous" that come closest to a trajectory.
 
     Each action moves and turns to the next frame as far as one action may: at most a cell along each axis, and never
@@ -238,7 +250,7 @@ def nearest_controls(path: Trajectory, *, stride: int = 1) -> ControlSequence:
 class _Follower:
     """A builder that follows a trajectory and takes notes."""
 
-    def __init__(self, path: Trajectory) -> None:
+    def __init__(self, path: RecordedTrajectory) -> None:
         self.path = path
         self.worlds = _begin(path)
         self.trial = Worlds(1)
@@ -306,17 +318,21 @@ class _Follower:
 
     # -- editing
 
-    def edit(self, edit: Edit, wanted: Array, frame: int) -> bool:
+    def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
         """Make an edit; a block that is to be replaced by another is broken first. Whether it was made."""
         x, y, z = edit.cell
         there = int(self.worlds.grid[0, y + 1, x + 5, z + 5])
         if there == edit.color:
             return True
-        if there and edit.color and not self._edit_once(Edit(edit.frame, edit.cell, 0), wanted, frame):
+        if (
+            there
+            and edit.color
+            and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0), wanted, frame)
+        ):
             return False
         return self._edit_once(edit, wanted, frame)
 
-    def _edit_once(self, edit: Edit, wanted: Array, frame: int) -> bool:
+    def _edit_once(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
         pose = self.worlds.pose[0].copy()
         for gaze in self._gazes(edit, pose, wanted):
             parts = self._hands(edit, pose, gaze)
@@ -340,7 +356,7 @@ class _Follower:
             self.note(self.act(self.worlds, **self._towards(self.worlds.pose[0], place)), frame, wanted)
             self.added += 1
 
-    def _hands(self, edit: Edit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
+    def _hands(self, edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
         camera = _turn(pose, np.array([*pose[:3], *gaze]))
         return {
             "camera": camera,
@@ -349,7 +365,7 @@ class _Follower:
             "hotbar": edit.color,
         }
 
-    def _works(self, edit: Edit, pose: Array, parts: dict[str, Any]) -> bool:
+    def _works(self, edit: RecordedEdit, pose: Array, parts: dict[str, Any]) -> bool:
         """Whether these hands make the edit from a pose, tried in a copy of the world."""
         self.trial.state[:] = self.worlds.state
         self.trial.pose[0] = pose
@@ -361,14 +377,14 @@ class _Follower:
             and change[3] != change[4]
         )
 
-    def _gazes(self, edit: Edit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
+    def _gazes(self, edit: RecordedEdit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
         """The recorded gaze, then those at the block's faces by their distance from it."""
         yield float(wanted[3]), float(wanted[4])
         yield from sorted(
             self._aims(edit, pose), key=lambda gaze: _angle(np.array([0.0, 0.0, 0.0, *gaze]), wanted)
         )
 
-    def _aims(self, edit: Edit, pose: Array) -> list[tuple[float, float]]:
+    def _aims(self, edit: RecordedEdit, pose: Array) -> list[tuple[float, float]]:
         """Gazes from a pose at points of the faces through which the edit can be made."""
         cell = np.array(edit.cell, np.float64)
         found = []

@@ -5,7 +5,7 @@ it came about. A session is a `Subtasks` (those of a dataset, or the bundled one
 `EpisodeRecorder` makes one of an episode that is being played, with the builder's real movements on its tapes.
 
 The layout cannot hold everything that a dialogue can be. What had to be written in another way is in the returned
-`WriteReport`; where that is empty, `iglu_marl.data.read_sessions` gives back the very same sessions.
+`Report`; where that is empty, `iglu_marl.data.read_sessions` gives back the very same sessions.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ import os
 import re
 import shutil
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS
+from iglu_marl.data.report import Reason, Report
 
 COLUMNS = (
     *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
@@ -44,7 +43,7 @@ _NAME = re.compile(r"\d+-[\w.-]+")
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 
-class Note(str, Enum):
+class WriteNote(Reason, unit="turn"):
     """What of a session is written in another way than it was, because the layout has no place for it."""
 
     NAME = "a name that is no <attempt>-<structure>; another one is used"
@@ -57,46 +56,9 @@ class Note(str, Enum):
     CHARACTERS = "a '$', or a control character, which mean something else in the table; they are replaced"
     NO_TURNS = "a session without a turn that can be written; it is left out"
 
-    __str__ = str.__str__
-
 
 @dataclass(frozen=True)
-class Noted:
-    """One deviation: what, of which session, at which turn."""
-
-    note: Note
-    session: str
-    turn: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.session}{'' if self.turn is None else f' turn {self.turn}'}: {self.note}"
-
-
-@dataclass
-class WriteReport:
-    """What was written, and every deviation. `exact` means that reading back gives the very same sessions."""
-
-    sessions: int = 0
-    turns: int = 0
-    noted: list[Noted] = field(default_factory=list)
-
-    @property
-    def exact(self) -> bool:
-        """Whether there is no deviation."""
-        return not self.noted
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each deviation occurred, by its lower-case name."""
-        return dict(Counter(entry.note.name.lower() for entry in self.noted))
-
-    def __str__(self) -> str:
-        noted = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items())) or "nothing"
-        return f"{self.sessions} sessions, {self.turns} turns; written in another way: {noted}"
-
-
-@dataclass(frozen=True)
-class Turn:
+class SessionTurn:
     """One turn: what was said, the world after it, and, where known, the way there.
 
     path: (pose, world after) of each step of the builder, in order; None where it is not known.
@@ -113,14 +75,16 @@ class SessionRecord:
 
     name: str
     structure: str
-    turns: tuple[Turn, ...]
+    turns: tuple[SessionTurn, ...]
     start: BlockGrid | None = None
 
     @classmethod
     def of(cls, session: Subtasks, structure: str | None = None) -> SessionRecord:
         """The record of a session; `structure` is by default told by its name."""
         name = session.task_id or "session"
-        turns = tuple(Turn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True))
+        turns = tuple(
+            SessionTurn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True)
+        )
         return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
 
     def subtasks(self, **options: Any) -> Subtasks:
@@ -147,7 +111,7 @@ class EpisodeRecorder:
 
     def _forget(self, episode: Any) -> None:
         self._episode = episode
-        self._turns: list[Turn] = []
+        self._turns: list[SessionTurn] = []
         self._heard = 0
         self._words: list[Utterance] = []
         self._path: list[tuple[Pose, BlockGrid]] = []
@@ -178,7 +142,7 @@ class EpisodeRecorder:
         self._heard = len(episode.dialogue)
 
     def _close(self, grid: BlockGrid) -> None:
-        self._turns.append(Turn(Dialogue(self._words), grid, tuple(self._path)))
+        self._turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
         self._words, self._path, self._world = [], [], grid
 
     def session(self, name: str, structure: str | None = None) -> SessionRecord:
@@ -186,7 +150,7 @@ class EpisodeRecorder:
         turns = list(self._turns)
         grid = self._path[-1][1] if self._path else self._world
         if not np.array_equal(grid, self._world):
-            turns.append(Turn(Dialogue(self._words), grid, tuple(self._path)))
+            turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
         if not turns:
             raise DataError(f"nothing was built in the episode {name!r}, so there is no turn to record")
         start = self._start if self._start.any() else None
@@ -202,9 +166,9 @@ def _frozen(grid: Any) -> BlockGrid:
 # ------------------------------------------------------------------------------------------- what the layout can hold
 
 
-def _fitted(record: SessionRecord, report: WriteReport) -> list[Turn]:
+def _fitted(record: SessionRecord, report: Report[WriteNote]) -> list[SessionTurn]:
     """The turns of a session so that each begins with words of the architect; notes what that took."""
-    turns: list[Turn] = []
+    turns: list[SessionTurn] = []
     early: list[Utterance] = []  # said before there was a turn to say it in
     early_path: tuple[tuple[Pose, BlockGrid], ...] = ()
     for number, turn in enumerate(record.turns):
@@ -212,7 +176,7 @@ def _fitted(record: SessionRecord, report: WriteReport) -> list[Turn]:
         said = [utterance for utterance in plain if utterance.text]
         first = next((i for i, u in enumerate(said) if u.role is Role.ARCHITECT), None)
         if first is None:
-            report.noted.append(Noted(Note.SILENT_TURN, record.name, number))
+            report.skip(WriteNote.SILENT_TURN, record.name, number)
             if turns:
                 turns[-1] = _joined(turns[-1], said, turn)
             else:
@@ -220,35 +184,35 @@ def _fitted(record: SessionRecord, report: WriteReport) -> list[Turn]:
                 early_path += turn.path or ()
             continue
         if first:
-            report.noted.append(Noted(Note.BUILDER_FIRST, record.name, number))
+            report.skip(WriteNote.BUILDER_FIRST, record.name, number)
             if turns:
                 turns[-1] = replace(turns[-1], dialogue=Dialogue([*turns[-1].dialogue, *said[:first]]))
             else:
                 early += said[:first]
         words = [said[first], *early, *said[first + 1 :]]
         path = None if turn.path is None else early_path + turn.path
-        turns.append(Turn(Dialogue(words), as_grid(turn.grid), path))
+        turns.append(SessionTurn(Dialogue(words), as_grid(turn.grid), path))
         early, early_path = [], ()
         if not turn.grid.any():
-            report.noted.append(Noted(Note.EMPTY_WORLD, record.name, number))
+            report.skip(WriteNote.EMPTY_WORLD, record.name, number)
     return turns
 
 
-def _joined(turn: Turn, said: list[Utterance], after: Turn) -> Turn:
+def _joined(turn: SessionTurn, said: list[Utterance], after: SessionTurn) -> SessionTurn:
     path = None if turn.path is None or after.path is None else turn.path + after.path
-    return Turn(Dialogue([*turn.dialogue, *said]), as_grid(after.grid), path)
+    return SessionTurn(Dialogue([*turn.dialogue, *said]), as_grid(after.grid), path)
 
 
-def _plain(utterance: Utterance, session: str, turn: int, report: WriteReport) -> Utterance:
+def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNote]) -> Utterance:
     """An utterance without characters that would not come back."""
     text = utterance.text.replace("$", "＄")  # the full-width one
     text = "".join(c if c == "\n" or (c.isprintable() or c == "\t") else " " for c in text).strip()
     if text != utterance.text:
-        report.noted.append(Noted(Note.CHARACTERS, session, turn))
+        report.skip(WriteNote.CHARACTERS, session, turn)
     return Utterance(utterance.role, text)
 
 
-def _names(records: Sequence[SessionRecord], report: WriteReport) -> list[tuple[str, str]]:
+def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[tuple[str, str]]:
     """For each session a name of the layout and of its structure; each name once."""
     taken = {record.name for record in records if _NAME.fullmatch(record.name)}
     used: set[str] = set()
@@ -261,9 +225,9 @@ def _names(records: Sequence[SessionRecord], report: WriteReport) -> list[tuple[
             while f"{attempt}-{structure}" in used or f"{attempt}-{structure}" in taken:
                 attempt += 1
             name = f"{attempt}-{structure}"
-            report.noted.append(Noted(Note.NAME, record.name))
+            report.skip(WriteNote.NAME, record.name)
         elif structure != record.structure:
-            report.noted.append(Noted(Note.NAME, record.name))
+            report.skip(WriteNote.NAME, record.name)
         used.add(name)
         names.append((name, structure))
     return names
@@ -277,7 +241,7 @@ def _cell(text: str) -> str:
     return text if re.search(r"\n\s*\n", text) else text.replace("\n", "$")
 
 
-def _rows(name: str, structure: str, turns: Sequence[Turn]) -> tuple[list[dict[str, str]], list[int]]:
+def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list[dict[str, str]], list[int]]:
     """The rows of a session, and the step number of each turn's world. Odd steps are the architect's."""
     rows: list[dict[str, str]] = []
     steps: list[int] = []
@@ -327,7 +291,7 @@ def write_sessions(
     sessions: Iterable[Subtasks | SessionRecord] | Mapping[str, Iterable[Subtasks]],
     *,
     overwrite: bool = False,
-) -> WriteReport:
+) -> Report[WriteNote]:
     """Write sessions as a folder in the multi-turn layout.
 
     path: a folder that does not exist yet or is empty; with `overwrite`, one in the layout is replaced. sessions: any
@@ -336,7 +300,7 @@ def write_sessions(
     The folder appears whole, or not at all. Raises `DataError` for a folder that is in use, or when nothing can be
     written.
     """
-    report = WriteReport()
+    report = Report[WriteNote]()
     records = _records(sessions)
     names = _names(records, report)
     folder = Path(path)
@@ -382,16 +346,16 @@ def _records(sessions: Any) -> list[SessionRecord]:
 
 
 def _write_session(
-    folder: Path, record: SessionRecord, name: str, structure: str, report: WriteReport
+    folder: Path, record: SessionRecord, name: str, structure: str, report: Report[WriteNote]
 ) -> list[dict[str, str]]:
     """Writes the worlds of a session; returns its rows."""
     turns = _fitted(record, report)
     if not turns:
-        report.noted.append(Noted(Note.NO_TURNS, record.name))
+        report.skip(WriteNote.NO_TURNS, record.name)
         return []
     start = np.zeros(ZONE_SHAPE, np.int8) if record.start is None else record.start
     if start.any():
-        report.noted.append(Noted(Note.START_WORLD, record.name))
+        report.skip(WriteNote.START_WORLD, record.name)
     rows, steps = _rows(name, structure, turns)
     folder.mkdir()
     for turn, step in zip(turns, steps, strict=True):

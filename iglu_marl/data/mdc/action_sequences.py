@@ -11,29 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from iglu_marl.core.dialogue import Dialogue
-from iglu_marl.core.grid import BlockGrid, Cell, in_zone
+from iglu_marl.core.grid import BlockGrid, Cell, NetAction, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.mdc.corpus import Session
 
-
-class Action(NamedTuple):
-    """One net edit: a block of a colour is placed at a cell, or the one that stands there is taken away."""
-
-    place: bool
-    x: int
-    y: int
-    z: int
-    color: int
-
-    @property
-    def cell(self) -> Cell:
-        """Where."""
-        return self.x, self.y, self.z
+Action = NetAction  # its name in `iglu_marl.data`
 
 
 @dataclass(frozen=True)
@@ -53,7 +39,7 @@ class ActionSequence:
     last_state: int
     heard: int
     new_from: int
-    actions: tuple[Action, ...]
+    actions: tuple[NetAction, ...]
     dropped: int = 0
 
     @property
@@ -89,7 +75,7 @@ class ActionSequence:
         return self.session[max(0, self.first_state - 1)].pose()
 
 
-def _net(edits: list[list[int]]) -> tuple[Action, ...]:
+def _net(edits: list[list[int]]) -> tuple[NetAction, ...]:
     """The net edits of (state, x, y, z, before, after), by the order of the last change of each cell."""
     first: dict[Cell, int] = {}
     last: dict[Cell, int] = {}
@@ -102,9 +88,9 @@ def _net(edits: list[list[int]]) -> tuple[Action, ...]:
     for cell, new in last.items():
         old = first[cell]
         if old and old != new:
-            actions.append(Action(False, *cell, old))
+            actions.append(NetAction(False, *cell, old))
         if new and old != new:
-            actions.append(Action(True, *cell, new))
+            actions.append(NetAction(True, *cell, new))
     return tuple(actions)
 
 

@@ -25,26 +25,25 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone
-from iglu_marl.data.mdc.reader import Columns, Report, Skip, Skipped, State, read_gold, read_session
+from iglu_marl.data.mdc.reader import Columns, CorpusSkip, State, read_gold, read_session
 from iglu_marl.data.packs.archive import MemberError, Pack
 from iglu_marl.data.packs.cache import Arrays, cached, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
+from iglu_marl.data.report import Report
 
 __all__ = [
     "EYE_HEIGHT",
     "HUMAN_EYE_HEIGHT",
     "SPLITS",
     "Corpus",
-    "Report",
+    "CorpusSkip",
     "Session",
-    "Skip",
-    "Skipped",
     "WorldState",
     "read_gold",
 ]
 
-VERSION = "2"  # of the cached arrays; changes whenever they do
+VERSION = "3"  # of the cached arrays; changes whenever they do
 SPLITS = ("train", "val", "test")
 EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
 HUMAN_EYE_HEIGHT = 1.62  # cells above the feet: where the corpus's own pictures were taken from
@@ -237,7 +236,7 @@ class Corpus:
         arrays: Arrays,
         gold: Mapping[str, BlockGrid],
         splits: Mapping[str, str],
-        report: Report,
+        report: Report[CorpusSkip],
         location: str,
     ) -> None:
         for array in arrays.values():
@@ -283,22 +282,21 @@ class Corpus:
             arrays = _read_sessions(pack, wanted, progress)
         else:
             arrays = cached(pack, "mdc", VERSION, lambda: _read_sessions(pack, None, progress))
-        report = Report()
-        report.skipped = [Skipped(Skip[reason], *rest) for reason, *rest in read_json(arrays["skipped"])]
+        report = Report.from_json(read_json(arrays["report"]), CorpusSkip)
         splits, gold = _splits(pack, report), _read_gold(pack, wanted, report)
         corpus = cls(arrays, gold, splits, report, pack.location)
         if wanted is not None:
             corpus.sessions = {n: s for n, s in corpus.sessions.items() if s.structure in wanted}
             kept = {*wanted, ""}
-            report.skipped = [entry for entry in report.skipped if _structure(entry.session) in kept]
+            report.skipped = [entry for entry in report.skipped if _structure(entry.name) in kept]
         report.sessions = len(corpus.sessions)
         report.states = sum(len(session) for session in corpus.sessions.values())
         for session in corpus.sessions.values():
             if session.split is None:
-                report.skip(Skip.NO_SPLIT, session.name)
+                report.skip(CorpusSkip.NO_SPLIT, session.name)
         return corpus
 
-    def report(self) -> Report:
+    def report(self) -> Report[CorpusSkip]:
         """What was read, and everything left out, missing or kept apart."""
         return self._report
 
@@ -326,7 +324,7 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     for match in found:
         named = _SESSION.fullmatch(match.group(2))
         if not named:
-            columns.report.skip(Skip.BAD_NAME, match.group(2))
+            columns.report.skip(CorpusSkip.BAD_NAME, match.group(2))
         elif structures is None or named.group(3) in structures:
             chosen.append((match, named.group(3)))
     for match, structure in track(chosen, "reading the Minecraft Dialogue Corpus", len(chosen), progress):
@@ -339,7 +337,7 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
             ):
                 del column[mark:]  # type: ignore[attr-defined]
             del columns.poses[marks[0] :], columns.pictures[marks[0] :]
-            columns.report.skip(Skip.BAD_SESSION, match.group(2), None, str(error)[:200])
+            columns.report.skip(CorpusSkip.BAD_SESSION, match.group(2), None, str(error)[:200])
     return columns.arrays()
 
 
@@ -349,17 +347,19 @@ def _structure(name: str) -> str:
     return match.group(3) if match else name
 
 
-def _splits(pack: Pack, report: Report) -> dict[str, str]:
+def _splits(pack: Pack, report: Report[CorpusSkip]) -> dict[str, str]:
     """The split of each structure that has one."""
     try:
         listed = json.loads(pack.read("data/logs/splits.json"))
         return {str(structure): name for name in SPLITS for structure in listed.get(name, ())}
     except (DataError, ValueError, TypeError, AttributeError) as error:
-        report.skip(Skip.NO_SPLIT, "", None, f"data/logs/splits.json: {error}"[:200])
+        report.skip(CorpusSkip.NO_SPLIT, "", None, f"data/logs/splits.json: {error}"[:200])
         return {}
 
 
-def _read_gold(pack: Pack, structures: frozenset[str] | None, report: Report) -> dict[str, BlockGrid]:
+def _read_gold(
+    pack: Pack, structures: frozenset[str] | None, report: Report[CorpusSkip]
+) -> dict[str, BlockGrid]:
     gold = {}
     for match in filter(None, map(_GOLD.fullmatch, pack.names())):
         if structures is None or match.group(1) in structures:
@@ -368,5 +368,5 @@ def _read_gold(pack: Pack, structures: frozenset[str] | None, report: Report) ->
                     pack.read(match.group(0)), name=match.group(1), report=report
                 )
             except DataError as error:
-                report.skip(Skip.BAD_GOLD, match.group(1), None, str(error)[:200])
+                report.skip(CorpusSkip.BAD_GOLD, match.group(1), None, str(error)[:200])
     return {name: gold[name] for name in sorted(gold, key=lambda name: int(name[1:]))}

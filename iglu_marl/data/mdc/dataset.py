@@ -15,7 +15,7 @@ from iglu_marl.core.grid import COLOR_NAMES, BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_version, task_options
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
-from iglu_marl.data.mdc.corpus import SPLITS, Corpus, Report, Session
+from iglu_marl.data.mdc.corpus import SPLITS, Corpus, Session
 
 Mode = Literal["turns", "sessions"]
 Goal = Literal["final", "gold"]
@@ -90,7 +90,7 @@ class CDMDataset(Dataset):
         allowed = ("invariant", "progressive") if self.mode == "turns" else ("invariant",)
         self.task_kwargs = task_options(task_kwargs, allowed)
         self.corpus = Corpus.open(path, structures=structures, fetch=fetch, progress=progress)
-        self.location = self.corpus.location
+        self.location, self._report = self.corpus.location, self.corpus.report()
         self.left_out: list[str] = []  # sessions without a block in their target
         self.tasks = {}
         for name, sessions in self.corpus.structures.items():
@@ -107,10 +107,6 @@ class CDMDataset(Dataset):
         top_layer = not self.upstream_rules
         return session_task(session, target=self.target, top_layer=top_layer, **self.task_kwargs)
 
-    def report(self) -> Report:
-        """What was read of the corpus, and everything left out, missing or kept apart."""
-        return self.corpus.report()
-
     def session(self, name: str) -> Session:
         """The timeline of a session, by its name (the `task_id` of its tasks)."""
         self.by_id(name)  # raises for others
@@ -118,7 +114,7 @@ class CDMDataset(Dataset):
 
     def sessions(self) -> list[Session]:
         """The timelines of this dataset's sessions, in its order."""
-        return [self.corpus.sessions[str(entry.task_id)] for entry in self._entries()]
+        return [self.corpus.sessions[str(entry.task_id)] for entry in self.entries()]
 
     def action_sequences(self) -> list[ActionSequence]:
         """The builder's actions between utterances: samples of the builder action prediction task."""

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,14 @@ import numpy as np
 from iglu_marl.core.errors import DataError, GridError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, color_id, in_zone
 from iglu_marl.data.packs.cache import Arrays, json_array
+from iglu_marl.data.report import Reason, Report
 
 _BLOCK_TYPE = re.compile(r"(?:cwcmod:)?cwc_(?:minecraft_)?([a-z]+)_rn")
 _DRAW = re.compile(r"<DrawBlock\b([^>]*?)/?>")
 _ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
 
 
-class Skip(str, Enum):
+class CorpusSkip(Reason, unit="state"):
     """Why something of the corpus is not used, or is missing."""
 
     BAD_NAME = "a session whose name does not tell builder, architect and structure"
@@ -43,44 +42,6 @@ class Skip(str, Enum):
     BAD_GOLD = "a gold structure that cannot be read, or a block of it that cannot be"
     NO_SPLIT = "a session whose structure is in no split"
 
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """One thing left out or missing: why, of which session (or structure), in which state, and what more is known."""
-
-    reason: Skip
-    session: str = ""
-    state: int | None = None
-    detail: str = ""
-
-    def __str__(self) -> str:
-        place = f"{self.session or 'corpus'}{'' if self.state is None else f' state {self.state}'}"
-        return f"{place}: {self.reason}{f' ({self.detail})' if self.detail else ''}"
-
-
-@dataclass
-class Report:
-    """What a reading has used, and everything left out, missing or kept apart."""
-
-    sessions: int = 0
-    states: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-
-    def skip(self, reason: Skip, session: str = "", state: int | None = None, detail: str = "") -> None:
-        """Note one thing."""
-        self.skipped.append(Skipped(reason, session, state, detail))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often each reason occurred, by its lower-case name; reasons that did not occur are absent."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.skipped))
-
-    def __str__(self) -> str:
-        noted = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items())) or "nothing"
-        return f"{self.sessions} sessions, {self.states} world states; noted: {noted}"
-
 
 # ------------------------------------------------------------------------------------------------- reading a session
 
@@ -91,7 +52,7 @@ State = dict[tuple[int, int, int], int]  # our cell -> our color id, cells outsi
 class Columns:
     """The states of all sessions while they are read, as columns; edits are changes from state to state."""
 
-    report: Report
+    report: Report[CorpusSkip]
     sessions: list[list[str]] = field(default_factory=list)  # name, group, structure
     first_state: list[int] = field(default_factory=lambda: [0])
     first_edit: list[int] = field(default_factory=lambda: [0])
@@ -118,9 +79,7 @@ class Columns:
             "edits": np.array(self.edits, np.int32).reshape(-1, 6),
             "utterances": json_array(self.utterances),
             "elapsed_s": np.array(self.elapsed_s, np.float64),
-            "skipped": json_array(
-                [[s.reason.name, s.session, s.state, s.detail] for s in self.report.skipped]
-            ),
+            "report": json_array(self.report.to_json()),
         }
 
 
@@ -140,10 +99,10 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
         blocks = state.get("BlocksInGrid") if isinstance(state, Mapping) else None
         said = state.get("ChatHistory") if isinstance(state, Mapping) else None
         if not isinstance(blocks, list) or not isinstance(said, list):
-            columns.report.skip(Skip.BAD_STATE, name, number)
+            columns.report.skip(CorpusSkip.BAD_STATE, name, number)
             continue
         if _is_dropout(state):
-            columns.report.skip(Skip.DROPOUT, name, number)
+            columns.report.skip(CorpusSkip.DROPOUT, name, number)
             world = before
         else:
             world = _world(blocks, columns.report, name, number)
@@ -159,7 +118,7 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
         columns.poses.append(_pose(state.get("BuilderPosition"), columns.report, name, number))
         picture = state.get("ScreenshotPath")
         if not isinstance(picture, str):
-            columns.report.skip(Skip.NO_PICTURE, name, number)
+            columns.report.skip(CorpusSkip.NO_PICTURE, name, number)
         columns.pictures.append(picture if isinstance(picture, str) else "")
         before = world
         count += 1
@@ -181,7 +140,7 @@ def _is_dropout(state: Mapping[str, Any]) -> bool:
     return unknown and not state["BlocksInGrid"]
 
 
-def _world(blocks: list[Any], report: Report, name: str, number: int) -> State:
+def _world(blocks: list[Any], report: Report[CorpusSkip], name: str, number: int) -> State:
     world: State = {}
     outside = 0
     for block in blocks:
@@ -193,12 +152,12 @@ def _world(blocks: list[Any], report: Report, name: str, number: int) -> State:
         except (KeyError, TypeError, GridError):
             good = False
         if not good or (x, y - 2, z) in world:
-            report.skip(Skip.BAD_BLOCK, name, number, repr(block)[:100])
+            report.skip(CorpusSkip.BAD_BLOCK, name, number, repr(block)[:100])
             continue
         world[x, y - 2, z] = color
         outside += not in_zone(x, y - 2, z)
     if outside:
-        report.skip(Skip.OUTSIDE_ZONE, name, number, f"{outside} blocks")
+        report.skip(CorpusSkip.OUTSIDE_ZONE, name, number, f"{outside} blocks")
     return world
 
 
@@ -215,33 +174,35 @@ def _color(kind: Any) -> int:
     return _COLORS[kind]
 
 
-def _heard(before: list[str], said: list[Any], report: Report, name: str, number: int) -> list[str]:
+def _heard(
+    before: list[str], said: list[Any], report: Report[CorpusSkip], name: str, number: int
+) -> list[str]:
     """The chat with what is new in this state."""
     if said == before:
         return before
     if said[: len(before)] == before:
         new = said[len(before) :]
     else:
-        report.skip(Skip.CHANGED_CHAT, name, number)
+        report.skip(CorpusSkip.CHANGED_CHAT, name, number)
         new = said[len(before) :]
     kept = []
     for utterance in new:
         if not isinstance(utterance, str) or not utterance.startswith(("<Architect>", "<Builder>")):
-            report.skip(Skip.BAD_UTTERANCE, name, number, repr(utterance)[:100])
+            report.skip(CorpusSkip.BAD_UTTERANCE, name, number, repr(utterance)[:100])
         kept.append(utterance if isinstance(utterance, str) else str(utterance))
     return [*before, *kept]
 
 
-def _time(text: Any, report: Report, name: str, number: int) -> int:
+def _time(text: Any, report: Report[CorpusSkip], name: str, number: int) -> int:
     try:
         time = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
     except (TypeError, ValueError):
-        report.skip(Skip.NO_TIME, name, number)
+        report.skip(CorpusSkip.NO_TIME, name, number)
         return -1
     return int(time.timestamp())
 
 
-def _inventory(items: Any, report: Report, name: str, number: int) -> list[int]:
+def _inventory(items: Any, report: Report[CorpusSkip], name: str, number: int) -> list[int]:
     try:
         counts = [0] * 7
         for item in items:
@@ -250,12 +211,12 @@ def _inventory(items: Any, report: Report, name: str, number: int) -> list[int]:
     except (KeyError, TypeError, ValueError, OverflowError):  # GridError is a ValueError
         good = False
     if not good:
-        report.skip(Skip.NO_INVENTORY, name, number)
+        report.skip(CorpusSkip.NO_INVENTORY, name, number)
         return [-1] * 6
     return counts[1:]
 
 
-def _pose(position: Any, report: Report, name: str, number: int) -> list[float]:
+def _pose(position: Any, report: Report[CorpusSkip], name: str, number: int) -> list[float]:
     """The feet in our coordinates, yaw and pitch in degrees; NaN where unknown."""
     try:
         x, y, z, yaw, pitch = (float(position[key]) for key in ("X", "Y", "Z", "Yaw", "Pitch"))
@@ -263,7 +224,7 @@ def _pose(position: Any, report: Report, name: str, number: int) -> list[float]:
     except (KeyError, TypeError, ValueError, OverflowError):
         good = False
     if not good:
-        report.skip(Skip.NO_POSE, name, number)
+        report.skip(CorpusSkip.NO_POSE, name, number)
         return [float("nan")] * 5
     # Yaw 0 looks along +z there, and a positive pitch looks down.
     return [x - 0.5, y - 2.5, z - 0.5, (yaw + 180.0) % 360.0, -pitch]
@@ -272,13 +233,15 @@ def _pose(position: Any, report: Report, name: str, number: int) -> list[float]:
 # ----------------------------------------------------------------------------------------------------- gold structures
 
 
-def read_gold(text: str | bytes, *, name: str = "gold", report: Report | None = None) -> BlockGrid:
+def read_gold(
+    text: str | bytes, *, name: str = "gold", report: Report[CorpusSkip] | None = None
+) -> BlockGrid:
     """The structure of a gold configuration, int8 [9, 11, 11]: a `<DrawBlock .../>` per block and no root element.
 
     Blocks that cannot be (an unknown colour, outside the zone, a cell used twice) are left out and noted in `report`;
     without one, and for text without any block, it raises `DataError`.
     """
-    noted = Report() if report is None else report
+    noted = Report[CorpusSkip]() if report is None else report
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig", "replace")
     grid = np.zeros(ZONE_SHAPE, np.int8)
@@ -299,7 +262,7 @@ def read_gold(text: str | bytes, *, name: str = "gold", report: Report | None = 
     if not found:
         raise DataError(f"{name} has no <DrawBlock .../>, expected one per block")
     for fault in faults:
-        noted.skip(Skip.BAD_GOLD, name, None, fault)
+        noted.skip(CorpusSkip.BAD_GOLD, name, None, fault)
     if faults and report is None:
         raise DataError(f"{name} has the block {faults[0]!r}, which cannot be")
     grid.setflags(write=False)

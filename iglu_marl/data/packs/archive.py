@@ -16,15 +16,14 @@ import struct
 import threading
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.data.report import Reason, Report, Skipped
 
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
 
@@ -63,7 +62,7 @@ class MemberError(DataError):
     """A member of a pack is missing, damaged or too large. The rest of the pack may be whole."""
 
 
-class Unsafe(str, Enum):
+class Unsafe(Reason):
     """Why a member of a pack is left out, or could not be read."""
 
     ABSOLUTE = "an absolute path"
@@ -77,20 +76,6 @@ class Unsafe(str, Enum):
     TOO_LARGE = f"larger than {MAX_MEMBER_BYTES >> 20} MiB"
     DOUBLED = "the same name as a later member"
     DAMAGED = "damaged or not readable"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class SkippedMember:
-    """One member left out: its name as it is written in the pack, why, and what more is known."""
-
-    name: str
-    reason: Unsafe
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name!r}: {self.reason}{f' ({self.detail})' if self.detail else ''}"
 
 
 # ------------------------------------------------------------------------------------- what a file really is
@@ -154,7 +139,7 @@ class _Source(Protocol):
     """The files behind a pack."""
 
     location: str
-    skipped: list[SkippedMember]
+    report: Report[Unsafe]
     fingerprint: str
     closed: bool
 
@@ -173,7 +158,7 @@ class _ZipSource:
 
     def __init__(self, path: Path) -> None:
         self.location = str(path)
-        self.skipped: list[SkippedMember] = []
+        self.report = Report[Unsafe]()
         self.closed = False
         self._lock = threading.Lock()
         self._archive: zipfile.ZipFile | None = None
@@ -193,10 +178,10 @@ class _ZipSource:
             name = _member_name(info.orig_filename)
             reason = name if isinstance(name, Unsafe) else self._fault(info)
             if reason is not None:
-                self.skipped.append(SkippedMember(info.orig_filename, reason))
+                self.report.skip(reason, info.orig_filename)
             elif not info.is_dir():
                 if name in members:
-                    self.skipped.append(SkippedMember(members[name].orig_filename, Unsafe.DOUBLED))
+                    self.report.skip(Unsafe.DOUBLED, members[name].orig_filename)
                 members[name] = info
         return members
 
@@ -245,7 +230,7 @@ class _FolderSource:
 
     def __init__(self, path: Path) -> None:
         self.location = str(path)
-        self.skipped: list[SkippedMember] = []
+        self.report = Report[Unsafe]()
         self.closed = False
         self._sizes: dict[str, int] = {}
         listing = hashlib.sha256()
@@ -268,7 +253,7 @@ class _FolderSource:
             status = entry.stat(follow_symlinks=False)
             reason = name if isinstance(name, Unsafe) else self._fault(status)
             if reason is not None:
-                self.skipped.append(SkippedMember(written, reason))
+                self.report.skip(reason, written)
             elif not stat.S_ISDIR(status.st_mode):
                 yield written, status
             elif entry.name != ".git":
@@ -320,14 +305,14 @@ class Pack:
         return self._source.location
 
     @property
-    def skipped(self) -> list[SkippedMember]:
+    def skipped(self) -> list[Skipped[Unsafe]]:
         """What was left out for safety, by the names written in the pack."""
-        return self._source.skipped
+        return self._source.report.skipped
 
     @property
     def skipped_counts(self) -> dict[str, int]:
         """How often each reason occurred, by its lower-case name."""
-        return dict(Counter(entry.reason.name.lower() for entry in self.skipped))
+        return self._source.report.counts
 
     @property
     def fingerprint(self) -> str:
@@ -360,7 +345,7 @@ class Pack:
         try:
             content = self._source.read(full)
         except BROKEN as error:
-            known = SkippedMember(full, Unsafe.DAMAGED, str(error))
+            known = Skipped(Unsafe.DAMAGED, full, None, str(error))
             if known not in self.skipped:
                 self.skipped.append(known)
             raise MemberError(f"{full!r} in {self.location} cannot be read: {error}") from None

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from iglu_marl.core.errors import DataError
 from iglu_marl.data.packs.archive import Pack, open_pack
 
+DATA_PATH_VARIABLE = "IGLU_DATA_PATH"  # names a pack, or a folder of packs and structure files
+
 _IGLU = "https://github.com/microsoft/iglu-datasets"
 _IGLU_COMMIT = "7342931ad6ee598c5a20b0563ff0c94594f2addc"
 _MDC = "https://github.com/prashant-jayan21/minecraft-dialogue-models"
@@ -36,8 +38,7 @@ class PackInfo:
 
     name: how it is asked for. title, description, licence, citation: for people.
     page: the project's page. url: what is downloaded (see `fetch`).
-    filename: under which name it is kept. usual_names: further files and folders that it may be found in,
-        relative to a folder of packs.
+    usual_names: files and folders that it may be found in besides `filename`, relative to a folder of packs.
     size, sha256: bytes and hash of the download, None where upstream promises neither.
     markers: what its top folder holds: files, or folders with a "/" at the end. The first one that is found
         anywhere decides where the top folder is.
@@ -52,13 +53,17 @@ class PackInfo:
     citation: tuple[str, ...]
     page: str
     url: str
-    filename: str
     usual_names: tuple[str, ...]
     markers: tuple[str, ...]
     expected: tuple[str, ...]
     size: int | None = None
     sha256: str | None = None
     foreign: frozenset[str] = field(default=frozenset())
+
+    @property
+    def filename(self) -> str:
+        """Under which name it is kept."""
+        return f"{self.name}.zip"
 
     def root(self, names: Iterable[str]) -> str | None:
         """The top folder of this pack among `names` (member files): "", or a path that ends in "/".
@@ -94,6 +99,16 @@ class PackInfo:
         return [part for part in self.expected if part not in present]
 
 
+def _archive_names(page: str, commit: str) -> tuple[str, ...]:
+    """The names that clones and archives of a repository go by.
+
+    Where the data lie in the repository itself, its archive at a fixed commit is downloaded; such archives have no
+    promised size or hash.
+    """
+    name = page.rpartition("/")[2]
+    return name, f"{name}-master", f"{name}-master.zip", f"{name}-{commit}.zip"
+
+
 PACKS: dict[str, PackInfo] = {
     info.name: info
     for info in (
@@ -105,7 +120,6 @@ PACKS: dict[str, PackInfo] = {
             citation=_CITE_IGLU,
             page=_IGLU,
             url=f"{_IGLU}/raw/{_IGLU_COMMIT}/datasets/multiturn_dataset.zip",
-            filename="iglu-multiturn.zip",
             usual_names=(
                 "iglu-multiturn",
                 "multiturn_dataset.zip",
@@ -128,18 +142,10 @@ PACKS: dict[str, PackInfo] = {
             licence="MIT",
             citation=_CITE_IGLU,
             page=_IGLU,
-            # The files lie in the repository itself, so the download is its archive at a fixed commit. Such
-            # archives have no promised size or hash.
             url=f"{_IGLU}/archive/{_IGLU_COMMIT}.zip",
-            filename="iglu-singleturn.zip",
             usual_names=(
-                "iglu-singleturn",
-                "singleturn",
-                "datasets/singleturn",
-                "iglu-datasets",
-                "iglu-datasets-master",
-                "iglu-datasets-master.zip",
-                f"iglu-datasets-{_IGLU_COMMIT}.zip",
+                *("iglu-singleturn", "singleturn", "datasets/singleturn"),
+                *_archive_names(_IGLU, _IGLU_COMMIT),
             ),
             markers=("clarifying_questions_train.csv", "target_world_states/"),
             expected=(
@@ -157,14 +163,7 @@ PACKS: dict[str, PackInfo] = {
             citation=_CITE_MDC,
             page=_MDC,
             url=f"{_MDC}/archive/{_MDC_COMMIT}.zip",
-            filename="mdc.zip",
-            usual_names=(
-                "mdc",
-                "minecraft-dialogue-models",
-                "minecraft-dialogue-models-master",
-                "minecraft-dialogue-models-master.zip",
-                f"minecraft-dialogue-models-{_MDC_COMMIT}.zip",
-            ),
+            usual_names=("mdc", *_archive_names(_MDC, _MDC_COMMIT)),
             markers=("data/logs/splits.json", "data/gold-configurations/"),
             expected=("data/logs/splits.json", "data/logs/", "data/gold-configurations/"),
         ),

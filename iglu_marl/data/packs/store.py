@@ -17,14 +17,13 @@ from iglu_marl.data.packs.archive import (
     Pack,
     PackFolder,
     PlaceholderError,
-    SkippedMember,
     Unsafe,
     check_placeholder,
     open_pack,
 )
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.fetch import FetchError, fetch_pack
-from iglu_marl.data.packs.registry import PACKS, PackInfo, known_pack, open_as
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE, PACKS, PackInfo, known_pack, open_as
 
 __all__ = [
     "DATA_PATH_VARIABLE",
@@ -36,7 +35,6 @@ __all__ = [
     "PackFolder",
     "PackInfo",
     "PlaceholderError",
-    "SkippedMember",
     "Unsafe",
     "check_placeholder",
     "find_pack",
@@ -48,7 +46,6 @@ __all__ = [
     "pack_folder",
 ]
 
-DATA_PATH_VARIABLE = "IGLU_DATA_PATH"
 OFFLINE_VARIABLE = "IGLU_MARL_OFFLINE"
 
 
