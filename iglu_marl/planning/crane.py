@@ -37,7 +37,7 @@ class Weights(NamedTuple):
     scaffold: float = 3.0
 
 
-class Act(NamedTuple):
+class CameraAct(NamedTuple):
     """Place a colour, or break (0), along an aim: so many camera steps (yaw, pitch) from where it all began."""
 
     cell: Cell
@@ -49,7 +49,7 @@ class Act(NamedTuple):
 class Result(NamedTuple):
     """What to do, how many actions that takes, and how many asked changes it leaves to others."""
 
-    acts: list[Act]
+    acts: list[CameraAct]
     cost: float
     left: int
 
@@ -204,11 +204,11 @@ class Crane:
             self._blocked, self.rows, beam.price, beam.aims, beam.seen,
         )  # fmt: skip
 
-    def _acts(self, trace: list[Ints], end: int, at: int) -> list[Act]:
+    def _acts(self, trace: list[Ints], end: int, at: int) -> list[CameraAct]:
         acts = []
         for kids in reversed(trace[:end]):
             parent, cell, color, aim = (int(v) for v in kids[at])
             x, y, z = (int(v) for v in CENTRES[cell])
-            acts.append(Act((x, y, z), color, aim // self.rows, aim % self.rows - self.level))
+            acts.append(CameraAct((x, y, z), color, aim // self.rows, aim % self.rows - self.level))
             at = parent
         return acts[::-1]

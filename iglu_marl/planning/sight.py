@@ -20,7 +20,7 @@ REACH = 7.8  # 39 samples, 1/5 cell apart
 BATCH = 512
 
 
-class Sight:
+class RayCaster:
     """Casts rays in a scratch batch of worlds, all with one and the same grid and nothing to place."""
 
     def __init__(self, batch: int = BATCH) -> None:

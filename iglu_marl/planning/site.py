@@ -12,7 +12,7 @@ from iglu_marl.core.grid import BLOCKS_PER_COLOR, Cell, as_grid
 from iglu_marl.core.kernels import records as rules
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Worlds, as_pose
-from iglu_marl.planning.sight import Sight
+from iglu_marl.planning.sight import RayCaster
 from iglu_marl.planning.support import scaffold_color
 
 
@@ -57,7 +57,7 @@ class Site:
         self.controls = Controls(controls)
         self.desired = desired
         self.actions: list[Any] = []
-        self.sight = Sight()
+        self.sight = RayCaster()
         self.scaffolds: list[Cell] = []  # cells filled though they shall be air, in order
         self._state = self.worlds.state
         self.grid = self.worlds.grid[0]
@@ -85,7 +85,7 @@ class Site:
         del self.actions[moment.actions :]
         del self.scaffolds[moment.filled :]
 
-    def eyes(self) -> Sight:
+    def eyes(self) -> RayCaster:
         """The ray caster, looking at the grid as it is now."""
         now = self.grid.tobytes()
         if now != self._shown:

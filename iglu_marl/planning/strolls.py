@@ -22,7 +22,7 @@ from iglu_marl.planning.outlook import (
     side_steps,
     way_ahead,
 )
-from iglu_marl.planning.sight import Floats, Sight, bearing, blocked_by_body, turn_deg
+from iglu_marl.planning.sight import Floats, RayCaster, bearing, blocked_by_body, turn_deg
 from iglu_marl.planning.site import Job, Site
 from iglu_marl.planning.support import scaffold_color
 from iglu_marl.planning.walking import (
@@ -106,7 +106,7 @@ class Strolls:
         self._desired, self._taste = desired, taste
         self._site = Site(Worlds(1), "walking", desired)
         self._walker = Walker(self._site)
-        self._sight, self._view = Sight(), Sight(64)
+        self._sight, self._view = RayCaster(), RayCaster(64)
         self._table = Controls("walking").encode(NOOP)[0]
         self._worlds = Worlds(len(_PATHS))
 

@@ -15,7 +15,7 @@ from iglu_marl.planning import flight_kernels as kernels
 from iglu_marl.planning import lower_bound, plan, replays
 from iglu_marl.planning.flight_search import FlightSearch, after
 from iglu_marl.planning.flights import _ALLOWED, AROUND, WEIGHTS, Flair, Flights, routes
-from iglu_marl.planning.sight import Sight, blocked_by_body
+from iglu_marl.planning.sight import RayCaster, blocked_by_body
 
 
 def clutter(seed: int, count: int = 18) -> np.ndarray:
@@ -39,7 +39,7 @@ def box_of(grid: np.ndarray) -> np.ndarray:
 def test_rays_and_bodies_are_those_of_the_rules() -> None:
     seen = 0
     for seed in range(4):
-        grid, rng, sight = clutter(seed), np.random.default_rng(seed), Sight()
+        grid, rng, sight = clutter(seed), np.random.default_rng(seed), RayCaster()
         sight.look_at(grid)
         poses = rng.uniform((-7, -2.4, -7, 0, -90), (7, 9, 7, 360, 90), (800, 5))
         hits, befores = sight.cast(poses)

@@ -21,7 +21,7 @@ from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Edit, Executor, Plan, edits_between, lower_bound, order_edits, plan, replays
 from iglu_marl.planning.edits import supported_cells, touched_cells
 from iglu_marl.planning.proofs import impossibility
-from iglu_marl.planning.sight import Sight, aims_through, blocked_by_body, gaze
+from iglu_marl.planning.sight import RayCaster, aims_through, blocked_by_body, gaze
 from iglu_marl.planning.terrain import Terrain
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
@@ -435,7 +435,7 @@ def test_an_executor_gives_up_on_the_impossible() -> None:
 
 def test_sight_sees_what_the_hands_reach() -> None:
     worlds = world_with([(0, -1, -2, 3), (2, 1, 1, 4)], Pose(0.3, 0.9, 0.2, 0.0, 0.0))
-    sight, rng = Sight(), np.random.default_rng(0)
+    sight, rng = RayCaster(), np.random.default_rng(0)
     sight.look_at(worlds.grid[0])
     poses = np.concatenate(
         [np.tile(worlds.pose[0, :3], (700, 1)), rng.uniform((0, -90), (360, 90), (700, 2))], 1

@@ -9,10 +9,10 @@ from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.grid import cell_index
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import lower_bound, plan, replays
-from iglu_marl.planning.crane import CENTRES, Act, Crane, Order, Weights
+from iglu_marl.planning.crane import CENTRES, CameraAct, Crane, Order, Weights
 from iglu_marl.planning.crane_kernels import AIR, END, GROUND
 from iglu_marl.planning.edits import desired_grid, supported_cells
-from iglu_marl.planning.sight import Sight
+from iglu_marl.planning.sight import RayCaster
 from iglu_marl.planning.site import Site, private_world
 from iglu_marl.planning.support import bridge_cells
 from iglu_marl.planning.sweep import least_sweep
@@ -69,7 +69,7 @@ def test_rays_meet_what_the_kernel_meets(seed: int) -> None:
     looks = np.tile(pose, (len(aims), 1))
     looks[:, 3] += 5.0 * (aims // crane.rows)
     looks[:, 4] += 5.0 * (aims % crane.rows - crane.level)
-    sight = Sight()
+    sight = RayCaster()
     sight.look_at(grid)
     hits, befores = sight.cast(looks)
     zone = lambda cell: max(abs(cell[0]), abs(cell[2])) <= 5 and -1 <= cell[1] <= 7  # noqa: E731
@@ -92,7 +92,7 @@ def on_a_pillar(blocks: list[tuple[int, ...]], height: int) -> Site:
     return Site(start, "walking", desired_grid(grid, blocks))
 
 
-def price_of(acts: list[Act], active: int) -> int:
+def price_of(acts: list[CameraAct], active: int) -> int:
     """Camera steps, choices of a colour and acts, counted one by one."""
     price = yaw = pitch = 0
     for act in acts:
