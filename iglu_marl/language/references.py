@@ -84,12 +84,60 @@ class At:
 
 
 @dataclass(frozen=True)
+class Spot:
+    """A place of the map without a height: on the ground, or on top of what stands there."""
+
+    x: int
+    z: int
+
+
+@dataclass(frozen=True)
+class Level:
+    """Somewhere in a layer, 1 = on the ground."""
+
+    height: int
+
+
+@dataclass(frozen=True)
+class Between:
+    """The cells between two things, or between (and inside) several; of nothing: the gap there is.
+
+    One gap or several: where `of` is given, those between its things; else between `one` and `other`.
+    """
+
+    one: Reference | None = None
+    other: Reference | None = None
+    line: bool = False
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """What belongs to something: "the top block of the tower"."""
+
+    of: Reference
+
+
+@dataclass(frozen=True)
+class Recent:
+    """What the instructions before have placed: "the block you just placed", "those three blue blocks".
+
+    colors, kind: what it looks like; count: how many, None = all. nth: the first, second, ... of them in order.
+    """
+
+    colors: tuple[int, ...] = ()
+    kind: Kind = Kind.BLOCK
+    count: int | None = None
+    nth: int | None = None
+    extreme: Direction | None = None
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Blocks or groups by what they look like and where they are: `Blocks((6,), "row", count=1)`, "the red row".
 
     colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
     extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place. rank: the second, third, ... one from that end, instead of the first. middle: the
+    where: only those at this place. unless: but not these. rank: the second, third, ... one from that end, instead of the first. middle: the
     one in the middle of those that fit, which stand in a line.
 
     Raises `DialogueError` for values that make no description.
@@ -100,9 +148,10 @@ class Blocks:
     count: int | None = 1
     extreme: Direction | None = None
     size: int | None = None
-    where: At | Beside | NextTo | None = None
+    where: Where | Spot | Level | PartOf | Between | None = None
     rank: int = 1
     middle: bool = False
+    unless: Reference | None = None
 
     def __post_init__(self) -> None:
         colors = tuple(as_color(color, "a colour of a description") for color in self.colors)
@@ -127,8 +176,9 @@ class Blocks:
             )
         if self.middle and (self.extreme is not None or self.count != 1):
             raise DialogueError("the middle one of a description is one thing, and no extreme one")
-        if self.where is not None and not isinstance(self.where, (At, Beside, NextTo)):
-            raise DialogueError(f"where of a description is {self.where!r}, expected At, Beside or NextTo")
+        if self.where is not None and not isinstance(self.where, _FILTERS):
+            expected = ", ".join(place.__name__ for place in _FILTERS)
+            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
 
     @property
     def is_cell(self) -> bool:
@@ -151,7 +201,7 @@ class Beside:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offset", checked_offset(self.offset))
-        if not isinstance(self.of, (It, LastBlock, You, Blocks)):
+        if not isinstance(self.of, REFERENCES):
             raise DialogueError(f"a place beside {self.of!r}, expected a reference")
 
 
@@ -162,12 +212,14 @@ class NextTo:
     of: Reference
 
     def __post_init__(self) -> None:
-        if not isinstance(self.of, (It, LastBlock, You, Blocks)):
+        if not isinstance(self.of, REFERENCES):
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks
+Reference = It | LastBlock | You | Blocks | Recent
+REFERENCES = (It, LastBlock, You, Blocks, Recent)
 Where = At | Beside | NextTo
+_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between)
 
 
 def is_several(where: Where) -> TypeGuard[Beside]:
@@ -210,6 +262,7 @@ class Setting:
     last: tuple[Cell, ...] = ()
     view: Direction | None = None
     position: tuple[float, float, float] | None = None
+    earlier: tuple[tuple[Cell, ...], ...] = ()
     _blocks: dict[Cell, int] | None = field(default=None, repr=False)
 
     @classmethod
@@ -220,11 +273,11 @@ class Setting:
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Setting:
         """The setting after a change."""
-        return Setting(grid, last, self.view, self.position)
+        return Setting(grid, last, self.view, self.position, (*self.earlier, last))
 
     def facing(self, view: Direction) -> Setting:
         """The setting of somebody who looks that way."""
-        return Setting(self.grid, self.last, view, self.position)
+        return Setting(self.grid, self.last, view, self.position, self.earlier)
 
     @property
     def blocks(self) -> dict[Cell, int]:
@@ -340,19 +393,24 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         if not setting.last:
             raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
+    if isinstance(reference, Recent):
+        return _recent(reference, setting)
     items = find_items(setting, reference.kind, reference.colors)
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
     if reference.where is not None:
         fits = _place_filter(reference.where, setting)
         items = [item for item in items if fits(item)]
+    if reference.unless is not None:
+        left_out = {cell for item in resolve(reference.unless, setting) for cell in item}
+        items = [item for item in items if not left_out.intersection(item)]
     if not items:
         raise Unresolved(Reason.NO_MATCH, described(reference))
     if reference.extreme is not None:
         items = _furthest(reference, items, setting)
     if reference.middle:
         items = _in_the_middle(reference, items)
-    return _counted(reference, items)
+    return _counted(reference, items, setting)
 
 
 def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
@@ -383,9 +441,12 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     return [sorted(items)[len(items) // 2]]
 
 
-def _counted(reference: Blocks, items: list[Item]) -> list[Item]:
+def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     count = reference.count
     if count is not None and len(items) > count:
+        lately = [item for item in items if set(item) <= set(setting.last)]
+        if len(lately) == count:
+            return lately  # what was just spoken of comes first
         detail = f"{len(items)} of {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     if count is not None and len(items) < count:
@@ -397,6 +458,15 @@ def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
     """Which items are at a place."""
     if isinstance(where, At):
         return lambda item: where.cell in item
+    if isinstance(where, Spot):
+        return lambda item: any((cell[0], cell[2]) == (where.x, where.z) for cell in item)
+    if isinstance(where, Level):
+        return lambda item: min(cell[1] for cell in item) == where.height - 2
+    if isinstance(where, PartOf):
+        whole = {cell for part in resolve(where.of, setting) for cell in part}
+        return lambda item: whole.issuperset(item)
+    if isinstance(where, Between):
+        return _is_between(where, setting)
     near: set[Cell] = set()
     for item in resolve(where.of, setting):
         if isinstance(where, NextTo):
@@ -406,6 +476,42 @@ def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
             around = {shifted(cell, vector) for cell in item}
         near |= around - set(item) if _is_step(where) else around
     return lambda item: any(cell in near for cell in item)
+
+
+def _is_between(where: Between, setting: Setting) -> Callable[[Item], bool]:
+    assert where.one is not None
+    cells = [cell for part in (where.one, where.other) if part for item in resolve(part, setting) for cell in item]
+    low = [min(cell[axis] for cell in cells) for axis in range(3)]
+    high = [max(cell[axis] for cell in cells) for axis in range(3)]
+    return lambda item: not set(item) & set(cells) and all(
+        low[axis] <= cell[axis] <= high[axis] for cell in item for axis in range(3)
+    )
+
+
+def _recent(reference: Recent, setting: Setting) -> list[Item]:
+    """What was placed before: of the last instruction that fits."""
+    for cells in (setting.last, *reversed(setting.earlier)):
+        there = [cell for cell in cells if setting.color_at(cell)]
+        if reference.colors:
+            there = [cell for cell in there if setting.color_at(cell) in reference.colors]
+        if not there:
+            continue
+        if reference.nth is not None:
+            placed = [cell for part in (*setting.earlier,) for cell in part] or there
+            if len(placed) < reference.nth:
+                break
+            return [(placed[reference.nth - 1],)]
+        if reference.extreme is not None:
+            vector = VECTORS[setting.on_map(reference.extreme)]
+            best = max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in there)
+            there = [cell for cell in there if sum(a * b for a, b in zip(cell, vector, strict=True)) == best]
+        if reference.kind is not Kind.BLOCK:
+            return [tuple(there)]
+        if reference.count is None or reference.count == len(there):
+            return [(cell,) for cell in there]
+        if reference.count == 1 and reference.extreme is None and len(there) > 1:
+            continue
+    raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
 
 
 def _is_step(where: Where) -> bool:

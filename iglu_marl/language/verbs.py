@@ -17,6 +17,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.placing import Check, Clear, Either, Look, Put, put
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -27,6 +28,7 @@ from iglu_marl.language.references import (
     LastBlock,
     NextTo,
     Offset,
+    Recent,
     Reference,
     Setting,
     Unresolved,
@@ -47,7 +49,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -131,10 +133,11 @@ class Remove:
 
 @dataclass(frozen=True)
 class Replace:
-    """Gives what is referred to another colour."""
+    """Gives what is referred to another colour. count: how many blocks that are to be, where it was told."""
 
     blocks: Reference
     color: int
+    count: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a change of colour")
@@ -254,9 +257,43 @@ class Then:
 
 
 Instruction = (
-    CellEdit | Place | Build | Remove | Replace | Move | Copy | Mirror | Extend | Pick | Facing | Then
+    CellEdit
+    | Place
+    | Build
+    | Put
+    | Remove
+    | Clear
+    | Replace
+    | Move
+    | Copy
+    | Mirror
+    | Extend
+    | Look
+    | Check
+    | Pick
+    | Facing
+    | Then
+    | Either
 )
-INSTRUCTIONS = (CellEdit, Place, Build, Remove, Replace, Move, Copy, Mirror, Extend, Pick, Facing, Then)
+INSTRUCTIONS = (
+    CellEdit,
+    Place,
+    Build,
+    Put,
+    Remove,
+    Clear,
+    Replace,
+    Move,
+    Copy,
+    Mirror,
+    Extend,
+    Look,
+    Check,
+    Pick,
+    Facing,
+    Then,
+    Either,
+)
 
 
 def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruction:
@@ -413,6 +450,47 @@ def _put(
     return found
 
 
+def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
+    ways = put(instruction, setting)
+    if len(ways) > 1 and not any(isinstance(where, NextTo) for where in instruction.where):
+        cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=instruction.where[0], choices=cells)
+    return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
+
+
+def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
+    return [_changed(setting, [(cell, 0) for cell in setting.blocks])]
+
+
+def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
+    return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
+
+
+def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
+    cells = [cell for part in (*setting.earlier, setting.last) for cell in part]
+    placed = {cell for cell in cells if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))}
+    if len(placed) != instruction.count and len(setting.last) != instruction.count:
+        raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {instruction.count}")
+    return [ExpectedWorld(setting.grid, setting.last)]
+
+
+def _either(instruction: Either, setting: Setting) -> list[ExpectedWorld]:
+    """The readings that can be followed, when they all come to the same."""
+    found: list[list[ExpectedWorld]] = []
+    failure: Unresolved | None = None
+    for reading in instruction.readings:
+        try:
+            found.append(_follow(reading, setting))
+        except Unresolved as error:
+            failure = failure or error
+    if not found:
+        assert failure is not None
+        raise failure
+    if len({world.grid.tobytes() for worlds in found for world in worlds[:1]}) > 1:
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(found)} readings")
+    return found[0]
+
+
 def _place(instruction: Place, setting: Setting) -> list[ExpectedWorld]:
     if instruction.count is None:
         return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
@@ -455,6 +533,8 @@ def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
         cells = list(resolve(instruction.blocks, setting)[0])
     else:
         cells = _cells(instruction.blocks, setting)
+    if instruction.count not in (None, len(cells)):
+        raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
     return [_changed(setting, [(cell, instruction.color) for cell in cells])]
 
 
@@ -557,6 +637,11 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     CellEdit: _edit,
     Place: _place,
     Build: _build,
+    Put: _put_new,
+    Clear: _clear,
+    Look: _look,
+    Check: _check,
+    Either: _either,
     Remove: _remove,
     Replace: _replace,
     Move: _move,

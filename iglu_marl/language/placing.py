@@ -1,0 +1,558 @@
+"""Placements as people tell them: so many blocks or shapes, and places that leave a part of it to common sense.
+
+`Place` and `Build` say all of it. A `Put` says what was said; the rest follows from what stands there, by the rules of
+`put`. Where several worlds are as good as each other, it is ambiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import product
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell, color_name, in_zone
+from iglu_marl.language.blocks import Reason
+from iglu_marl.language.references import (
+    At,
+    Beside,
+    Between,
+    It,
+    Item,
+    LastBlock,
+    Level,
+    NextTo,
+    Reference,
+    Setting,
+    Spot,
+    Unresolved,
+    Where,
+    You,
+    resolve,
+    shifted,
+)
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, shape_cells
+
+FLOOR, CEILING, REACH = -1, 7, 5
+SAME = 0
+"""The colour of `New` that is that of what was placed last."""
+
+# ------------------------------------------------------------------------------------------------------- places
+
+
+@dataclass(frozen=True)
+class Corners:
+    """Each corner of the zone, or of something flat."""
+
+    of: Reference | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The row of cells along an edge of the zone."""
+
+    way: Direction
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Several sides of something.
+
+    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its layer,
+    the corners with it.
+    """
+
+    of: Reference
+    which: str = "every"
+
+
+Places = Where | Spot | Level | Corners | Edge | Sides | Between
+
+
+# ---------------------------------------------------------------------------------------------------- new blocks
+
+
+@dataclass(frozen=True)
+class New:
+    """What is to be placed: `New(3, 6)`, three red blocks; `New(2, 1, Kind.TOWER, (3,))`, two blue towers of three.
+
+    count: of blocks or shapes; None = as many as the place asks for. color: an id 1..6, `SAME`, or None when it was not
+    told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
+    it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
+    each of several places.
+    """
+
+    count: int | None = 1
+    color: int | None = None
+    kind: Kind = Kind.BLOCK
+    sizes: tuple[int, ...] = ()
+    standing: bool | None = None
+    way: Direction | None = None
+    axis: str | None = None
+    each: bool = False
+    diagonal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count is not None and not 1 <= self.count <= 121:
+            raise DialogueError(f"{self.count} blocks, expected 1..121")
+        if any(not 1 <= size <= 11 for size in self.sizes):
+            raise DialogueError(f"sizes {self.sizes}, expected 1..11")
+
+
+@dataclass(frozen=True)
+class Put:
+    """Places something new. where: all that was said of the place; nothing = `()`."""
+
+    new: New
+    where: tuple[Places, ...] = ()
+    fill: bool = False
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Takes everything away."""
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Takes the last instruction back."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Turns the attention to something: "it" from now on."""
+
+    at: Reference
+
+
+@dataclass(frozen=True)
+class Check:
+    """So many blocks have to have been placed by what was said before: told as a check."""
+
+    count: int
+    color: int | None = None
+
+
+@dataclass(frozen=True)
+class Either:
+    """What was said has several readings, none plainer than the others."""
+
+    readings: tuple[object, ...]
+
+
+# ------------------------------------------------------------------------------------------------ where that is
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The cells at one thing, to which new blocks can come, and the direction in which it was told.
+
+    cells: candidates. way: a vector, None for a place of the map. item: the thing.
+    """
+
+    cells: tuple[Cell, ...]
+    way: Cell | None = None
+    item: Item = ()
+    whole: bool = False  # a region that is to be filled
+
+
+def _dot(a: Cell, b: Cell) -> int:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
+    """The cells `distance` steps beyond a thing: from the last of its blocks in every line along the vector."""
+    own = set(item)
+    found = []
+    for cell in item:
+        line = shifted(cell, vector)
+        if line not in own:
+            ahead = (vector[0] * distance, vector[1] * distance, vector[2] * distance)
+            found.append(shifted(cell, ahead))
+    return tuple(cell for cell in dict.fromkeys(found) if cell not in own)
+
+
+def _column(x: int, z: int, setting: Setting) -> Cell:
+    """The lowest free cell above all that stands at a place of the map."""
+    heights = [cell[1] for cell in setting.blocks if cell[0] == x and cell[2] == z]
+    connected = FLOOR
+    while setting.color_at((x, connected, z)):
+        connected += 1
+    return x, connected if heights else FLOOR, z
+
+
+def anchors(where: Places, setting: Setting) -> list[Anchors]:
+    """What a place means in a world: one entry per thing that it is told from. Raises `Unresolved`."""
+    if isinstance(where, At):
+        return [Anchors((where.cell,))]
+    if isinstance(where, Spot):
+        return [Anchors((_column(where.x, where.z, setting),))]
+    if isinstance(where, Corners):
+        if where.of is None:
+            return [Anchors((_column(x, z, setting),)) for x in (-REACH, REACH) for z in (-REACH, REACH)]
+        return [Anchors((cell,)) for item in resolve(where.of, setting) for cell in _corners(item)]
+    if isinstance(where, Edge):
+        vector = VECTORS[setting.on_map(where.way)]
+        line = range(-REACH, REACH + 1)
+        spots = [(vector[0] * REACH, z) for z in line] if vector[0] else [(x, vector[2] * REACH) for x in line]
+        return [Anchors(tuple((x, FLOOR, z) for x, z in spots), whole=True)]
+    if isinstance(where, Level):
+        line = range(-REACH, REACH + 1)
+        return [Anchors(tuple((x, where.height + FLOOR - 1, z) for x in line for z in line))]
+    if isinstance(where, Between):
+        return _between(where, setting)
+    items = resolve(where.of, setting)
+    if isinstance(where, NextTo):
+        found = []
+        for item in items:
+            around = dict.fromkeys(cell for way in COMPASS for cell in _outer(item, VECTORS[way]))
+            found.append(Anchors(tuple(cell for cell in around if not setting.color_at(cell)), None, item))
+        return found
+    if isinstance(where, Sides):
+        return [anchor for item in items for anchor in _sides(item, where.which, setting)]
+    if not where.offset:
+        return [Anchors((cell,), None, (cell,)) for item in items for cell in item]
+    way, distance = where.offset[0]
+    vector = VECTORS[setting.on_map(way if not (where.of == You() and not way.vertical) else way)]
+    rest = setting.vector(where.offset[1:])
+    if way is Direction.UP and isinstance(where.of, (It, LastBlock)) and not any(map(setting.color_at, items[0])):
+        floor = min(cell[1] for cell in items[0])  # where something was taken away
+        return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
+    return [
+        Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item) for item in items
+    ]
+
+
+def _corners(item: Item) -> list[Cell]:
+    low = [min(cell[axis] for cell in item) for axis in range(3)]
+    high = [max(cell[axis] for cell in item) for axis in range(3)]
+    y = low[1]
+    return [(x, y, z) for x in sorted({low[0] - 1, high[0] + 1}) for z in sorted({low[2] - 1, high[2] + 1})]
+
+
+def _ring(item: Item) -> list[Cell]:
+    floor = min(cell[1] for cell in item)
+    base = {cell for cell in item if cell[1] == floor}
+    steps = [(x, 0, z) for x in (-1, 0, 1) for z in (-1, 0, 1)]
+    return sorted({shifted(cell, step) for cell in base for step in steps} - base)
+
+
+def _sides(item: Item, which: str, setting: Setting) -> list[Anchors]:
+    if which == "around":
+        return [Anchors(tuple(_ring(item)), None, item, True)]
+    spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) for axis in range(3)]
+    ways = [VECTORS[way] for way in COMPASS]
+    if which == "ends" or (which == "both" and max(spans) > 0):
+        axis = spans.index(max(spans))
+        if sorted(spans)[1] == max(spans):
+            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+        if which == "both" and axis == 1:
+            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+        ways = [tuple(sign if i == axis else 0 for i in range(3)) for sign in (-1, 1)]  # type: ignore[misc]
+    elif which == "both":
+        if setting.view is None:
+            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+        ways = [VECTORS[setting.on_map(way)] for way in (Direction.LEFT, Direction.RIGHT)]
+    if which == "every":
+        ways += [VECTORS[Direction.UP], VECTORS[Direction.DOWN]]
+    return [Anchors(_outer(item, way), way, item) for way in ways]
+
+
+def _between(where: Between, setting: Setting) -> list[Anchors]:
+    """Gaps: straight lines of free cells between blocks."""
+    if where.one is None:
+        items = [(cell,) for cell in setting.blocks]
+        gaps = _gaps(setting, frozenset(setting.blocks), frozenset(setting.blocks))
+        if not items or not gaps:
+            raise Unresolved(Reason.NO_MATCH, "there is no gap")
+        least = min(len(gap) for gap in gaps)
+        gaps = [gap for gap in gaps if len(gap) == least]
+        return [Anchors(gap, None, (), True) for gap in _merged(gaps)]
+    ones = resolve(where.one, setting)
+    cells = frozenset(cell for item in ones for cell in item)
+    if where.other is not None:
+        others = frozenset(cell for item in resolve(where.other, setting) for cell in item)
+        gaps = _gaps(setting, cells, others)
+    else:
+        gaps = _gaps(setting, cells, cells)
+    if not gaps:
+        raise Unresolved(Reason.NO_MATCH, "nothing is free between them")
+    gaps = _merged(gaps)
+    if where.line:  # one line is enough to connect, the lowest
+        floor = min(cell[1] for gap in gaps for cell in gap)
+        gaps = [gap for gap in gaps if min(cell[1] for cell in gap) == floor]
+    return [Anchors(gap, None, (), True) for gap in gaps]
+
+
+def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> list[tuple[Cell, ...]]:
+    found = []
+    for cell in sorted(ones):
+        for axis in range(3):
+            for sign in (1, -1):
+                if sign < 0 and ones == others:
+                    continue
+                vector = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+                line, at = [], shifted(cell, vector)
+                while in_zone(*at) and not setting.color_at(at):
+                    line.append(at)
+                    at = shifted(at, vector)
+                if line and at in others:
+                    found.append(tuple(sorted(line)))
+    return list(dict.fromkeys(found))
+
+
+def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
+    """Gaps that cross in a cell are one; parallel ones side by side stay several."""
+    shortest = min(len(gap) for gap in gaps)
+    return [gap for gap in gaps if len(gap) == shortest]
+
+
+# --------------------------------------------------------------------------------------------- what comes there
+
+
+@dataclass
+class _Fit:
+    """One way to do it: cells with colours, and how plain it is, 0 the plainest."""
+
+    blocks: list[tuple[Cell, int]]
+    rank: int = 0
+
+
+def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
+    """The blocks of a placement: the ways to do it that are as plain as each other.
+
+    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there are
+    as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that goes on
+    in that direction. 4. A shape lies where it fits: on top of something of its length, along it; else it goes the way
+    it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
+    """
+    new = instruction.new
+    color = _color(new, setting)
+    if not instruction.where:
+        raise Unresolved(Reason.NO_PLACE, "")
+    groups = _combined(instruction.where, setting)
+    if instruction.fill or (new.kind is Kind.BLOCK and all(group.whole for group in groups)):
+        return _fill(new, groups, color, setting, instruction.fill)
+    return _put_at(new, groups, color, setting)
+
+
+def _color(new: New, setting: Setting) -> int:
+    if new.color is None:
+        raise Unresolved(Reason.NO_COLOR, "")
+    if new.color != SAME:
+        return new.color
+    found = {setting.color_at(cell) for cell in setting.last} - {0}
+    if len(found) != 1:
+        raise Unresolved(Reason.NO_COLOR, "")
+    return found.pop()
+
+
+def _combined(wheres: tuple[Places, ...], setting: Setting) -> list[Anchors]:
+    """The anchors of all places that were told, together."""
+    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
+    groups = anchors(first, setting)
+    for where in others:
+        allowed = {cell for group in anchors(where, setting) for cell in group.cells}
+        groups = [
+            Anchors(cells, group.way, group.item, group.whole)
+            for group in groups
+            if (cells := tuple(cell for cell in group.cells if cell in allowed))
+        ]
+        if not groups:
+            raise Unresolved(Reason.NO_MATCH, "no such place")
+    return groups
+
+
+def _free(cells: Iterable[Cell], setting: Setting) -> list[Cell]:
+    return [cell for cell in cells if in_zone(*cell) and not setting.color_at(cell)]
+
+
+def _fill(new: New, groups: list[Anchors], color: int, setting: Setting, told: bool) -> list[list[tuple[Cell, int]]]:
+    cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
+    if not cells:
+        raise Unresolved(Reason.NO_MATCH, "nothing is free there")
+    count = new.count
+    if count is not None and count != len(cells):
+        if all(len(group.cells) % 2 == 1 for group in groups) and count in (1, len(groups)) and not told:
+            middles = [sorted(group.cells)[len(group.cells) // 2] for group in groups]
+            if count == len(middles):
+                return [[(cell, color) for cell in middles]]
+        if not (told and count == 1 and len(groups) > 1 and all(len(group.cells) == 1 for group in groups)):
+            raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+    return [[(cell, color) for cell in cells]]
+
+
+def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
+    count = new.count
+    shape = new.kind is not Kind.BLOCK
+    own = {cell for group in groups for cell in group.item}
+    groups = [
+        Anchors(cells, group.way, group.item, group.whole)
+        for group in groups
+        if (cells := tuple(cell for cell in group.cells if cell not in own or not group.item or group.way is None))
+    ]
+    if not groups:
+        raise Unresolved(Reason.OCCUPIED, "no place is free")
+    if len(groups) > 1:
+        if shape or new.each or count in (1, None):
+            one = New(count if new.each and not shape else 1, new.color, new.kind, new.sizes, new.standing, new.way, new.axis)
+            if shape and count not in (None, 1, len(groups)):
+                raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
+            return _for_each(one, groups, color, setting)
+        if count == len(groups):
+            return _for_each(New(1, new.color), groups, color, setting)
+        cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
+        if count == len(cells):
+            return [[(cell, color) for cell in cells]]
+        if len(cells) == 1:
+            return _at_one(new, Anchors(tuple(cells), groups[0].way), color, setting)
+        raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+    return _at_one(new, groups[0], color, setting)
+
+
+def _for_each(new: New, groups: list[Anchors], color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
+    """The same at each thing; where it cannot be, because something stands there, it is left out."""
+    found = []
+    failure: Unresolved | None = None
+    for group in groups:
+        try:
+            found.append(_at_one(new, group, color, setting))
+        except Unresolved as error:
+            if error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
+                raise
+            failure = error
+    if not found:
+        raise failure or Unresolved(Reason.NO_MATCH, "no such place")
+    return [[block for part in choice for block in part] for choice in product(*(options[:4] for options in found))][:64]
+
+
+def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
+    """At one thing."""
+    cells = [cell for cell in group.cells if in_zone(*cell)]
+    if not cells:
+        raise Unresolved(Reason.OUTSIDE, str(group.cells[0]) if group.cells else "")
+    free = _free(cells, setting)
+    if not free:
+        there = setting.color_at(cells[0])
+        raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cells[0]}", color=there)
+    lines = _lines(new, group, free, setting)
+    good = [line for line in lines if all(in_zone(*cell) and not setting.color_at(cell) for cell in line)]
+    distinct = list({frozenset(line): line for line in good}.values())
+    if not distinct:
+        raise Unresolved(Reason.OUTSIDE if lines else Reason.NO_DIRECTION, "it does not fit")
+    return [[(cell, color) for cell in line] for line in distinct]
+
+
+def _run(start: Cell, vector: Cell, n: int) -> tuple[Cell, ...]:
+    return tuple((start[0] + i * vector[0], start[1] + i * vector[1], start[2] + i * vector[2]) for i in range(n))
+
+
+def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
+    """Candidates for the cells, as plain as each other."""
+    up, way = VECTORS[Direction.UP], group.way
+    kind = new.kind
+    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
+    told = VECTORS[setting.on_map(new.way)] if new.way is not None else None
+    sideways = way is not None and way[1] == 0
+    if sideways and len(free) > 1:  # at the lowest layer of what stands upright
+        floor = min(cell[1] for cell in free)
+        lowest = [cell for cell in free if cell[1] == floor]
+    else:
+        lowest = free
+    if kind is Kind.BLOCK and n == 1:
+        if way is not None and way[1] and len(free) > 1:
+            best = max(_dot(cell, way) for cell in free)
+            top = [cell for cell in free if _dot(cell, way) == best]
+            return [(cell,) for cell in top]
+        return [(cell,) for cell in lowest]
+    if kind is Kind.BLOCK and n is None:
+        return [tuple(free)]
+    if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL):
+        return _areas(new, group, free, setting)
+    if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
+        raise Unresolved(Reason.NO_DIRECTION, str(kind))
+    if n is None:
+        if kind is Kind.ROW and group.item and way is not None and way[1]:
+            n = len(free)  # as long as what it lies on
+        else:
+            raise Unresolved(Reason.NO_NUMBER, str(kind))
+    standing = new.standing
+    if kind in (Kind.COLUMN, Kind.TOWER):
+        standing = True
+    elif kind is Kind.ROW and standing is None:
+        standing = False
+    if new.axis == "y" or (told is not None and told[1]):
+        standing = True
+    if standing is None and told is not None:
+        standing = False
+    if standing is None and kind is Kind.BLOCK:
+        if len(free) == n and n > 1:
+            return [tuple(free)]
+        if way is None:
+            standing = True if len(free) == 1 and group.item == () else None
+        elif way[1]:
+            standing = True
+        else:
+            standing = False
+        if standing is None:
+            raise Unresolved(Reason.NO_DIRECTION, "")
+        if standing is False and told is None and way is not None and new.axis is None:
+            return [_run(cell, way, n) for cell in lowest]
+    if standing:
+        down = (way is not None and way[1] < 0) or (told is not None and told[1] < 0)
+        vector = (0, -1, 0) if down else up
+        return [_run(cell, vector, n) for cell in lowest]
+    # a level row
+    if told is not None:
+        return [_run(cell, told, n) for cell in lowest]
+    axes = _axes(new.axis, setting)
+    inside = set(free)
+    runs = [_run(cell, vector, n) for cell in free for vector in axes]
+    lying = [run for run in runs if inside.issuperset(run)]
+    if way is None or way[1]:
+        if lying:
+            return lying
+        if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
+            vector = axes[0]
+            start = _run(lowest[0], (-vector[0], 0, -vector[2]), n // 2 + 1)[-1]
+            return [_run(start, vector, n)]
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    if new.axis is not None and all(_dot(vector, way) == 0 for vector in axes) and lying:
+        return lying
+    if len(lowest) == 1:
+        return [_run(lowest[0], way, n)]
+    return lying if lying else [_run(cell, way, n) for cell in lowest]
+
+
+def _axes(axis: str | None, setting: Setting) -> list[Cell]:
+    east, south = VECTORS[Direction.EAST], VECTORS[Direction.SOUTH]
+    if axis in ("side", "depth"):
+        vector = VECTORS[setting.on_map(Direction.RIGHT if axis == "side" else Direction.BEHIND)]
+        return [(abs(vector[0]), 0, abs(vector[2]))]
+    return {"x": [east], "z": [south]}.get(axis or "", [east, south])
+
+
+def _areas(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
+    """Flat rectangles: the one that begins in a corner of the zone, or lies on all of what it is told from."""
+    n = new.sizes[0] if new.sizes else None
+    m = new.sizes[1] if len(new.sizes) > 1 else n
+    if n is None or m is None:
+        raise Unresolved(Reason.NO_NUMBER, str(new.kind))
+    if new.standing or new.kind is Kind.WALL or new.way is not None:
+        raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+    x, y, z = free[0]
+    if len(free) == 1 and group.way is None and group.item == ():
+        if (x, z) == (0, 0) and n % 2 and m % 2:
+            return [tuple((i, y, j) for i in range(-(n // 2), n // 2 + 1) for j in range(-(m // 2), m // 2 + 1))]
+        if abs(x) == REACH and abs(z) == REACH:
+            return [tuple((x - i * (x // REACH), y, z - j * (z // REACH)) for i in range(n) for j in range(m))]
+    inside = set(free)
+    found = []
+    for x, y, z in free:
+        for a, b in {(n, m), (m, n)}:
+            cells = tuple((x + i, y, z + j) for i in range(a) for j in range(b))
+            if all(cell in inside for cell in cells):
+                found.append(cells)
+    if not found:
+        raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+    return found

@@ -1,0 +1,605 @@
+"""What the rules of the grammar make of words: one function per name that stands behind "=>"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iglu_marl.core.grid import Cell, color_id, in_zone
+from iglu_marl.language.blocks import CellEdit, EditKind
+from iglu_marl.language.placing import (
+    SAME,
+    Check,
+    Clear,
+    Corners,
+    Edge,
+    Look,
+    New,
+    Places,
+    Put,
+    Sides,
+    Undo,
+)
+from iglu_marl.language.reading.engine import NOTHING
+from iglu_marl.language.references import (
+    At,
+    Beside,
+    Between,
+    Blocks,
+    It,
+    LastBlock,
+    Level,
+    NextTo,
+    PartOf,
+    Recent,
+    Spot,
+    You,
+)
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
+from iglu_marl.language.verbs import (
+    Build,
+    Copy,
+    Extend,
+    Facing,
+    Mirror,
+    Move,
+    Pick,
+    Place,
+    Remove,
+    Replace,
+    Then,
+)
+
+MAKERS: dict[str, Callable[..., Any]] = {}
+
+
+def maker(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function known to the rules."""
+    MAKERS[function.__name__] = function
+    return function
+
+
+def _value(name: str, function: Callable[..., Any]) -> None:
+    MAKERS[name] = function
+
+
+@dataclass(frozen=True)
+class View:
+    """Which way one looks, from here on."""
+
+    way: Direction
+
+
+@dataclass(frozen=True)
+class Each:
+    """A place at each of several things."""
+
+    where: Any
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Words that ask for nothing."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """A description without the number of things that it means."""
+
+    colors: tuple[int, ...] = ()
+    kind: Kind = Kind.BLOCK
+    size: int | None = None
+    extreme: Direction | None = None
+    where: Any = None
+    rank: int = 1
+    middle: bool = False
+    count: int | None = None
+
+    def blocks(self, count: int | None, unless: Any = None) -> Blocks:
+        """The description of so many."""
+        if self.count is not None and count is not None and self.count != count:
+            return NOTHING  # type: ignore[return-value]
+        told = count if self.count is None else self.count
+        return Blocks(
+            self.colors, self.kind, told, self.extreme, self.size, self.where, self.rank, self.middle, unless
+        )
+
+
+@dataclass(frozen=True)
+class Mods:
+    """What is told of new blocks besides what they are."""
+
+    where: tuple[Places, ...] = ()
+    standing: bool | None = None
+    way: Direction | None = None
+    axis: str | None = None
+    tall: int | None = None
+    long: int | None = None
+    each: bool = False
+
+    def plus(self, other: Mods) -> Mods | None:
+        """Both; None where they contradict each other."""
+        told: dict[str, Any] = {}
+        for name in ("standing", "way", "axis", "tall", "long"):
+            one, two = getattr(self, name), getattr(other, name)
+            if one is not None and two is not None and one != two:
+                return None
+            told[name] = one if two is None else two
+        return Mods((*self.where, *other.where), each=self.each or other.each, **told)
+
+
+# ------------------------------------------------------------------------------------------------- small things
+
+for _name in ("same", "same_way", "same_where", "same_new"):
+    _value(_name, lambda **slots: next(iter(slots.values())))
+_value("one", lambda: 1)
+_value("two", lambda: 2)
+_value("nothing", lambda **_: Remark())
+_value("color_one", lambda one: (one,))
+_value("color_more", lambda one, more: (one, *more) if one not in more else NOTHING)
+_value("color_named", lambda name: color_id(name))
+_value("way", lambda name: Direction(name))
+_value("kind", lambda name: Kind(name))
+_value("axis", lambda name: name)
+_value("step", lambda n, way: (way, n) if n else NOTHING)
+_value("steps_one", lambda one: (one,))
+_value("steps_more", lambda one, more: (one, *more))
+_value("anywhere", lambda z=None: None)
+
+
+# ----------------------------------------------------------------------------------------------- cells and places
+
+
+@maker
+def spot_centre(z: Any) -> Spot:
+    return Spot(0, 0)
+
+
+@maker
+def spot_corner(x: Any, z: Any = None) -> Spot:
+    return Spot(*x)
+
+
+@maker
+def corner(up: Direction, over: Direction) -> tuple[int, int]:
+    return 5 * VECTORS[over][0], 5 * VECTORS[up][2]
+
+
+@maker
+def corner_of(up: str, over: str) -> tuple[int, int]:
+    return corner(Direction(up), Direction(over))
+
+
+@maker
+def spot_steps(offset: Any) -> Any:
+    ways = [way for way, _ in offset]
+    if len(offset) > 2 or not set(ways) <= set(COMPASS) or len({way.axis for way in ways}) < len(ways):
+        return NOTHING
+    x, z = (sum(VECTORS[way][axis] * count for way, count in offset) for axis in (0, 2))
+    return Spot(x, z)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A cell that is told, and not in the zone."""
+
+    cell: Cell
+
+
+@maker
+def cell(place: Spot, n: int) -> Any:
+    told = place.x, n - 2, place.z
+    return At(told) if in_zone(*told) else Outside(told)
+
+
+_value("at_cell", lambda cell: cell)
+_value("at_spot", lambda place: place)
+
+
+@maker
+def at_level(n: int) -> Any:
+    return Level(n) if 1 <= n <= 9 else NOTHING
+
+
+@maker
+def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
+    if n < 1 or (isinstance(of, You) and way.vertical):
+        return NOTHING
+    return Beside((*before, (way, n)), of)
+
+
+
+
+@maker
+def beside_each(way: Direction, of: Any) -> Any:
+    return Each(Beside(((way, 1),), of))
+
+
+_value("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), It()))
+_value("own_far", lambda n, way: Beside(((way, n),), It()))
+_value("next_to", lambda of: NextTo(of))
+_value("in_place", lambda of: Beside((), of))
+_value("in_its_place", lambda: Beside((), It()))
+_value("part_of", lambda of: PartOf(of))
+_value("edge", lambda way: Edge(way))
+
+
+@maker
+def between(one: Any, other: Any = None) -> Any:
+    if other is None and isinstance(one, Blocks) and one.count == 1 and one.kind is Kind.BLOCK:
+        return NOTHING
+    return Between(one, other)
+
+
+@maker
+def gap(of: Any = None) -> Between:
+    return of if isinstance(of, Between) else Between()
+
+
+_value("corners", lambda z=None, n=None: Corners(z))
+MAKERS["corners"] = lambda z=None: Corners(z if not isinstance(z, (Remark, type(None))) else None)
+
+
+@maker
+def sides(which: str, of: Any) -> Any:
+    return Each(Sides(of, which))
+
+
+_value("sides_of_it", lambda which: Each(Sides(It(), which)))
+
+
+# ---------------------------------------------------------------------------------------------------- references
+
+_value("it", It)
+_value("last_block", LastBlock)
+_value("you", You)
+_value("everything", lambda: Blocks(count=None))
+_value("everything_but", lambda but: Blocks(count=None, unless=but))
+
+
+@maker
+def plain_core(colors: Any = (), kind: Kind = Kind.BLOCK, way: Direction | None = None) -> Core:
+    return Core(tuple(colors), kind, extreme=way)
+
+
+@maker
+def stuff(n: int | None = None, colors: Any = ()) -> Any:
+    return n, tuple(colors)
+
+
+@maker
+def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
+    size, told = of
+    if (told and colors) or kind is Kind.BLOCK:
+        return NOTHING
+    lines = kind in (Kind.ROW, Kind.COLUMN, Kind.TOWER)
+    if size is not None and (not lines or not 2 <= size <= 11):
+        return NOTHING
+    return Core(tuple(colors) or told, kind, size, way)
+
+
+@maker
+def core_sized(n: int, kind: Kind, colors: Any = (), way: Direction | None = None) -> Any:
+    return core_of(kind, (n, ()), colors, way)
+
+
+@maker
+def core_where(core: Core, where: Any) -> Any:
+    if isinstance(where, Outside):
+        return NOTHING
+    if where is None:
+        return core
+    return replace(core, where=where) if core.where is None else NOTHING
+
+
+@maker
+def core_extreme(core: Core, way: Direction) -> Any:
+    return replace(core, extreme=way) if core.extreme is None and core.rank == 1 else NOTHING
+
+
+@maker
+def core_rank(n: int, core: Core, way: Direction | None = None) -> Any:
+    if core.extreme is not None and way is None:
+        way, core = core.extreme, replace(core, extreme=None)
+    if core.extreme is not None or way is None or not 1 <= n <= 9:
+        return NOTHING
+    return replace(core, extreme=way, rank=n)
+
+
+@maker
+def core_middle(core: Core, where: Any = None, of: Any = None) -> Any:
+    if core.extreme is not None or core.rank != 1:
+        return NOTHING
+    if of is not None:
+        where = PartOf(of)
+    if where is not None and (core.where is not None or isinstance(where, Outside)):
+        return NOTHING
+    return replace(core, middle=True, where=where if where is not None else core.where)
+
+
+@maker
+def core_counted(n: int, way: Direction, core: Core) -> Any:
+    if core.extreme is not None or n < 2:
+        return NOTHING
+    return replace(core, extreme=way, count=n)
+
+
+@maker
+def core_several(n: int, core: Core, where: Any = None) -> Any:
+    return NOTHING
+
+
+@maker
+def np(n: int, core: Core) -> Any:
+    if n < 1:
+        return NOTHING
+    return core.blocks(n)
+
+
+@maker
+def np_all(core: Core) -> Any:
+    if core.middle or core.rank != 1:
+        return NOTHING
+    return core.blocks(None)
+
+
+@maker
+def np_layer(core: Core) -> Any:
+    return core.blocks(None)
+
+
+@maker
+def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
+    if of[0] is not None:
+        return NOTHING
+    return Core(tuple(colors) or of[1], extreme=way)
+
+
+@maker
+def np_some(n: int, core: Core) -> Any:
+    return core.blocks(n)
+
+
+@maker
+def np_but(one: Blocks, but: Any) -> Any:
+    if isinstance(but, Blocks) and not but.colors and one.colors and but.kind is one.kind:
+        but = replace(but, colors=one.colors)  # "all red blocks except the highest one"
+    return replace(one, unless=but)
+
+
+@maker
+def recent(core: Core, n: int | None = None) -> Any:
+    if core.where is not None or core.rank != 1 or core.size is not None or len(core.colors) > 1 or core.middle:
+        return NOTHING
+    return Recent(core.colors, core.kind, n, None, core.extreme)
+
+
+_value("recent_nth", lambda n: Recent((), Kind.BLOCK, 1, n))
+
+# ---------------------------------------------------------------------------------------------------- new blocks
+
+
+@maker
+def new(n: int, colors: int) -> New:
+    return New(n, colors)
+
+
+@maker
+def new_some(colors: int) -> New:
+    return New(None, colors)
+
+
+@maker
+def new_plain(n: int) -> New:
+    return New(n, SAME)
+
+
+@maker
+def new_standing(n: int, way: str, colors: int) -> Any:
+    return New(n, colors, standing=way == "vertical") if way != "diagonal" else NOTHING
+
+
+@maker
+def new_shape(
+    kind: Kind,
+    n: int | None = None,
+    way: str | None = None,
+    colors: int | None = None,
+    colors2: int | None = None,
+) -> Any:
+    if colors is not None and colors2 is not None:
+        return NOTHING
+    color = colors2 if colors is None else colors
+    if kind is Kind.ROW and way == "vertical":
+        kind = Kind.TOWER
+    elif kind is Kind.ROW and way == "diagonal":
+        return NOTHING
+    elif kind is Kind.TOWER and way == "horizontal":
+        kind = Kind.ROW
+    elif way == "diagonal" or kind is Kind.DIAGONAL:
+        return NOTHING
+    return New(1, SAME if color is None else color, kind, () if n is None else (n,))
+
+
+@maker
+def new_area(kind: Kind, n: int, m: int, colors: int) -> New:
+    return New(1, colors, kind, (n, m), standing=True if kind is Kind.WALL else None)
+
+
+_value("mods_none", Mods)
+_value("mod_none", lambda **_: Mods())
+_value("mod_upright", lambda: Mods(standing=True))
+_value("mod_level", lambda: Mods(standing=False))
+_value("mod_way", lambda way: Mods(way=way))
+_value("mod_axis", lambda axis: Mods(axis=axis))
+_value("mod_tall", lambda n: Mods(tall=n))
+_value("mod_long", lambda n: Mods(long=n))
+_value("mod_each", lambda: Mods(each=True))
+
+
+@maker
+def mod_where(where: Any) -> Any:
+    if isinstance(where, Each):
+        return Mods((where.where,), each=True)
+    return NOTHING if where is None else Mods((where,))
+
+
+@maker
+def mods_more(one: Mods, more: Mods) -> Any:
+    made = one.plus(more)
+    return NOTHING if made is None or len(made.where) > 2 else made
+
+
+@maker
+def put(new: New, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False) -> Any:
+    for told in (before, before2):
+        if told is not None:
+            more = told.plus(mods)
+            if more is None:
+                return NOTHING
+            mods = more
+    if stacked and new.kind is Kind.BLOCK:
+        both = mods.plus(Mods(standing=True))
+        if both is None or new.count == 1:
+            both = mods if new.count == 1 else None
+        if both is None:
+            return NOTHING
+        mods = both
+    sizes, kind, standing = new.sizes, new.kind, new.standing
+    if mods.tall is not None or mods.long is not None:
+        if kind is Kind.WALL and mods.tall and mods.long and not sizes:
+            sizes = mods.long, mods.tall
+        elif sizes or (mods.tall and mods.long):
+            return NOTHING
+        elif kind is Kind.BLOCK:
+            if new.count not in (None, 1):
+                return NOTHING
+            kind, sizes = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,)
+        elif (kind is Kind.TOWER and mods.tall) or (kind is Kind.ROW and mods.long):
+            sizes = (mods.tall or mods.long or 1,)
+        else:
+            return NOTHING
+    if standing is None:
+        standing = mods.standing
+    elif mods.standing is not None and mods.standing != standing:
+        return NOTHING
+    if kind is Kind.ROW and standing:
+        kind, standing = Kind.TOWER, None
+    if kind is Kind.TOWER and standing is False:
+        return NOTHING
+    if kind is not Kind.BLOCK:
+        standing = None if kind in (Kind.ROW, Kind.TOWER) else standing
+    if kind is Kind.BLOCK and new.count == 1 and not mods.each:
+        standing = None
+        if mods.way is not None or mods.axis is not None:
+            return NOTHING
+    count = 1 if kind is not new.kind else new.count
+    made = replace(
+        new, count=count, kind=kind, sizes=sizes, standing=standing, way=mods.way, axis=mods.axis, each=mods.each
+    )
+    if len(mods.where) == 1 and kind is Kind.BLOCK and made.count == 1 and made.color not in (None, SAME):
+        where = mods.where[0]
+        assert made.color is not None
+        if isinstance(where, At):
+            return CellEdit(EditKind.PLACE, where.cell, color=made.color)
+    return Put(made, mods.where)
+
+
+@maker
+def put_two(new: New, mods: Mods, new2: New, mods2: Mods) -> Any:
+    return NOTHING
+
+
+@maker
+def fill(gap: Any, new: New) -> Any:
+    return Put(new, (gap,), fill=True)
+
+
+@maker
+def connect(one: Any, new: New, mods: Mods, other: Any = None) -> Any:
+    place = between(one, other)
+    if place is NOTHING or mods.where:
+        return NOTHING
+    return Put(new, (replace(place, line=True),), fill=True)
+
+
+@maker
+def surround(of: Any, new: New) -> Put:
+    return Put(new, (Sides(of, "around"),))
+
+
+@maker
+def cover(of: Any, new: New) -> Put:
+    return Put(new, (Beside(((Direction.UP, 1),), of),))
+
+
+# ------------------------------------------------------------------------------------------------------ the rest
+
+
+def _single(blocks: Any) -> Blocks | None:
+    return blocks if isinstance(blocks, Blocks) and blocks.is_cell else None
+
+
+@maker
+def remove(blocks: Any) -> Any:
+    if isinstance(blocks, You):
+        return NOTHING
+    single = _single(blocks)
+    if single is None:
+        return Remove(blocks)
+    assert isinstance(single.where, At)
+    return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
+
+
+_value("remove_all", lambda **_: Clear())
+
+
+@maker
+def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
+    parts = [remove(part) for part in (blocks, more, third) if part is not None]
+    return NOTHING if NOTHING in parts else Then(tuple(parts))
+
+
+@maker
+def remove_some(n: int, core: Core) -> Any:
+    return remove(core.blocks(n)) if n >= 1 else NOTHING
+
+
+@maker
+def replace_(blocks: Any, color: int, n: int | None = None) -> Any:
+    if isinstance(blocks, You):
+        return NOTHING
+    if n is not None:
+        return Replace(blocks, color, n)
+    single = _single(blocks)
+    if single is None:
+        return Replace(blocks, color)
+    assert isinstance(single.where, At)
+    return CellEdit(EditKind.REPLACE, single.where.cell, color=color, old_color=next(iter(single.colors), None))
+
+
+MAKERS["replace"] = replace_
+
+
+@maker
+def replace_line(blocks: Any, new: New) -> Any:
+    if new.color in (None, SAME) or new.count != 1 or isinstance(blocks, You):
+        return NOTHING
+    sizes = new.sizes
+    return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
+
+
+_value("replace_it", lambda color: Replace(It(), color))
+_value("move_by", lambda blocks, steps: Move(blocks, steps))
+_value("copy", lambda blocks, steps: Copy(blocks, steps))
+_value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
+_value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n) if color is None else NOTHING)
+_value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+_value("move_to", lambda blocks, where: Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+_value("undo", Undo)
+_value("view", lambda way: View(way))
+_value("look", lambda of: Look(of))
+_value("check", lambda n, c=None: Check(n, c))
+
+__all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

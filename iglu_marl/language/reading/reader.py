@@ -1,0 +1,173 @@
+"""From a text to the instruction in it: words, readings, and what is said when there is none."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import color_id
+from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.reading.engine import Grammar, Parser
+from iglu_marl.language.reading.makers import MAKERS, Outside, Remark, View
+from iglu_marl.language.shapes import Direction
+from iglu_marl.language.templates import ordinal_digits, templates
+from iglu_marl.language.verbs import Facing, Pick, Then
+
+MAX_WORDS = 220
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
+_NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
+_SPELLINGS = {"center": "centre", "centers": "centres", "grey": "gray", "violet": "purple", "colour": "color", "reds": "red", "greens": "green"}
+
+
+@lru_cache(maxsize=1)
+def grammar() -> Grammar:
+    """The grammar of instructions."""
+    numbers = {word: n for n, word in enumerate(templates()["numbers"])}
+    ordinals = {}
+    for n, word in enumerate(templates()["ordinals"], start=1):
+        ordinals |= {word: n, ordinal_digits(n): n}
+    text = resources.files("iglu_marl.language.reading").joinpath("grammar.txt").read_text(encoding="utf-8")
+    text += "\nnumber:\n  <n:#> => same\n"
+    lexicon = {
+        "number": list(numbers.items()),
+        "ordinal": list(ordinals.items()),
+        "color": [(name, color_id(name)) for name in templates()["colors"]],
+    }
+    return Grammar(text, MAKERS, lexicon)
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text in lower case, with "." between sentences."""
+    plain = _NUMBERING.sub(" . ", text.replace("\u2019", "'"))
+    found: list[str] = []
+    for word in _WORD.findall(plain.lower()):
+        if word in ".;!?\n":
+            if found and found[-1] != ".":
+                found.append(".")
+        else:
+            found.append(_SPELLINGS.get(word, word))
+    while found and found[-1] == ".":
+        found.pop()
+    return found
+
+
+class Reader(Parser):
+    """Reads whole texts: clause after clause, the plainest readings."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(grammar(), said)
+        self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
+
+    def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
+        """The plainest ways to read everything from here on: their cost, and the clauses of each."""
+        key = at, after
+        if key in self._texts:
+            return self._texts[key]
+        best: tuple[int, list[tuple[Any, ...]]] = (1 << 30, [])
+        self._texts[key] = best
+        if all(word == "." for word in self.said[at:]):
+            best = (0, [()])
+        else:
+            for value, end, cost in self.clauses(at, after):
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, Put) else "other")
+                total = cost + rest_cost
+                if not rests or total > best[0]:
+                    continue
+                found = [] if total < best[0] else best[1]
+                head = () if value is None or isinstance(value, Remark) else (value,)
+                found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
+                best = (total, found)
+        self._texts[key] = best
+        return best
+
+    def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
+        """What can come next, behind words that only join."""
+        starts = {at: 0}
+        todo = [at]
+        while todo:
+            here = todo.pop()
+            for value, end, cost in self.read("joints", here):
+                if end not in starts:
+                    starts[end] = starts[here] + cost
+                    todo.append(end)
+        found = []
+        for start in starts:
+            for category in ("clause", "viewed", "remark", "picked"):
+                found += [(value, end, cost) for value, end, cost in self.read(category, start)]
+            if after == "put" and start > at:
+                found += self.read("elided", start)
+        if after and starts:
+            last = max(starts)
+            if last > at and all(word == "." for word in self.said[last:]):
+                found.append((None, last, 0))
+        return found
+
+
+def instruction_of(parts: tuple[Any, ...]) -> Any:
+    """One instruction of the clauses of a text."""
+    while parts and isinstance(parts[-1], View):
+        parts = parts[:-1]
+    for number, part in enumerate(parts):
+        if isinstance(part, View):
+            rest = instruction_of(parts[number + 1 :])
+            seen = _facing(part.way, rest)
+            if number == 0:
+                return seen
+            inner = seen if isinstance(seen, tuple) else (seen,)
+            return Then((*parts[:number], *inner))
+    if len(parts) == 1:
+        return parts[0]
+    return Then(parts)
+
+
+def _facing(view: Direction, rest: Any) -> Any:
+    if isinstance(rest, Facing):
+        return rest
+    if isinstance(rest, Then):
+        views = [i for i, part in enumerate(rest.parts) if isinstance(part, Facing)]
+        if views:
+            first = views[0]
+            if first == 0:
+                return rest
+            head = rest.parts[0] if first == 1 else Then(rest.parts[:first])
+            return Then((Facing(view, head), *rest.parts[first:]))
+    return Facing(view, rest)
+
+
+def read_text(text: str) -> Any:
+    """The instruction in a text, or a `Failure`."""
+    said = tokens(text)
+    if not said:
+        return Failure(Reason.EMPTY, "", text)
+    known = grammar().words
+    for word in said:
+        if word not in known and not word.isdigit() and word != ".":
+            return Failure(Reason.UNKNOWN_WORD, word, text)
+    if len(said) > MAX_WORDS:
+        return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
+    reader = Reader(said)
+    _, readings = reader.texts(0)
+    made = []
+    for parts in readings:
+        if not parts or any(isinstance(part, Pick) for part in parts) and len(parts) > 1:
+            continue
+        if all(isinstance(part, (View, Look)) for part in parts):
+            continue
+        try:
+            made.append(instruction_of(parts))
+        except DialogueError:
+            continue
+    made = list(dict.fromkeys(made))
+    if not made:
+        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
+    if any(_outside(one) for one in made):
+        return Failure(Reason.OUTSIDE, "", text)
+    return made[0] if len(made) == 1 else Either(tuple(made))
+
+
+def _outside(value: Any) -> bool:
+    return isinstance(value, Put) and any(isinstance(where, Outside) for where in value.where)
