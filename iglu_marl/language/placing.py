@@ -59,11 +59,11 @@ class Sides:
     """Several sides of something.
 
     which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its layer,
-    the corners with it.
+    the corners with it; or the directions of the sides.
     """
 
     of: Reference
-    which: str = "every"
+    which: str | tuple[Direction, ...] = "every"
 
 
 Places = Where | Spot | Level | Corners | Edge | Sides | Between
@@ -237,7 +237,10 @@ def _ring(item: Item) -> list[Cell]:
     return sorted({shifted(cell, step) for cell in base for step in steps} - base)
 
 
-def _sides(item: Item, which: str, setting: Setting) -> list[Anchors]:
+def _sides(item: Item, which: str | tuple[Direction, ...], setting: Setting) -> list[Anchors]:
+    if not isinstance(which, str):
+        told = [VECTORS[setting.on_map(way)] for way in which]
+        return [Anchors(_outer(item, way), way, item) for way in told]
     if which == "around":
         return [Anchors(tuple(_ring(item)), None, item, True)]
     spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) for axis in range(3)]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.shapes import (
     COMPASS,
@@ -132,6 +132,13 @@ class Recent:
 
 
 @dataclass(frozen=True)
+class Union:
+    """Several descriptions together: "the red block and the blue row"."""
+
+    parts: tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Blocks or groups by what they look like and where they are: `Blocks((6,), "row", count=1)`, "the red row".
 
@@ -174,8 +181,8 @@ class Blocks:
             raise DialogueError(
                 f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
             )
-        if self.middle and (self.extreme is not None or self.count != 1):
-            raise DialogueError("the middle one of a description is one thing, and no extreme one")
+        if self.middle and (self.extreme is not None or self.count is None):
+            raise DialogueError("the middle of a description is a number of things, and no extreme ones")
         if self.where is not None and not isinstance(self.where, _FILTERS):
             expected = ", ".join(place.__name__ for place in _FILTERS)
             raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
@@ -216,8 +223,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent
-REFERENCES = (It, LastBlock, You, Blocks, Recent)
+Reference = It | LastBlock | You | Blocks | Recent | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between)
 
@@ -395,7 +402,15 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Union):
+        return list(dict.fromkeys(item for part in reference.parts for item in resolve(part, setting)))
     items = find_items(setting, reference.kind, reference.colors)
+    if not items and Color.YELLOW in reference.colors:  # orange, as people see it
+        colors = tuple(Color.ORANGE.value if color == Color.YELLOW else color for color in reference.colors)
+        items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
+    if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
+        if reference.extreme is None and reference.where is None and not reference.middle:
+            items = [tuple(sorted(cell for item in items for cell in item))]  # all that stands, taken together
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
     if reference.where is not None:
@@ -432,13 +447,14 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
-    """The middle one of an odd number of items that differ along one axis only."""
+    """The middle ones of items that differ along one axis only, as many as there are told."""
     starts = [min(item) for item in items]
     axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
-    if len(axes) > 1 or len(items) % 2 == 0:
+    rest, odd = divmod(len(items) - (reference.count or 1), 2)
+    if len(axes) > 1 or odd or rest < 0:
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
-    return [sorted(items)[len(items) // 2]]
+    return sorted(items)[rest : len(items) - rest]
 
 
 def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:

@@ -31,6 +31,7 @@ from iglu_marl.language.references import (
     Recent,
     Reference,
     Setting,
+    Union,
     Unresolved,
     Where,
     checked_offset,
@@ -49,7 +50,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 

@@ -34,6 +34,7 @@ from iglu_marl.language.references import (
     PartOf,
     Recent,
     Spot,
+    Union,
     You,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
@@ -117,6 +118,7 @@ class Mods:
     tall: int | None = None
     long: int | None = None
     each: bool = False
+    also: Any = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -126,7 +128,11 @@ class Mods:
             if one is not None and two is not None and one != two:
                 return None
             told[name] = one if two is None else two
-        return Mods((*self.where, *other.where), each=self.each or other.each, **told)
+        if self.also is not None and other.also is not None:
+            return None
+        return Mods(
+            (*self.where, *other.where), each=self.each or other.each, also=self.also or other.also, **told
+        )
 
 
 # ------------------------------------------------------------------------------------------------- small things
@@ -145,6 +151,15 @@ _value("axis", lambda name: name)
 _value("step", lambda n, way: (way, n) if n else NOTHING)
 _value("steps_one", lambda one: (one,))
 _value("steps_more", lambda one, more: (one, *more))
+_value("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
+
+
+@maker
+def way_more(**ways: Direction) -> Any:
+    told = tuple(ways.values())
+    return told if len(set(told)) == len(told) else NOTHING
+
+
 _value("anywhere", lambda z=None: None)
 
 
@@ -169,6 +184,14 @@ def corner(up: Direction, over: Direction) -> tuple[int, int]:
 @maker
 def corner_of(up: str, over: str) -> tuple[int, int]:
     return corner(Direction(up), Direction(over))
+
+
+@maker
+def spot_between(one: Direction, two: Direction) -> Any:
+    if one.axis == two.axis:
+        return NOTHING
+    up, over = (one, two) if one.axis == "z" else (two, one)
+    return Spot(*corner(up, over))
 
 
 @maker
@@ -217,6 +240,8 @@ def beside_each(way: Direction, of: Any) -> Any:
 
 
 _value("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), It()))
+_value("ways_of", lambda ways, of: Each(Sides(of, ways)))
+_value("ways_of_it", lambda ways: Each(Sides(It(), ways)))
 _value("own_far", lambda n, way: Beside(((way, n),), It()))
 _value("next_to", lambda of: NextTo(of))
 _value("in_place", lambda of: Beside((), of))
@@ -308,7 +333,9 @@ def core_rank(n: int, core: Core, way: Direction | None = None) -> Any:
 
 
 @maker
-def core_middle(core: Core, where: Any = None, of: Any = None) -> Any:
+def core_middle(core: Core, where: Any = None, of: Any = None, n: int | None = None) -> Any:
+    if n is not None:
+        core = replace(core, count=n)
     if core.extreme is not None or core.rank != 1:
         return NOTHING
     if of is not None:
@@ -339,7 +366,7 @@ def np(n: int, core: Core) -> Any:
 
 @maker
 def np_all(core: Core) -> Any:
-    if core.middle or core.rank != 1:
+    if core.rank != 1 or (core.middle and core.count is None):
         return NOTHING
     return core.blocks(None)
 
@@ -359,6 +386,26 @@ def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any =
 @maker
 def np_some(n: int, core: Core) -> Any:
     return core.blocks(n)
+
+
+@maker
+def np_line(n: int, way: str, colors: Any, post: Any = None) -> Any:
+    if way == "diagonal" or not 2 <= n <= 11 or isinstance(post, Outside):
+        return NOTHING
+    return Blocks(tuple(colors), Kind.TOWER if way == "vertical" else Kind.ROW, 1, size=n, where=post)
+
+
+@maker
+def np_extremes(one: Direction, two: Direction, kind: Kind, colors: Any = (), post: Any = None) -> Any:
+    if one is two or isinstance(post, Outside):
+        return NOTHING
+    return Union(tuple(Blocks(tuple(colors), kind, 1, way, where=post) for way in (one, two)))
+
+
+@maker
+def union(one: Any, more: Any) -> Any:
+    parts = (*(one.parts if isinstance(one, Union) else (one,)), *(more.parts if isinstance(more, Union) else (more,)))
+    return Union(parts)
 
 
 @maker
@@ -435,6 +482,7 @@ _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n: Mods(tall=n))
 _value("mod_long", lambda n: Mods(long=n))
+_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
 _value("mod_each", lambda: Mods(each=True))
 
 
@@ -494,16 +542,40 @@ def put(new: New, mods: Mods, before: Mods | None = None, before2: Mods | None =
         standing = None
         if mods.way is not None or mods.axis is not None:
             return NOTHING
+    if mods.also is not None:
+        return _both(new, mods)
+    wheres = _own(mods.where)
     count = 1 if kind is not new.kind else new.count
     made = replace(
         new, count=count, kind=kind, sizes=sizes, standing=standing, way=mods.way, axis=mods.axis, each=mods.each
     )
-    if len(mods.where) == 1 and kind is Kind.BLOCK and made.count == 1 and made.color not in (None, SAME):
-        where = mods.where[0]
+    if len(wheres) == 1 and kind is Kind.BLOCK and made.count == 1 and made.color not in (None, SAME):
+        where = wheres[0]
         assert made.color is not None
         if isinstance(where, At):
             return CellEdit(EditKind.PLACE, where.cell, color=made.color)
-    return Put(made, mods.where)
+    return Put(made, wheres)
+
+
+def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
+    """ "next to the red block, on its east side": to the east of the red block."""
+    if len(wheres) == 2:
+        for one, other in (wheres, wheres[::-1]):
+            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
+                return (Beside(other.offset, one.of),)
+    return wheres
+
+
+def _both(new: New, mods: Mods) -> Any:
+    """The same at two places."""
+    parts = []
+    for where in (mods.where[0], mods.also):
+        told = Mods((*mods.where[1:],)).plus(mod_where(where))
+        assert told is not None
+        more = told.plus(Mods((), mods.standing, mods.way, mods.axis, mods.tall, mods.long, mods.each))
+        assert more is not None
+        parts.append(put(new, more))
+    return NOTHING if NOTHING in parts else Then(tuple(parts))
 
 
 @maker
@@ -590,7 +662,8 @@ def replace_line(blocks: Any, new: New) -> Any:
     return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
 
 
-_value("replace_it", lambda color: Replace(It(), color))
+_value("replace_it", lambda color, n=None: Replace(It(), color, n))
+_value("replace_it_line", lambda new: replace_line(It(), new))
 _value("move_by", lambda blocks, steps: Move(blocks, steps))
 _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
