@@ -1,8 +1,7 @@
 """Block-by-block edits in plain words, and reading them back: the core that all instructions rest on.
 
 Cells are told from the centre of the zone: so many blocks east or west and north or south of it, and a
-height, 1 for the layer on the ground up to 9. `read_edit(words(say_edit(edit))) == edit` for every
-edit and every wording. What cannot be read gives a `Failure` that says why, and never a guess.
+height, 1 for the layer on the ground up to 9. Reading them back is the part of the grammar.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from itertools import product
 from operator import index
 from typing import Any
@@ -18,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import GridError
-from iglu_marl.core.grid import Cell, Color, color_id, color_name, in_zone
-from iglu_marl.language.templates import number_of, ordinal_digits, templates, words
+from iglu_marl.core.grid import Cell, Color, color_name, in_zone
+from iglu_marl.language.templates import templates, words
 
 MAX_WORDS = 16
 MAX_CHARACTERS = 200
@@ -129,12 +127,26 @@ class Reason(str, Enum):
     __str__ = str.__str__
 
 
+_MISSING = {
+    Reason.UNKNOWN_WORD: "word",
+    Reason.NOT_UNDERSTOOD: "word",
+    Reason.NO_COLOR: "color",
+    Reason.NO_HEIGHT: "height",
+    Reason.NO_PLACE: "place",
+    Reason.NO_NUMBER: "count",
+    Reason.NO_DIRECTION: "direction",
+    Reason.NO_VIEW: "direction",
+    Reason.NO_MATCH: "referent",
+}
+
+
 @dataclass(frozen=True)
 class Failure:
     """A text that is no instruction, or an instruction that cannot be followed: why, what is to blame, the text.
 
     color: of the block in the way, for `WRONG_COLOR`. reference, choices: for `AMBIGUOUS`, the description and the
-    things (groups of cells) that fit it.
+    things (groups of cells) that fit it. suggestion: the nearest thing that is known, "" when there is none. partial:
+    the instruction as far as it was told, where one thing is missing.
     """
 
     reason: Reason
@@ -143,6 +155,19 @@ class Failure:
     color: int | None = None
     reference: Any = None
     choices: tuple[tuple[Cell, ...], ...] = ()
+    suggestion: str = ""
+    partial: Any = None
+
+    @property
+    def missing(self) -> str | None:
+        """What would have to be told: color, height, place, count, direction, referent or word; None = nothing."""
+        if self.reason is Reason.AMBIGUOUS:
+            return (
+                "place"
+                if type(self.reference).__name__ in ("Beside", "Spot", "Sides", "Between")
+                else "referent"
+            )
+        return _MISSING.get(self.reason)
 
     def __bool__(self) -> bool:
         return False
@@ -233,226 +258,3 @@ def say_edit(edit: CellEdit, rng: np.random.Generator | None = None) -> str:
             if _fits(text):
                 return text
     return next(edit_wordings(edit))
-
-
-# -- reading
-
-
-class _NoSentence(Exception):
-    def __init__(self, reason: Reason, detail: str = "") -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
-
-
-@lru_cache(maxsize=64)
-def _group(name: str) -> frozenset[str]:
-    return frozenset({name, *templates()["synonyms"].get(name, ())})
-
-
-class _Reader:
-    """Reads one instruction off a list of words, left to right, without guessing."""
-
-    def __init__(self, said: list[str]) -> None:
-        self.said = said
-        self.at = 0
-
-    def peek(self, ahead: int = 0) -> str:
-        return self.said[self.at + ahead] if self.at + ahead < len(self.said) else ""
-
-    def take(self, *allowed: str) -> bool:
-        if self.peek() and self.peek() in allowed:
-            self.at += 1
-            return True
-        return False
-
-    def take_any(self, name: str) -> bool:
-        return self.take(*_group(name))
-
-    def expect(self, name: str) -> None:
-        if not self.take_any(name):
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-
-    def rest(self) -> str:
-        return " ".join(self.said[self.at :])
-
-    def polite(self) -> None:
-        while self.take(*templates()["polite"]):
-            pass
-
-    def color(self) -> int | None:
-        if self.peek() in templates()["colors"]:
-            self.at += 1
-            return color_id(self.said[self.at - 1])
-        return None
-
-    def number_at(self, ahead: int) -> int | None:
-        word, numbers = self.peek(ahead), templates()["numbers"]
-        return numbers.index(word) if word in numbers else number_of(word)
-
-    def instruction(self) -> CellEdit:
-        self.polite()
-        while self.take("and"):
-            self.polite()
-        verb = self.peek()
-        action = _actions().get(verb)
-        if action is None:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        self.at += 1
-        edit = self.place() if action is EditKind.PLACE else self.change(action, verb)
-        self.polite()
-        if self.rest():
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        return edit
-
-    def place(self) -> CellEdit:
-        self.take("a", "an", "one", "another", "1")
-        color = self.color()
-        self.expect("block")
-        if color is None:
-            raise _NoSentence(Reason.NO_COLOR)
-        return CellEdit(EditKind.PLACE, self.where(), color=color)
-
-    def change(self, action: EditKind, verb: str) -> CellEdit:
-        away = verb == "take" and self.take("away")
-        self.take("the")
-        old = self.color()
-        self.expect("block")
-        cell = self.where()
-        if action is EditKind.REMOVE:
-            if verb == "take" and not away and not self.take("away"):
-                raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-            return CellEdit(action, cell, old_color=old)
-        joined = self.take_any("to")
-        self.take("a", "an", "1")
-        color = self.color()
-        if color is None:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD if self.rest() else Reason.NO_COLOR, self.rest())
-        if not joined and verb != "make":
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-        if not self.take("one"):
-            self.take_any("block")
-        if color == old:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, f"{color_name(color)} to {color_name(color)}")
-        return CellEdit(action, cell, color=color, old_color=old)
-
-    def where(self) -> Cell:
-        """The height and the place, in either order; both have to be told, once."""
-        level: int | None = None
-        offset: tuple[int, int] | None = None
-        while True:
-            start = self.at
-            if (level is not None or offset is not None) and self.peek() == "and":
-                self.at += 1
-            if level is None and (level := self.height()) is not None:
-                continue
-            if offset is None and (offset := self.offset()) is not None:
-                continue
-            self.at = start
-            break
-        if offset is None or level is None:
-            lacking = Reason.NO_PLACE if offset is None else Reason.NO_HEIGHT
-            # Words that could have told it, but did not: better not understood than said to be missing.
-            bare = not self.rest() or self.peek() in {
-                "to",
-                "with",
-                "into",
-                "by",
-                "away",
-                *templates()["colors"],
-            }
-            raise _NoSentence(lacking if bare else Reason.NOT_UNDERSTOOD, "" if bare else self.rest())
-        x, z = offset
-        y = level - 1 + _GROUND_Y
-        if not in_zone(x, y, z):
-            raise _NoSentence(Reason.OUTSIDE, f"({x}, {y}, {z})")
-        return x, y, z
-
-    def height(self) -> int | None:
-        """`on the ground` | `at height 3` | `on level 3` | `on the third level`: the layer, from 1."""
-        start = self.at
-        if self.take("at", "on", "in"):
-            the = self.take("the")
-            if the and self.take_any("ground"):
-                return 1
-            ordinal = _ordinals().get(self.peek())
-            if the and ordinal is not None and self.peek(1) in _group("level"):
-                self.at += 2
-                return ordinal
-            number = self.number_at(1)
-            if not the and number is not None and self.peek() in {"height", *_group("level")}:
-                self.at += 2
-                return number
-        self.at = start
-        return None
-
-    def offset(self) -> tuple[int, int] | None:
-        """`at the centre` | `2 blocks east and 3 north of the centre`: the steps (x, z) from the centre."""
-        start = self.at
-        if self.take("at", "in", "on") and self.take("the") and self.take_any("centre"):
-            return 0, 0
-        self.at = start
-        first = self.step()
-        if first is None:
-            return None
-        x, z = first[0]
-        between = self.at
-        self.take("and")
-        second = self.step()
-        if second is None:
-            self.at = between
-        elif second[1] == first[1]:
-            raise _NoSentence(Reason.NOT_UNDERSTOOD, " ".join(self.said[start : self.at]))
-        else:
-            x, z = x + second[0][0], z + second[0][1]
-        between = self.at
-        if self.take_any("of"):
-            self.take("the")
-            if not self.take_any("centre"):
-                self.at = between
-        return x, z
-
-    def step(self) -> tuple[tuple[int, int], str] | None:
-        """`2 blocks east`: the step (x, z) and its axis."""
-        number = self.number_at(0)
-        if number is None:
-            return None
-        ahead = 2 if self.peek(1) in _group("block") else 1
-        steps = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
-        direction = self.peek(ahead)
-        if direction not in steps:
-            return None
-        self.at += ahead + 1
-        x, z = steps[direction]
-        return (x * number, z * number), "x" if x else "z"
-
-
-@lru_cache(maxsize=1)
-def _actions() -> dict[str, EditKind]:
-    """What each verb asks for: the verbs that the templates begin with, and their synonyms."""
-    return {
-        verb: action
-        for action in EditKind
-        for verb in (
-            *_group(action.value),
-            *(words(sentence)[0] for sentence in templates()["instructions"][action.value]),
-        )
-    }
-
-
-@lru_cache(maxsize=1)
-def _ordinals() -> dict[str, int]:
-    numbered = list(enumerate(templates()["ordinals"], start=1))
-    return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
-
-
-def read_edit(said: list[str]) -> CellEdit | Failure:
-    """The edit that known words ask for, or why they do not.
-
-    The order of height and place does not matter.
-    """
-    reader = _Reader(said)
-    try:
-        return reader.instruction()
-    except _NoSentence as failure:
-        return Failure(failure.reason, failure.detail)

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from iglu_marl.language.blocks import (
     Failure,
     Reason,
     edit_wordings,
-    read_edit,
     say_edit,
 )
-from iglu_marl.language.grammar import Grammar
+from iglu_marl.language.grammar.reader import read_text
 from iglu_marl.language.phrasing import at_random, every, first, say_with, tersest
-from iglu_marl.language.templates import number_of, template_words, templates, words
+from iglu_marl.language.references import Context
+from iglu_marl.language.templates import words
 from iglu_marl.language.verbs import Instruction
 
 __all__ = [
@@ -42,8 +42,6 @@ __all__ = [
 ]
 
 _TRIES = 20
-# Reasons of the reader of edits that say more than "not understood".
-_TELLING = (Reason.NO_COLOR, Reason.NO_HEIGHT, Reason.NO_PLACE, Reason.OUTSIDE)
 
 
 def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> bool:
@@ -98,46 +96,20 @@ def render(
     )
 
 
-@lru_cache(maxsize=1)
-def _known_words() -> frozenset[str]:
-    return frozenset(template_words())
-
-
-def parse(text: str, *, generous: bool = False) -> Instruction | Failure:
+def parse(
+    text: str, context: Context | None = None, *, generous: bool | None = None
+) -> Instruction | Failure:
     """The instruction in a text, or why there is none.
 
     Case, punctuation, spelling (centre, center), number words and synonyms do not matter. Several sentences make a
-    `Then`. Words that are not in the vocabulary, and texts with more than one reading, are failures.
+    `Then`. Of several readings the plainest counts; when several are as plain, all are kept (`Either`), and
+    the world decides. Words that are not known, and texts without a reading, are failures: nothing that was said is
+    dropped.
 
-    generous: also reads instructions that leave something open, in the way in which people mostly mean them: a place
-    without a height is on the ground; "3 blocks to the east of it" are a row going east, "3 blocks under it" a column
-    going down; a column stands up; "red blocks" are all red blocks; adjectives such as "vertical" are passed over.
+    context: what is told may refer to; None = nothing. generous: without a meaning since 0.2: there is one reading.
     """
-    said = words(text)
-    if not said:
-        return Failure(Reason.EMPTY, "", text)
-    known = _known_words()
-    for word in said:
-        if word not in known and number_of(word) is None:
-            return Failure(Reason.UNKNOWN_WORD, word, text)
-    edit = read_edit(said)
-    if isinstance(edit, CellEdit):
-        return edit
-    grammar = Grammar(said, generous)
-    readings = grammar.readings()
-    if len(readings) == 1:
-        return readings[0]
-    if readings:
-        return Failure(Reason.NOT_UNDERSTOOD, f"it can be read as {readings[0]} and as {readings[1]}", text)
-    if edit.reason in _TELLING or _began_as_edit(edit, said):
-        return Failure(edit.reason, edit.detail, text)
-    if grammar.lacking:
-        return Failure(grammar.lacking[-1], "", text)
-    return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[grammar.furthest :]) or edit.detail, text)
-
-
-def _began_as_edit(failure: Failure, said: list[str]) -> bool:
-    """Whether the reader of edits got past the block: then it knows best what is wrong."""
-    blocks = {"block", *templates()["synonyms"]["block"]}
-    blamed = words(failure.detail)
-    return bool(blamed) and not blocks.isdisjoint(said[: -len(blamed)]) and blamed != said
+    if generous is not None:
+        warnings.warn(
+            "parse(generous=...) has no meaning any more: there is one reading", DeprecationWarning, 2
+        )
+    return read_text(text)

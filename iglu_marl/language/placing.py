@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import product
 
 from iglu_marl.core.errors import DialogueError
@@ -15,7 +15,6 @@ from iglu_marl.core.grid import Cell, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
-    Beside,
     Between,
     It,
     Item,
@@ -31,7 +30,7 @@ from iglu_marl.language.references import (
     resolve,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, shape_cells
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 
 FLOOR, CEILING, REACH = -1, 7, 5
 SAME = 0
@@ -194,7 +193,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Edge):
         vector = VECTORS[setting.on_map(where.way)]
         line = range(-REACH, REACH + 1)
-        spots = [(vector[0] * REACH, z) for z in line] if vector[0] else [(x, vector[2] * REACH) for x in line]
+        spots = (
+            [(vector[0] * REACH, z) for z in line] if vector[0] else [(x, vector[2] * REACH) for x in line]
+        )
         return [Anchors(tuple((x, FLOOR, z) for x, z in spots), whole=True)]
     if isinstance(where, Level):
         line = range(-REACH, REACH + 1)
@@ -213,13 +214,19 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if not where.offset:
         return [Anchors((cell,), None, (cell,)) for item in items for cell in item]
     way, distance = where.offset[0]
-    vector = VECTORS[setting.on_map(way if not (where.of == You() and not way.vertical) else way)]
-    rest = setting.vector(where.offset[1:])
-    if way is Direction.UP and isinstance(where.of, (It, LastBlock)) and not any(map(setting.color_at, items[0])):
+    flipped = isinstance(where.of, You)
+    vector = setting.vector(((way, 1),), flipped)
+    rest = setting.vector(where.offset[1:], flipped)
+    if (
+        way is Direction.UP
+        and isinstance(where.of, (It, LastBlock))
+        and not any(map(setting.color_at, items[0]))
+    ):
         floor = min(cell[1] for cell in items[0])  # where something was taken away
         return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
     return [
-        Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item) for item in items
+        Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
+        for item in items
     ]
 
 
@@ -339,6 +346,43 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     return _put_at(new, groups, color, setting)
 
 
+def put_shape(
+    where: Places, blocks: Callable[[Cell], list[tuple[Cell, int]]], setting: Setting
+) -> list[list[tuple[Cell, int]]]:
+    """The same for a shape that is told in full: `blocks(first cell)`, at each of the things that the place means."""
+    groups = _combined((where,), setting)
+    several = len(groups) > 1
+    found: list[list[list[tuple[Cell, int]]]] = []
+    failure: Unresolved | None = None
+    for group in groups:
+        first = [line[0] for line in _lines(New(1), group, list(group.cells), setting)]
+        options = []
+        for cell in first:
+            made = blocks(cell)
+            try:
+                _check_fits(made, setting)
+            except Unresolved as error:
+                failure = error
+                continue
+            options.append(made)
+        if options:
+            found.append(options)
+        elif not several:
+            break
+    if not found:
+        raise failure or Unresolved(Reason.NO_MATCH, "no such place")
+    return [[block for part in choice for block in part] for choice in product(*found)][:64]
+
+
+def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
+    for cell, color in blocks:
+        if not in_zone(*cell):
+            raise Unresolved(Reason.OUTSIDE, str(cell))
+        there = setting.color_at(cell)
+        if there not in (0, color):
+            raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
+
+
 def _color(new: New, setting: Setting) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
@@ -370,7 +414,9 @@ def _free(cells: Iterable[Cell], setting: Setting) -> list[Cell]:
     return [cell for cell in cells if in_zone(*cell) and not setting.color_at(cell)]
 
 
-def _fill(new: New, groups: list[Anchors], color: int, setting: Setting, told: bool) -> list[list[tuple[Cell, int]]]:
+def _fill(
+    new: New, groups: list[Anchors], color: int, setting: Setting, told: bool
+) -> list[list[tuple[Cell, int]]]:
     cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
     if not cells:
         raise Unresolved(Reason.NO_MATCH, "nothing is free there")
@@ -392,13 +438,25 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
     groups = [
         Anchors(cells, group.way, group.item, group.whole)
         for group in groups
-        if (cells := tuple(cell for cell in group.cells if cell not in own or not group.item or group.way is None))
+        if (
+            cells := tuple(
+                cell for cell in group.cells if cell not in own or not group.item or group.way is None
+            )
+        )
     ]
     if not groups:
         raise Unresolved(Reason.OCCUPIED, "no place is free")
     if len(groups) > 1:
         if shape or new.each or count in (1, None):
-            one = New(count if new.each and not shape else 1, new.color, new.kind, new.sizes, new.standing, new.way, new.axis)
+            one = New(
+                count if new.each and not shape else 1,
+                new.color,
+                new.kind,
+                new.sizes,
+                new.standing,
+                new.way,
+                new.axis,
+            )
             if shape and count not in (None, 1, len(groups)):
                 raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
             return _for_each(one, groups, color, setting)
@@ -426,7 +484,10 @@ def _for_each(new: New, groups: list[Anchors], color: int, setting: Setting) -> 
             failure = error
     if not found:
         raise failure or Unresolved(Reason.NO_MATCH, "no such place")
-    return [[block for part in choice for block in part] for choice in product(*(options[:4] for options in found))][:64]
+    return [
+        [block for part in choice for block in part]
+        for choice in product(*(options[:4] for options in found))
+    ][:64]
 
 
 def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
@@ -434,20 +495,28 @@ def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list
     cells = [cell for cell in group.cells if in_zone(*cell)]
     if not cells:
         raise Unresolved(Reason.OUTSIDE, str(group.cells[0]) if group.cells else "")
-    free = _free(cells, setting)
+    free = [cell for cell in cells if setting.color_at(cell) in (0, color)]  # what is right already is fine
     if not free:
         there = setting.color_at(cells[0])
         raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cells[0]}", color=there)
     lines = _lines(new, group, free, setting)
-    good = [line for line in lines if all(in_zone(*cell) and not setting.color_at(cell) for cell in line)]
+    good = [
+        line
+        for line in lines
+        if all(in_zone(*cell) and setting.color_at(cell) in (0, color) for cell in line)
+    ]
     distinct = list({frozenset(line): line for line in good}.values())
     if not distinct:
-        raise Unresolved(Reason.OUTSIDE if lines else Reason.NO_DIRECTION, "it does not fit")
+        for line in lines:
+            _check_fits([(cell, color) for cell in line], setting)
+        raise Unresolved(Reason.NO_DIRECTION, "it does not fit")
     return [[(cell, color) for cell in line] for line in distinct]
 
 
 def _run(start: Cell, vector: Cell, n: int) -> tuple[Cell, ...]:
-    return tuple((start[0] + i * vector[0], start[1] + i * vector[1], start[2] + i * vector[2]) for i in range(n))
+    return tuple(
+        (start[0] + i * vector[0], start[1] + i * vector[1], start[2] + i * vector[2]) for i in range(n)
+    )
 
 
 def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
@@ -457,16 +526,16 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
     told = VECTORS[setting.on_map(new.way)] if new.way is not None else None
     sideways = way is not None and way[1] == 0
-    if sideways and len(free) > 1:  # at the lowest layer of what stands upright
-        floor = min(cell[1] for cell in free)
-        lowest = [cell for cell in free if cell[1] == floor]
-    else:
-        lowest = free
+    lowest = free
+    if (
+        way is not None and len(free) > 1
+    ):  # from the outermost side, at the lowest layer of what stands upright
+        reach = max(_dot(cell, way) for cell in free)
+        lowest = [cell for cell in free if _dot(cell, way) == reach]
+        if sideways:
+            floor = min(cell[1] for cell in lowest)
+            lowest = [cell for cell in lowest if cell[1] == floor]
     if kind is Kind.BLOCK and n == 1:
-        if way is not None and way[1] and len(free) > 1:
-            best = max(_dot(cell, way) for cell in free)
-            top = [cell for cell in free if _dot(cell, way) == best]
-            return [(cell,) for cell in top]
         return [(cell,) for cell in lowest]
     if kind is Kind.BLOCK and n is None:
         return [tuple(free)]
@@ -546,9 +615,13 @@ def _areas(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     x, y, z = free[0]
     if len(free) == 1 and group.way is None and group.item == ():
         if (x, z) == (0, 0) and n % 2 and m % 2:
-            return [tuple((i, y, j) for i in range(-(n // 2), n // 2 + 1) for j in range(-(m // 2), m // 2 + 1))]
+            return [
+                tuple((i, y, j) for i in range(-(n // 2), n // 2 + 1) for j in range(-(m // 2), m // 2 + 1))
+            ]
         if abs(x) == REACH and abs(z) == REACH:
-            return [tuple((x - i * (x // REACH), y, z - j * (z // REACH)) for i in range(n) for j in range(m))]
+            return [
+                tuple((x - i * (x // REACH), y, z - j * (z // REACH)) for i in range(n) for j in range(m))
+            ]
     inside = set(free)
     found = []
     for x, y, z in free:

@@ -410,7 +410,9 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
     if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
         if reference.extreme is None and reference.where is None and not reference.middle:
-            items = [tuple(sorted(cell for item in items for cell in item))]  # all that stands, taken together
+            items = [
+                tuple(sorted(cell for item in items for cell in item))
+            ]  # all that stands, taken together
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
     if reference.where is not None:
@@ -496,11 +498,14 @@ def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
 
 def _is_between(where: Between, setting: Setting) -> Callable[[Item], bool]:
     assert where.one is not None
-    cells = [cell for part in (where.one, where.other) if part for item in resolve(part, setting) for cell in item]
+    cells = [
+        cell for part in (where.one, where.other) if part for item in resolve(part, setting) for cell in item
+    ]
     low = [min(cell[axis] for cell in cells) for axis in range(3)]
     high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    return lambda item: not set(item) & set(cells) and all(
-        low[axis] <= cell[axis] <= high[axis] for cell in item for axis in range(3)
+    return lambda item: (
+        not set(item) & set(cells)
+        and all(low[axis] <= cell[axis] <= high[axis] for cell in item for axis in range(3))
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.placing import Check, Clear, Either, Look, Put, put
+from iglu_marl.language.placing import Check, Clear, Either, Look, New, Places, Put, put, put_shape
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -36,7 +35,6 @@ from iglu_marl.language.references import (
     Where,
     checked_offset,
     is_several,
-    outer_places,
     places,
     resolve,
     shifted,
@@ -421,41 +419,15 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
     return [_changed(setting, [(edit.cell, edit.after)])]
 
 
-def _put(
-    where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cell, int]]]
-) -> list[ExpectedWorld]:
-    """Puts blocks at every anchor that a place means; of several anchors, those that are taken are passed over."""
-    anchors = places(where, setting)
-    several = len(anchors) > 1
-    found: list[ExpectedWorld] = []
-    failure: Unresolved | None = None
-    for choice in product(*(options[:MAX_OUTCOMES] for options in anchors)):
-        if len(found) >= MAX_OUTCOMES:
-            break
-        together: list[tuple[Cell, int]] = []
-        for anchor in choice:
-            try:
-                added = blocks(anchor)
-                _check_free(added, setting)
-            except Unresolved as error:
-                failure = error
-                if several:
-                    continue
-                break
-            together += added
-        if together:
-            found.append(_changed(setting, together))
-    if not found:
-        assert failure is not None
-        raise failure
-    return found
-
-
 def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
-    ways = put(instruction, setting)
-    if len(ways) > 1 and not any(isinstance(where, NextTo) for where in instruction.where):
+    return _worlds(put(instruction, setting), *instruction.where[:1], setting)
+
+
+def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Setting) -> list[ExpectedWorld]:
+    """The worlds of a placement that can be done in some ways: only "next to" leaves the choice to who does it."""
+    if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=instruction.where[0], choices=cells)
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
 
 
@@ -469,7 +441,11 @@ def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
 
 def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
     cells = [cell for part in (*setting.earlier, setting.last) for cell in part]
-    placed = {cell for cell in cells if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))}
+    placed = {
+        cell
+        for cell in cells
+        if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))
+    }
     if len(placed) != instruction.count and len(setting.last) != instruction.count:
         raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {instruction.count}")
     return [ExpectedWorld(setting.grid, setting.last)]
@@ -493,23 +469,17 @@ def _either(instruction: Either, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _place(instruction: Place, setting: Setting) -> list[ExpectedWorld]:
-    if instruction.count is None:
-        return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
-    assert isinstance(instruction.where, Beside)
-    cells = outer_places(instruction.where, setting)
-    way = instruction.where.offset[0][0]
-    if len(cells) == 1 and way.vertical:
-        cells = [shifted(cells[0], (0, i * VECTORS[way][1], 0)) for i in range(instruction.count)]
-    if len(cells) != instruction.count:
-        raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
-    return [_added(setting, [(cell, instruction.color) for cell in cells])]
+    each = instruction.count is None
+    new = New(1 if each else instruction.count, instruction.color, each=each)
+    return _put_new(Put(new, (instruction.where,)), setting)
 
 
 def _build(instruction: Build, setting: Setting) -> list[ExpectedWorld]:
     view = setting.view
     if view is None and any(way.relative for way in instruction.shape.directions):
         raise Unresolved(Reason.NO_VIEW, str(instruction.shape.kind))
-    return _put(instruction.where, setting, lambda cell: instruction.blocks(cell, view))
+    ways = put_shape(instruction.where, lambda cell: instruction.blocks(cell, view), setting)
+    return _worlds(ways, instruction.where, setting)
 
 
 def _filled(reference: Reference, setting: Setting) -> list[Item]:

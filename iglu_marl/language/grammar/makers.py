@@ -8,6 +8,7 @@ from typing import Any
 
 from iglu_marl.core.grid import Cell, color_id, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
+from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
     SAME,
     Check,
@@ -21,7 +22,6 @@ from iglu_marl.language.placing import (
     Sides,
     Undo,
 )
-from iglu_marl.language.reading.engine import NOTHING
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -36,8 +36,9 @@ from iglu_marl.language.references import (
     Spot,
     Union,
     You,
+    is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.verbs import (
     Build,
     Copy,
@@ -232,8 +233,6 @@ def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
     return Beside((*before, (way, n)), of)
 
 
-
-
 @maker
 def beside_each(way: Direction, of: Any) -> Any:
     return Each(Beside(((way, 1),), of))
@@ -404,7 +403,10 @@ def np_extremes(one: Direction, two: Direction, kind: Kind, colors: Any = (), po
 
 @maker
 def union(one: Any, more: Any) -> Any:
-    parts = (*(one.parts if isinstance(one, Union) else (one,)), *(more.parts if isinstance(more, Union) else (more,)))
+    parts = (
+        *(one.parts if isinstance(one, Union) else (one,)),
+        *(more.parts if isinstance(more, Union) else (more,)),
+    )
     return Union(parts)
 
 
@@ -417,7 +419,13 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 @maker
 def recent(core: Core, n: int | None = None) -> Any:
-    if core.where is not None or core.rank != 1 or core.size is not None or len(core.colors) > 1 or core.middle:
+    if (
+        core.where is not None
+        or core.rank != 1
+        or core.size is not None
+        or len(core.colors) > 1
+        or core.middle
+    ):
         return NOTHING
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
@@ -440,6 +448,11 @@ def new_some(colors: int) -> New:
 @maker
 def new_plain(n: int) -> New:
     return New(n, SAME)
+
+
+@maker
+def new_colorless(n: int) -> New:
+    return New(n, None)
 
 
 @maker
@@ -474,6 +487,64 @@ def new_area(kind: Kind, n: int, m: int, colors: int) -> New:
     return New(1, colors, kind, (n, m), standing=True if kind is Kind.WALL else None)
 
 
+# ----------------------------------------------------------------------------------------- shapes told in full
+
+
+@maker
+def dims(n: int, one: Any = None, two: Any = None, m: int | None = None) -> Any:
+    return (n,) if m is None else (n, m), tuple(way for way in (one, two) if way is not None)
+
+
+@maker
+def toward_two(one: Any = None, two: Any = None) -> Any:
+    return tuple(way for way in (one, two) if way is not None)
+
+
+@maker
+def run(n: int, c: int, more: Any = ()) -> Any:
+    return (c,) * n + more if 1 <= n and n + len(more) <= 11 else NOTHING
+
+
+@maker
+def alternating(c: int, d: int, n: int | None = None) -> Any:
+    return NOTHING if n is None else (n, (c, d))
+
+
+def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> Shape:
+    if kind is Kind.PLUS and len(ways) == 2 and len(sizes) == 1:
+        return plus(sizes[0], *ways)
+    if kind is Kind.WALL and len(ways) == 2 and ways[1] is Direction.UP:
+        ways = ways[:1]
+    return Shape(kind, sizes, ways)
+
+
+@maker
+def shape_plain(c: int, kind: Kind, form: Any) -> Any:
+    return _shape(kind, *form), (c,)
+
+
+@maker
+def shape_counted(kind: Kind, n: int, c: int, ways: Any) -> Any:
+    return _shape(kind, (n,), ways), (c,)
+
+
+@maker
+def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
+    count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
+    return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
+
+
+@maker
+def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
+    told = mods if before is None else before.plus(mods)
+    if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
+        return NOTHING
+    where = told.where[0]
+    if isinstance(where, Spot):
+        where = At((where.x, -1, where.z))
+    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo)) else NOTHING
+
+
 _value("mods_none", Mods)
 _value("mod_none", lambda **_: Mods())
 _value("mod_upright", lambda: Mods(standing=True))
@@ -500,7 +571,9 @@ def mods_more(one: Mods, more: Mods) -> Any:
 
 
 @maker
-def put(new: New, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False) -> Any:
+def put(
+    new: New, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False
+) -> Any:
     for told in (before, before2):
         if told is not None:
             more = told.plus(mods)
@@ -547,14 +620,52 @@ def put(new: New, mods: Mods, before: Mods | None = None, before2: Mods | None =
     wheres = _own(mods.where)
     count = 1 if kind is not new.kind else new.count
     made = replace(
-        new, count=count, kind=kind, sizes=sizes, standing=standing, way=mods.way, axis=mods.axis, each=mods.each
+        new,
+        count=count,
+        kind=kind,
+        sizes=sizes,
+        standing=standing,
+        way=mods.way,
+        axis=mods.axis,
+        each=mods.each,
     )
-    if len(wheres) == 1 and kind is Kind.BLOCK and made.count == 1 and made.color not in (None, SAME):
-        where = wheres[0]
-        assert made.color is not None
-        if isinstance(where, At):
-            return CellEdit(EditKind.PLACE, where.cell, color=made.color)
+    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME):
+        return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
+
+
+def _in_full(new: New, where: At | Beside | NextTo) -> Any:
+    """The plainest value for a placement that leaves nothing open; None when it does."""
+    assert new.color is not None
+    several = is_several(where)
+    if new.axis is not None or new.count is None:
+        return None
+    if new.kind is Kind.BLOCK and new.count == 1:
+        return (
+            CellEdit(EditKind.PLACE, where.cell, color=new.color)
+            if isinstance(where, At)
+            else Place(new.color, where)
+        )
+    if new.kind is Kind.BLOCK and several and not new.each and new.standing is None and new.way is None:
+        return (
+            Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
+        )
+    if several and not new.each:
+        return None
+    n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
+    if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
+        return None
+    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
+        down = new.way is Direction.DOWN or (
+            isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
+        )
+        if new.way not in (None, Direction.UP, Direction.DOWN):
+            return None
+        shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
+        return Build(shape, (new.color,), where)
+    if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
+        return Build(Shape(Kind.ROW, (n,), (new.way,)), (new.color,), where)
+    return None
 
 
 def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -648,7 +759,9 @@ def replace_(blocks: Any, color: int, n: int | None = None) -> Any:
     if single is None:
         return Replace(blocks, color)
     assert isinstance(single.where, At)
-    return CellEdit(EditKind.REPLACE, single.where.cell, color=color, old_color=next(iter(single.colors), None))
+    return CellEdit(
+        EditKind.REPLACE, single.where.cell, color=color, old_color=next(iter(single.colors), None)
+    )
 
 
 MAKERS["replace"] = replace_
@@ -669,7 +782,10 @@ _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
 _value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n) if color is None else NOTHING)
 _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
-_value("move_to", lambda blocks, where: Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+_value(
+    "move_to",
+    lambda blocks, where: Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo)) else NOTHING,
+)
 _value("undo", Undo)
 _value("view", lambda way: View(way))
 _value("look", lambda of: Look(of))

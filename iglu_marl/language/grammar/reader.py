@@ -10,9 +10,9 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.grammar.engine import Grammar, Parser
+from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.reading.engine import Grammar, Parser
-from iglu_marl.language.reading.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Facing, Pick, Then
@@ -20,7 +20,15 @@ from iglu_marl.language.verbs import Facing, Pick, Then
 MAX_WORDS = 220
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
-_SPELLINGS = {"center": "centre", "centers": "centres", "grey": "gray", "violet": "purple", "colour": "color", "reds": "red", "greens": "green"}
+_SPELLINGS = {
+    "center": "centre",
+    "centers": "centres",
+    "grey": "gray",
+    "violet": "purple",
+    "colour": "color",
+    "reds": "red",
+    "greens": "green",
+}
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +38,7 @@ def grammar() -> Grammar:
     ordinals = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
-    text = resources.files("iglu_marl.language.reading").joinpath("grammar.txt").read_text(encoding="utf-8")
+    text = resources.files("iglu_marl.language.grammar").joinpath("grammar.txt").read_text(encoding="utf-8")
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -90,7 +98,7 @@ class Reader(Parser):
         todo = [at]
         while todo:
             here = todo.pop()
-            for value, end, cost in self.read("joints", here):
+            for _, end, cost in self.read("joints", here):
                 if end not in starts:
                     starts[end] = starts[here] + cost
                     todo.append(end)
@@ -138,6 +146,7 @@ def _facing(view: Direction, rest: Any) -> Any:
     return Facing(view, rest)
 
 
+@lru_cache(maxsize=4096)
 def read_text(text: str) -> Any:
     """The instruction in a text, or a `Failure`."""
     said = tokens(text)
@@ -153,7 +162,7 @@ def read_text(text: str) -> Any:
     _, readings = reader.texts(0)
     made = []
     for parts in readings:
-        if not parts or any(isinstance(part, Pick) for part in parts) and len(parts) > 1:
+        if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
         if all(isinstance(part, (View, Look)) for part in parts):
             continue
@@ -164,10 +173,30 @@ def read_text(text: str) -> Any:
     made = list(dict.fromkeys(made))
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
-    if any(_outside(one) for one in made):
-        return Failure(Reason.OUTSIDE, "", text)
+    told = made[0] if len(made) == 1 else Either(tuple(made))
+    lacking = [lack for one in made if (lack := _lacking(one)) is not None]
+    if len(lacking) == len(made):
+        reason, detail = lacking[0]
+        return Failure(reason, detail, text, partial=told)
+    return told if not lacking else _plain([one for one in made if _lacking(one) is None])
+
+
+def _plain(made: list[Any]) -> Any:
     return made[0] if len(made) == 1 else Either(tuple(made))
 
 
-def _outside(value: Any) -> bool:
-    return isinstance(value, Put) and any(isinstance(where, Outside) for where in value.where)
+def _lacking(value: Any) -> tuple[Reason, str] | None:
+    """What an instruction does not say, though it has to be said."""
+    if isinstance(value, Put):
+        outside = next((where for where in value.where if isinstance(where, Outside)), None)
+        if outside is not None:
+            return Reason.OUTSIDE, str(outside.cell)
+        if value.new.color is None:
+            return Reason.NO_COLOR, ""
+        if not value.where:
+            return Reason.NO_PLACE, ""
+    if isinstance(value, Then):
+        return next((lack for part in value.parts if (lack := _lacking(part)) is not None), None)
+    if isinstance(value, Facing):
+        return _lacking(value.then)
+    return None

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -140,7 +141,11 @@ def _phrase(text: str) -> Node:
 
 def _constant(text: str) -> Any:
     text = text.strip()
-    return int(text) if text.lstrip("-").isdigit() else {"True": True, "False": False, "None": None}.get(text, text)
+    return (
+        int(text)
+        if text.lstrip("-").isdigit()
+        else {"True": True, "False": False, "None": None}.get(text, text)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- grammar
@@ -241,7 +246,7 @@ class Grammar:
                             choice.by_word.setdefault(word, []).append(option)
         self.first = first
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """All words of all rules."""
         found: set[str] = set()
@@ -280,7 +285,9 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     if isinstance(node, Slot):
         return {node.category} if node.category in (NUMBER, "rest") else first[node.category]
     if isinstance(node, Choice):
-        return set().union(*(_first(option, first) for option in node.options), {""} if node.optional else set())
+        return set().union(
+            *(_first(option, first) for option in node.options), {""} if node.optional else set()
+        )
     found: set[str] = {""}
     for part in node.parts:
         found = (found - {""}) | _first(part, first)
@@ -312,7 +319,9 @@ class Parser:
             for value, end, cost in self._apply(rule, at):
                 if cost < found.get((value, end), 1 << 30):
                     found[value, end] = cost
-        readings = sorted(((value, end, cost) for (value, end), cost in found.items()), key=lambda read: read[2])
+        readings = sorted(
+            ((value, end, cost) for (value, end), cost in found.items()), key=lambda read: read[2]
+        )
         self.memory[key] = readings[:MAX_READINGS]
         return self.memory[key]
 
