@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language import kernels
-from iglu_marl.language.interpreter import Value, answer
 from iglu_marl.language.phrases import LIKENESS, Link, Phrase
-from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program
 from iglu_marl.language.questions import KINDS, Question, Slot, Template, question_templates
-from iglu_marl.language.scene import MIXED, Scene, Thing
+from iglu_marl.language.scene import MIXED, Scene, Thing, kernels
+from iglu_marl.language.scene.interpreter import Value, answer
+from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program
 
 FRAMES = {
     "map": RELATIONS[:4],

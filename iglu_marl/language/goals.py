@@ -17,11 +17,11 @@ import numpy.typing as npt
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
 from iglu_marl.core.task import Task
-from iglu_marl.language.interpreter import Programs, answer
 from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 from iglu_marl.language.questions import STATEMENT, Question, parse
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.interpreter import Programs, answer
+from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 
 SPLITS = ("combination", "length", "color-shape")
 _EXAMPLE_TRIES = 4000

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language.program import COLOR_WORDS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.program import COLOR_WORDS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
 from iglu_marl.language.templates import number_of, ordinal_digits, templates
 
 Option = TypeVar("Option")

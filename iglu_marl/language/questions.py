@@ -27,7 +27,14 @@ from iglu_marl.language.phrases import (
     say_number,
     with_article,
 )
-from iglu_marl.language.program import COLOR_WORDS, FUNCTIONS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.program import (
+    COLOR_WORDS,
+    FUNCTIONS,
+    MAX_HEIGHT,
+    RELATIONS,
+    SHAPE_NAMES,
+    Program,
+)
 from iglu_marl.language.templates import number_of, words
 from iglu_marl.language.templates import templates as instruction_data
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import reference_evaluator as witness
-from iglu_marl.language.interpreter import Programs, ProgramStep, answer
-from iglu_marl.language.program import FUNCTIONS, MAX_DEPTH, RELATIONS, SHAPE_NAMES, Program, Type
-from iglu_marl.language.random_scenes import random_world
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.interpreter import Programs, ProgramStep, answer
+from iglu_marl.language.scene.program import FUNCTIONS, MAX_DEPTH, RELATIONS, SHAPE_NAMES, Program, Type
+from iglu_marl.language.scene.random_scenes import random_world
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -347,8 +347,8 @@ _DIGEST = """
 import hashlib
 import numpy as np
 from iglu_marl.language import answer, statement_goals
-from iglu_marl.language.random_scenes import random_world
-from iglu_marl.language.interpreter import Programs
+from iglu_marl.language.scene.random_scenes import random_world
+from iglu_marl.language.scene.interpreter import Programs
 
 rng, told = np.random.default_rng(0), hashlib.sha256()
 programs = Programs([goal.program for goal in statement_goals()[::7]])

@@ -17,7 +17,6 @@ from iglu_marl import LanguageError
 from iglu_marl.cli import app
 from iglu_marl.commands.language import pairs
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import reference_evaluator as witness
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.generator import FRAMES, Generator
 from iglu_marl.language.goals import (
@@ -31,9 +30,7 @@ from iglu_marl.language.goals import (
     program_of,
     statement_goals,
 )
-from iglu_marl.language.interpreter import answer
 from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.program import COLOR_WORDS, Program
 from iglu_marl.language.questions import (
     QUESTION,
     STATEMENT,
@@ -42,8 +39,11 @@ from iglu_marl.language.questions import (
     question_templates,
     question_words,
 )
-from iglu_marl.language.random_scenes import arrange, draw_pieces, random_world
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.interpreter import answer
+from iglu_marl.language.scene.program import COLOR_WORDS, Program
+from iglu_marl.language.scene.random_scenes import arrange, draw_pieces, random_world
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
 from iglu_marl.tasks import draw

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import reference_evaluator as witness
-from iglu_marl.language.program import RELATIONS
 from iglu_marl.language.scene import Scene, quarter_of
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.program import RELATIONS
 
 R, B, G = (color_id(name) for name in ("red", "blue", "green"))
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import COLOR_NAMES
-from iglu_marl.language import kernels
+from iglu_marl.language.scene import kernels
 
 MAX_NODES = 250
 MAX_DEPTH = 60

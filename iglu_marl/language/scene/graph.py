@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError, LanguageError
 from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE, Cell, as_grid
-from iglu_marl.language import kernels
-from iglu_marl.language.program import RELATIONS, SHAPE_NAMES
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.program import RELATIONS, SHAPE_NAMES
 
 ALL_SHAPES = sum(1 << code for code in range(kernels.BLOCK, kernels.GROUP + 1))
 MIXED = "mixed"

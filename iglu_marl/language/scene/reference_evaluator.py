@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.core.grid import Cell, color_name, grid_to_blocks
-from iglu_marl.language.program import Program
+from iglu_marl.language.scene.program import Program
 
 _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
