@@ -216,7 +216,8 @@ class Generator:
             relation = self._relations[int(rng.integers(len(self._relations)))]
             assert other is not None
             code = RELATIONS.index(relation)
-            if kernels.related(scene.quarter, code, scene.table[thing.number], scene.table[other.number]):
+            table = scene.table
+            if kernels.related(table, len(table), scene.quarter, code, thing.number, other.number):
                 break
         inner = replace(_ONE, depth=slot.depth - 1, shapes=(other.shape if other else "block",))
         if rng.random() < 0.35:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -13,6 +12,8 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.scene import cells_of, find, kernels, plain, table_of
+from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -20,7 +21,6 @@ from iglu_marl.language.shapes import (
     Kind,
     as_color,
     facing,
-    is_shape,
     on_map,
 )
 
@@ -32,8 +32,8 @@ Offset = tuple[tuple[Direction, int], ...]
 
 MAX_DISTANCE = 20
 
-_RUNS = {Kind.ROW: ((1, 0, 0), (0, 0, 1)), Kind.COLUMN: ((0, 1, 0),), Kind.TOWER: ((0, 1, 0),)}
-_SIDES = (*VECTORS.values(),)
+_RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
+_SHAPES = {"column": "tower", "structure": "group"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
@@ -265,59 +265,22 @@ def shifted(cell: Cell, by: Cell) -> Cell:
 
 
 def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
-    """All blocks or groups of a kind, sorted; () = of any colour, also mixed.
+    """All things of a kind as `iglu_marl.language.scene` defines them, sorted: whole ones; of given colours, those of
+    one of them.
 
-    Rows are straight and horizontal, columns and towers vertical, as long as they go, two blocks at least. Of other
-    kinds are connected groups that have exactly that shape. A structure is a connected group.
+    Columns are towers, and structures are groups; a structure of several colours has no others.
     """
-    layers = [frozenset({color}) for color in colors] or [frozenset(range(1, 7))]
-    if kind is Kind.STRUCTURE and colors:
-        layers = [frozenset(colors)]
+    shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
+    layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
     for wanted in layers:
-        cells = frozenset(cell for cell, color in setting.blocks.items() if color in wanted)
-        if kind is Kind.BLOCK:
-            found += [(cell,) for cell in cells]
-        elif kind in _RUNS:
-            found += [run for step in _RUNS[kind] for run in _runs(cells, step)]
-        else:
-            found += [
-                tuple(sorted(group))
-                for group in _connected(cells)
-                if kind is Kind.STRUCTURE or (len(group) > 1 and is_shape(kind, group))
-            ]
+        grid = (
+            setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
+        )
+        table = find(plain(grid), 1 << shape)
+        things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
+        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
     return sorted(found)
-
-
-@lru_cache(maxsize=256)
-def _runs(cells: frozenset[Cell], step: Cell) -> list[Item]:
-    back = (-step[0], -step[1], -step[2])
-    found = []
-    for cell in cells:
-        if shifted(cell, back) in cells:
-            continue
-        run = [cell]
-        while (following := shifted(run[-1], step)) in cells:
-            run.append(following)
-        if len(run) > 1:
-            found.append(tuple(run))
-    return found
-
-
-@lru_cache(maxsize=256)
-def _connected(cells: frozenset[Cell]) -> list[frozenset[Cell]]:
-    left, groups = set(cells), []
-    while left:
-        todo = [left.pop()]
-        group = set(todo)
-        while todo:
-            cell = todo.pop()
-            near = {shifted(cell, side) for side in _SIDES} & left
-            left -= near
-            group |= near
-            todo += near
-        groups.append(frozenset(group))
-    return groups
 
 
 # ---------------------------------------------------------------------------------------------------- looking up
@@ -343,9 +306,8 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     items = find_items(setting, reference.kind, reference.colors)
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
-    if reference.where is not None:
-        fits = _place_filter(reference.where, setting)
-        items = [item for item in items if fits(item)]
+    if items and reference.where is not None:
+        items = _placed(reference, reference.where, items, setting)
     if not items:
         raise Unresolved(Reason.NO_MATCH, described(reference))
     if reference.extreme is not None:
@@ -358,10 +320,12 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
 def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     """The `count` items that reach furthest; all that tie for the last place."""
     assert reference.extreme is not None
-    vector = VECTORS[setting.on_map(reference.extreme)]
-
-    def reach(item: Item) -> int:
-        return max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item)
+    direction = DIRECTIONS.index(setting.on_map(reference.extreme))
+    table, first = table_of(items)
+    reaches_of = {
+        item: int(kernels.reach(0, direction, row)) for item, row in zip(items, table[first:], strict=True)
+    }
+    reach = reaches_of.__getitem__
 
     ranked = sorted(items, key=lambda item: (-reach(item), item))
     if reference.rank > 1:
@@ -393,24 +357,45 @@ def _counted(reference: Blocks, items: list[Item]) -> list[Item]:
     return items
 
 
-def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
-    """Which items are at a place."""
+def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting) -> list[Item]:
+    """The items that are at a place: of those that stand in a relation to something the nearest, if one is meant.
+
+    One step is a relation, for all of an item; more steps lead from a block to a block.
+    """
     if isinstance(where, At):
-        return lambda item: where.cell in item
-    near: set[Cell] = set()
-    for item in resolve(where.of, setting):
-        if isinstance(where, NextTo):
-            around = {shifted(cell, VECTORS[way]) for cell in item for way in COMPASS}
-        else:
-            vector = setting.vector(where.offset, isinstance(where.of, You))
-            around = {shifted(cell, vector) for cell in item}
-        near |= around - set(item) if _is_step(where) else around
-    return lambda item: any(cell in near for cell in item)
+        return [item for item in items if where.cell in item]
+    others = resolve(where.of, setting)
+    relation = _relation(where, setting)
+    if relation is None:
+        vector = (
+            setting.vector(where.offset, isinstance(where.of, You))
+            if isinstance(where, Beside)
+            else (0, 0, 0)
+        )
+        near = {shifted(cell, vector) for item in others for cell in item}
+        return [item for item in items if not near.isdisjoint(item)]
+    table, first = table_of([*items, *others])
+    count, middle = len(table), first + len(items)
+    given, to, out = np.zeros((3, count), np.uint8)
+    given[first:middle], to[middle:] = 1, 1
+    code = RELATIONS.index(relation)
+    if reference.count == 1 and reference.extreme is None and not reference.middle:
+        kernels.nearest(table, count, 0, code, given, to, out)
+    else:
+        kernels.relate(table, count, 0, code, to, out)
+    return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
-def _is_step(where: Where) -> bool:
-    """Whether a place lies outside of what it is told from."""
-    return isinstance(where, NextTo) or (isinstance(where, Beside) and bool(where.offset))
+def _relation(where: Where, setting: Setting) -> str | None:
+    """The relation on the map that a place tells, None where it tells a number of steps."""
+    if isinstance(where, NextTo):
+        return "next_to"
+    if not isinstance(where, Beside) or len(where.offset) != 1 or where.offset[0][1] != 1:
+        return None
+    way = where.offset[0][0]
+    if isinstance(where.of, You) and way in (Direction.FRONT, Direction.BEHIND):
+        way = way.opposite  # of the builder itself
+    return {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
 
 
 def places(where: Where, setting: Setting) -> list[list[Cell]]:

@@ -12,6 +12,6 @@
 
 from __future__ import annotations
 
-from iglu_marl.language.scene.graph import MIXED, Scene, Thing, find, plain, quarter_of
+from iglu_marl.language.scene.graph import MIXED, Scene, Thing, cells_of, find, plain, quarter_of, table_of
 
-__all__ = ["MIXED", "Scene", "Thing", "find", "plain", "quarter_of"]
+__all__ = ["MIXED", "Scene", "Thing", "cells_of", "find", "plain", "quarter_of", "table_of"]
