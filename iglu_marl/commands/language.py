@@ -60,7 +60,7 @@ def sample(
             continue
         if fresh:
             console.print("[bold]A new world[/]")
-        console.print(f"  {escape(record.text)}  [bold cyan]{record.answer}[/]")
+        console.print(f"  {escape(record.text)}  [bold cyan]{record.to_json()['answer']}[/]")
 
 
 # ------------------------------------------------------------------------------------------------------- parse
@@ -80,6 +80,7 @@ def parse(
     """The program of a text; with a world, its answer. Exit code 1 if the text is not understood."""
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.language import questions
+    from iglu_marl.language.phrases import things_in_words
     from iglu_marl.language.scene import Scene
     from iglu_marl.language.scene.interpreter import answer
 
@@ -101,7 +102,8 @@ def parse(
     console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
     if world is not None:
         trace: list[ProgramStep] = []
-        facts["answer"] = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
+        found_answer = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
+        facts["answer"] = things_in_words(found_answer)
         table = Table("function", "gives")
         for step in trace:
             value = "" if step.program.value is None else f" {step.program.value}"
@@ -132,11 +134,14 @@ def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
             found = witness.parts(grid)
         if questions.parse(record.text) != record.question:
             unread.append(record.text)
-        if witness.evaluate(record.program, grid, yaw_deg, found) != record.answer:
+        if not witness.agrees(witness.evaluate(record.program, grid, yaw_deg, found), record.answer):
             wrong.append(f"{record.text} {record.program}")
         name = record.question.template
         templates[name] += 1
-        answers.setdefault(type(record.answer).__name__, Counter())[str(record.answer)] += 1
+        kind = {"Thing": "thing", "tuple": "things"}.get(
+            type(record.answer).__name__, type(record.answer).__name__
+        )
+        answers.setdefault(kind, Counter())[str(record.to_json()["answer"])] += 1
     return {
         "pairs": count,
         "seed": seed,
