@@ -124,11 +124,6 @@ class Clear:
 
 
 @dataclass(frozen=True)
-class Undo:
-    """Takes the last instruction back."""
-
-
-@dataclass(frozen=True)
 class Look:
     """Turns the attention to something: "it" from now on."""
 

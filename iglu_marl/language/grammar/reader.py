@@ -87,6 +87,8 @@ class Reader(Parser):
                     continue
                 found = [] if total < best[0] else best[1]
                 head = () if value is None or isinstance(value, Remark) else (value,)
+                if isinstance(value, Then):
+                    head = value.parts
                 found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
                 best = (total, found)
         self._texts[key] = best
@@ -108,6 +110,7 @@ class Reader(Parser):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += self.read("elided", start)
+            found += self.read("bare", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):
