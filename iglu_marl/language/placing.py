@@ -15,7 +15,9 @@ from iglu_marl.core.grid import Cell, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
+    Beside,
     Between,
+    Edge,
     It,
     Item,
     LastBlock,
@@ -34,6 +36,8 @@ from iglu_marl.language.references import (
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
 FLOOR, CEILING, REACH = -1, 7, 5
+ALIKE = -1
+"""The colour of `New` that is that of what its place is told from."""
 SAME = 0
 """The colour of `New` that is that of what was placed last."""
 
@@ -52,13 +56,6 @@ class Spots:
     """Several places of the map, (x, z) each."""
 
     at: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The row of cells along an edge of the zone."""
-
-    way: Direction
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that.
+    its middle. like: as tall or long as that. centred: in the middle of its place.
     """
 
     count: int | None = 1
@@ -101,6 +98,7 @@ class New:
     gap: int = 0
     hollow: bool = False
     like: Reference | None = None
+    centred: bool = False
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:
@@ -192,7 +190,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, At):
         return [Anchors((where.cell,))]
     if isinstance(where, Spot):
-        return [Anchors((_column(where.x, where.z, setting),))]
+        along = [(1, 0, 0)] * (abs(where.z) == REACH) + [(0, 0, 1)] * (abs(where.x) == REACH)
+        return [Anchors((_column(where.x, where.z, setting),), axes=tuple(along))]
     if isinstance(where, Spots):
         return [Anchors((_column(x, z, setting),)) for x, z in where.at]
     if isinstance(where, Corners):
@@ -346,16 +345,19 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
     """
     new = instruction.new
-    color = _color(new, setting)
     if not instruction.where:
         raise Unresolved(Reason.NO_PLACE, "")
+    color = _color(new, instruction.where, setting)
     told = tuple(_spaced(where, new.gap) for where in instruction.where)
     if told != instruction.where:
         new = replace(new, gap=0)
     if new.like is not None:
         new = replace(new, sizes=(_length(new, resolve(new.like, setting)),), like=None)
     groups = _combined(told, setting)
-    if instruction.fill or (new.kind is Kind.BLOCK and all(group.whole for group in groups)):
+    if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
+        new = replace(new, kind=Kind.BLOCK, count=None)
+    laid = new.standing is False or new.centred
+    if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
     return _put_at(new, groups, color, setting)
 
@@ -404,12 +406,16 @@ def _length(new: New, items: list[Item]) -> int:
     return spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2])
 
 
-def _color(new: New, setting: Setting) -> int:
+def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
-    if new.color != SAME:
+    if new.color > SAME:
         return new.color
-    found = {setting.color_at(cell) for cell in setting.last} - {0}
+    told_from = [of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None]
+    cells = list(setting.last)
+    if new.color == ALIKE and told_from:
+        cells = [cell for item in resolve(told_from[0], setting) for cell in item]
+    found = {setting.color_at(cell) for cell in cells} - {0}
     if len(found) != 1:
         raise Unresolved(Reason.NO_COLOR, "")
     return found.pop()
@@ -589,12 +595,14 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     # a level row
     if told is not None:
         return [_run(cell, told, n, new.gap) for cell in lowest]
-    axes = _axes(new.axis, setting)
+    axes = list(group.axes) or _axes(new.axis, setting)
     inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
+    if new.centred and lying:
+        middle = len(lying) // 2
+        return [sorted(lying)[middle]] if len(lying) % 2 else lying
     if way is None and len(lowest) == 1 and not group.item and len(axes) == 2:
-        axes = list(group.axes or axes)
         runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:

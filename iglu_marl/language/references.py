@@ -111,6 +111,28 @@ class Between:
 
 
 @dataclass(frozen=True)
+class Them:
+    """What was changed last, several things: with what was changed before, when it was only one."""
+
+
+@dataclass(frozen=True)
+class Floating:
+    """Not on the ground, and nothing below it."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """With nothing on top of it."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The row of cells along an edge of the zone."""
+
+    way: Direction
+
+
+@dataclass(frozen=True)
 class PartOf:
     """What belongs to something: "the top block of the tower"."""
 
@@ -165,7 +187,7 @@ class Blocks:
     count: int | None = 1
     extreme: Direction | None = None
     size: int | None = None
-    where: Where | Spot | Level | PartOf | Between | None = None
+    where: Where | Spot | Level | PartOf | Between | Floating | Free | Edge | None = None
     rank: int = 1
     middle: bool = False
     unless: Reference | None = None
@@ -232,10 +254,10 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Union)
 Where = At | Beside | NextTo
-_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between)
+_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
 
 def is_several(where: Where) -> TypeGuard[Beside]:
@@ -388,6 +410,16 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Them):
+        cells = list(setting.last)
+        for part in reversed(setting.earlier):
+            if len(cells) > 1:
+                break
+            cells = [*part, *cells]
+        cells = [cell for cell in dict.fromkeys(cells) if setting.color_at(cell)]
+        if not cells:
+            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        return [(cell,) for cell in cells]
     if isinstance(reference, Part):
         return _part(reference, setting)
     if isinstance(reference, Union):
@@ -479,6 +511,23 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
         return [item for item in items if whole.issuperset(item)]
     if isinstance(where, Between):
         return _between(where, items, setting)
+    if isinstance(where, Edge):
+        vector = VECTORS[setting.on_map(where.way)]
+        return [item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)]
+    if isinstance(where, Floating):
+        below = [{shifted(cell, (0, -1, 0)) for cell in item} - set(item) for item in items]
+        return [
+            item
+            for item, under in zip(items, below, strict=True)
+            if all(cell[1] > -1 for cell in item) and not any(setting.color_at(cell) for cell in under)
+        ]
+    if isinstance(where, Free):
+        above = [{shifted(cell, (0, 1, 0)) for cell in item} - set(item) for item in items]
+        return [
+            item
+            for item, over in zip(items, above, strict=True)
+            if not any(setting.color_at(cell) for cell in over)
+        ]
     others = resolve(where.of, setting)
     relation = _relation(where, setting)
     if relation is None:

@@ -46,6 +46,7 @@ from iglu_marl.language.references import (
     Reference,
     Setting,
     Spot,
+    Them,
     Union,
     Unresolved,
     Where,
@@ -63,7 +64,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -252,7 +253,9 @@ class Rotate:
 
 @dataclass(frozen=True)
 class Undo:
-    """Takes the last instruction back."""
+    """Takes the last instructions back."""
+
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -511,6 +514,8 @@ def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
+    if isinstance(instruction.at, Spot):
+        return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
@@ -756,6 +761,10 @@ def _before(setting: Setting) -> tuple[Any, Grid]:
 
 def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
     _, grid = _before(setting)
+    if instruction.count > 1:
+        if len(setting.further) < instruction.count:
+            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+        grid = setting.further[instruction.count - 1]
     cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
     return [ExpectedWorld(grid.copy(), tuple(cells))]
 
@@ -855,17 +864,20 @@ def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
 
 def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
     found = [ExpectedWorld(setting.grid, setting.last)]
+    before: tuple[Any, Grid] | None = None
     for part in instruction.parts:
         following: list[ExpectedWorld] = []
         failure: Unresolved | None = None
         for outcome in found:
             try:
-                following += _follow(part, setting.then(outcome.grid, outcome.cells))
+                now = setting.then(outcome.grid, outcome.cells)
+                following += _follow(part, now if before is None else replace(now, before=before))
             except Unresolved as error:
                 failure = error
         if not following:
             assert failure is not None
             raise failure
+        before = part, found[0].grid
         found = following[:MAX_OUTCOMES]
     return found
 

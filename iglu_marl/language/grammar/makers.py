@@ -10,6 +10,7 @@ from iglu_marl.core.grid import Cell, color_id, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
+    ALIKE,
     SAME,
     Check,
     Clear,
@@ -28,6 +29,8 @@ from iglu_marl.language.references import (
     Beside,
     Between,
     Blocks,
+    Floating,
+    Free,
     It,
     LastBlock,
     Level,
@@ -36,6 +39,7 @@ from iglu_marl.language.references import (
     PartOf,
     Recent,
     Spot,
+    Them,
     Union,
     You,
     is_several,
@@ -133,7 +137,7 @@ class Core:
         )
 
 
-_SINGLE = ("standing", "way", "axis", "tall", "long", "gap", "color", "like", "area", "hollow", "four", "total", "flat")
+_SINGLE = ("standing", "way", "axis", "tall", "long", "gap", "color", "like", "area", "hollow", "four", "total", "flat", "centred")
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,7 @@ class Mods:
     long: int | None = None
     each: bool = False
     also: Any = None
+    split: bool = False
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -156,6 +161,7 @@ class Mods:
     four: bool | None = None
     total: int | None = None
     flat: bool | None = None
+    centred: bool | None = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -168,7 +174,11 @@ class Mods:
         if self.also is not None and other.also is not None:
             return None
         return Mods(
-            (*self.where, *other.where), each=self.each or other.each, also=self.also or other.also, **told
+            (*self.where, *other.where),
+            each=self.each or other.each,
+            also=self.also or other.also,
+            split=self.split or other.split,
+            **told,
         )
 
 
@@ -286,7 +296,7 @@ _value("edge", lambda way: Edge(way))
 
 
 @maker
-def between(one: Any, other: Any = None) -> Any:
+def between(one: Any, other: Any = None, n: int | None = None) -> Any:
     if other is None and isinstance(one, Blocks) and one.count == 1:
         return gap_in(one)
     if other is None and isinstance(one, (It, LastBlock)):
@@ -361,6 +371,12 @@ _value("it", It)
 _value("last_block", LastBlock)
 _value("you", You)
 _value("everything", lambda: Blocks(count=None))
+_value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
+_value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
+_value("them", Them)
+_value("free_top", lambda: Free())
+_value("floating", lambda: Floating())
+_value("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
 _value("everything_but", lambda but: Blocks(count=None, unless=but))
 
 
@@ -452,7 +468,11 @@ def core_extreme(core: Core, way: Direction) -> Any:
 
 
 @maker
-def core_rank(n: int, core: Core, way: Direction | None = None) -> Any:
+def core_rank(n: int, core: Core, way: Direction | None = None, of: Any = None) -> Any:
+    if of is not None:
+        if core.where is not None:
+            return NOTHING
+        core = replace(core, where=PartOf(of))
     if core.extreme is not None and way is None:
         way, core = core.extreme, replace(core, extreme=None)
     if core.extreme is not None or way is None or not 1 <= n <= 9:
@@ -490,6 +510,13 @@ def np(n: int, core: Core) -> Any:
     if n < 1:
         return NOTHING
     return core.blocks(n)
+
+
+@maker
+def np_extreme_of(way: Direction, of: Any) -> Any:
+    if not isinstance(of, Blocks) or of.extreme is not None or of.middle or of.count == 1:
+        return NOTHING
+    return replace(of, count=1, extreme=way)
 
 
 @maker
@@ -727,18 +754,28 @@ _value("mod_long", lambda n: Mods(long=n))
 _value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
-_value("mod_color", lambda color=None, of=None: NOTHING if of is not None else Mods(color=SAME if color is None else color))
+_value("mod_color", lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color))
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_middle", lambda where: mod_where(where))
-_value("mod_centred", lambda: Mods(hollow=None))
+_value("mod_centred", lambda: Mods(centred=True))
 _value("mod_area", lambda n, m, high=False, **_: Mods(area=(m, n) if high else (n, m)))
 _value("mod_hollow", lambda: Mods(hollow=True))
 _value("mod_around", lambda: Mods(four=False))
 _value("mod_four", lambda: Mods(four=True))
 _value("mod_from_to", lambda way, way2: Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING)
 _value("mod_total", lambda n, c=None: Mods(total=n))
-_value("mod_each", lambda: Mods(each=True))
+@maker
+def mod_split(where: Any, also: Any) -> Any:
+    return NOTHING if None in (where, also) else Mods((where,), also=also, split=True)
+
+
+@maker
+def mod_start(where: Any, way: Direction) -> Any:
+    return NOTHING if where is None or isinstance(where, Each) else Mods((where,), way=way)
+
+
+_value("mod_each", lambda **_: Mods(each=True))
 
 
 @maker
@@ -778,9 +815,14 @@ def put(
     if made is NOTHING:
         return NOTHING
     wheres = _own(mods.where)
+    told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
+    if made.like == It() and told_from is not None:
+        made = replace(made, like=told_from)
+    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
+        made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total is not None:
         return _checked(made, wheres, mods.total)
-    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME):
+    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME, ALIKE):
         return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
 
@@ -794,7 +836,7 @@ def _described(new: New, mods: Mods) -> Any:
     kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
     color = new.color
     if mods.color is not None:
-        if color not in (None, SAME) and color != mods.color:
+        if color not in (None, SAME) and mods.color != color:
             return NOTHING
         color = mods.color
     if mods.area is not None:
@@ -847,6 +889,7 @@ def _described(new: New, mods: Mods) -> Any:
         gap=mods.gap or 0,
         hollow=bool(mods.hollow),
         like=mods.like,
+        centred=bool(mods.centred),
     )
 
 
@@ -862,7 +905,11 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _both(new: New, mods: Mods) -> Any:
-    """The same at two places."""
+    """The same at two places; split: one of two at each."""
+    if mods.split:
+        if new.count != 2:
+            return NOTHING
+        new, mods = replace(new, count=1), replace(mods, split=False)
     parts = []
     for where in (mods.where[0], mods.also):
         told = mod_where(where)
@@ -918,7 +965,11 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _both(new: New, mods: Mods) -> Any:
-    """The same at two places."""
+    """The same at two places; split: one of two at each."""
+    if mods.split:
+        if new.count != 2:
+            return NOTHING
+        new, mods = replace(new, count=1), replace(mods, split=False)
     parts = []
     for where in (mods.where[0], mods.also):
         told = Mods((*mods.where[1:],)).plus(mod_where(where))
@@ -1043,7 +1094,16 @@ _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 @maker
 def copy_to(blocks: Any, where: Any) -> Any:
+    if isinstance(where, Beside) and isinstance(where.of, It):
+        where = replace(where, of=blocks)
     return Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+
+
+@maker
+def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
+    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK:
+        blocks = replace(blocks, kind=kind)
+    return copy_to(blocks, where)
 
 
 @maker
@@ -1072,7 +1132,18 @@ _value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHI
 
 @maker
 def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
+    if isinstance(about, (Part, Blocks)):
+        about = _of_it(about, of)
     return Rotate(of, -q if left else q, about)
+
+
+def _of_it(reference: Any, of: Any) -> Any:
+    """ "Its end", of what the sentence is about."""
+    if isinstance(reference, Part) and isinstance(reference.of, It):
+        return replace(reference, of=of)
+    if isinstance(reference, Blocks) and reference.where == PartOf(It()):
+        return replace(reference, where=PartOf(of))
+    return reference
 
 
 _value("pivot_centre", lambda: Spot(0, 0))
@@ -1126,6 +1197,13 @@ _value("remove_all", lambda **_: Clear())
 
 
 @maker
+def take_off(blocks: Any, of: Any) -> Any:
+    if not isinstance(blocks, Blocks) or blocks.where is not None:
+        return NOTHING
+    return remove(replace(blocks, where=PartOf(of)))
+
+
+@maker
 def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
     parts = [remove(part) for part in (blocks, more, third) if part is not None]
     return NOTHING if NOTHING in parts else Then(tuple(parts))
@@ -1176,6 +1254,20 @@ _value(
 _value("undo", Undo)
 _value("view", lambda way: View(way))
 _value("look", lambda of: Look(of))
+_value("look_spot", lambda place: Look(place))
+_value("undo_two", lambda: Undo(2))
+
+
+@maker
+def harmless(x: tuple[str, ...]) -> Any:
+    """Words that ask for nothing, since they name nothing that could be built."""
+    return NOTHING if _NAMING.intersection(x) else Remark()
+
+
+_NAMING = frozenset(
+    "blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line "
+    "one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove".split()
+)
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

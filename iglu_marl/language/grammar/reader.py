@@ -22,6 +22,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
+    "centered": "centred",
+    "recolour": "recolor",
     "centers": "centres",
     "grey": "gray",
     "violet": "purple",
@@ -156,9 +158,7 @@ def read_text(text: str) -> Any:
     if not said:
         return Failure(Reason.EMPTY, "", text)
     known = grammar().words
-    for word in said:
-        if word not in known and not word.isdigit() and word != ".":
-            return Failure(Reason.UNKNOWN_WORD, word, text)
+    unknown = [word for word in said if word not in known and not word.isdigit() and word != "."]
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
     reader = Reader(said)
@@ -174,6 +174,8 @@ def read_text(text: str) -> Any:
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
+    if not made and unknown:
+        return Failure(Reason.UNKNOWN_WORD, unknown[0], text)
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
