@@ -220,7 +220,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Sides):
         return [anchor for item in items for anchor in _sides(item, where.which, setting)]
     if not where.offset:
-        return [Anchors((cell,), None, (cell,)) for item in items for cell in item]
+        cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+        return [Anchors(cells, None, cells)]
     way, distance = where.offset[0]
     flipped = isinstance(where.of, You)
     vector = setting.vector(((way, 1),), flipped)
@@ -232,10 +233,21 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     ):
         floor = min(cell[1] for cell in items[0])  # where something was taken away
         return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
-    return [
+    found = [
         Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
         for item in items
     ]
+    if way is Direction.UP and isinstance(where.of, It):  # on all that stands on it by now
+        found = [
+            replace(group, cells=tuple(_climbed(cell, setting) for cell in group.cells)) for group in found
+        ]
+    return found
+
+
+def _climbed(cell: Cell, setting: Setting) -> Cell:
+    while setting.color_at(cell):
+        cell = shifted(cell, (0, 1, 0))
+    return cell
 
 
 def _ring(item: Item) -> list[Cell]:
@@ -401,9 +413,13 @@ def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
 
 def _length(new: New, items: list[Item]) -> int:
     """How tall or long something is that is to be matched."""
-    cells = [cell for item in items for cell in item]
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) + 1 for axis in range(3)]
-    return spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2])
+    found = set()
+    for item in items:
+        spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) + 1 for axis in range(3)]
+        found.add(spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2]))
+    if len(found) != 1:
+        raise Unresolved(Reason.NO_NUMBER, "they are not alike")
+    return found.pop()
 
 
 def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
@@ -411,7 +427,9 @@ def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME:
         return new.color
-    told_from = [of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None]
+    told_from = [
+        of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None
+    ]
     cells = list(setting.last)
     if new.color == ALIKE and told_from:
         cells = [cell for item in resolve(told_from[0], setting) for cell in item]
@@ -514,15 +532,15 @@ def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list
     cells = [cell for cell in group.cells if in_zone(*cell)]
     if not cells:
         raise Unresolved(Reason.OUTSIDE, str(group.cells[0]) if group.cells else "")
-    free = [cell for cell in cells if setting.color_at(cell) in (0, color)]  # what is right already is fine
+    fixed = group.way is None and not group.item  # a place of the map: what is right already is fine
+    allowed = (0, color) if fixed else (0,)
+    free = [cell for cell in cells if setting.color_at(cell) in allowed]
     if not free:
         there = setting.color_at(cells[0])
         raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cells[0]}", color=there)
     lines = _lines(new, group, free, setting)
     good = [
-        line
-        for line in lines
-        if all(in_zone(*cell) and setting.color_at(cell) in (0, color) for cell in line)
+        line for line in lines if all(in_zone(*cell) and setting.color_at(cell) in allowed for cell in line)
     ]
     distinct = list({frozenset(line): line for line in good}.values())
     if not distinct:
@@ -545,6 +563,9 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     told = VECTORS[setting.on_map(new.way)] if new.way is not None else None
     sideways = way is not None and way[1] == 0
     lowest = free
+    if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
+        floor = min(cell[1] for cell in free)
+        lowest = [cell for cell in free if cell[1] == floor]
     if (
         way is not None and len(free) > 1
     ):  # from the outermost side, at the lowest layer of what stands upright
@@ -632,7 +653,19 @@ def _axes(axis: str | None, setting: Setting) -> list[Cell]:
     return {"x": [east], "z": [south]}.get(axis or "", [east, south])
 
 
-FIGURES = (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL, Kind.CUBE, Kind.PLUS, Kind.L, Kind.T, Kind.U, Kind.H, Kind.O, Kind.X)
+FIGURES = (
+    Kind.SQUARE,
+    Kind.RECTANGLE,
+    Kind.WALL,
+    Kind.CUBE,
+    Kind.PLUS,
+    Kind.L,
+    Kind.T,
+    Kind.U,
+    Kind.H,
+    Kind.O,
+    Kind.X,
+)
 
 
 def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
@@ -655,7 +688,9 @@ def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> li
     spot = free[0]
     if new.way is not None and len(free) == 1 and not new.way.vertical:
         vector = VECTORS[setting.on_map(new.way)]
-        return [tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))]
+        return [
+            tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))
+        ]
     if group.way is None and not group.item and len(free) == 1:
         return _at_spot(drawn, (width, height, depth), spot, standing, new.axis, setting)
     found = []

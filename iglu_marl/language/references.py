@@ -117,7 +117,7 @@ class Them:
 
 @dataclass(frozen=True)
 class Floating:
-    """Not on the ground, and nothing below it."""
+    """Of no structure that touches the ground."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ class Blocks:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
         if self.size is not None and not 2 <= self.size <= (11 if self.kind in _RUNS else 121):
             raise DialogueError(f"size {self.size!r} of a {self.kind}, expected 2..11, or more of an area")
-        if self.rank != 1 and ((self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9):
+        if self.rank != 1 and (
+            (self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9
+        ):
             raise DialogueError(
                 f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
             )
@@ -432,7 +434,9 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         items = [item for item in items if len(item) == reference.size]
     if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
         if reference == Blocks(reference.colors, Kind.STRUCTURE):
-            items = [tuple(sorted(cell for item in items for cell in item))]  # all that stands, taken together
+            items = [
+                tuple(sorted(cell for item in items for cell in item))
+            ]  # all that stands, taken together
     if items and reference.where is not None:
         if _one_of_each(reference):
             return _in_each_part(reference, items, setting)
@@ -513,14 +517,17 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
         return _between(where, items, setting)
     if isinstance(where, Edge):
         vector = VECTORS[setting.on_map(where.way)]
-        return [item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)]
-    if isinstance(where, Floating):
-        below = [{shifted(cell, (0, -1, 0)) for cell in item} - set(item) for item in items]
         return [
-            item
-            for item, under in zip(items, below, strict=True)
-            if all(cell[1] > -1 for cell in item) and not any(setting.color_at(cell) for cell in under)
+            item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)
         ]
+    if isinstance(where, Floating):
+        standing = {
+            cell
+            for group in find_items(setting, Kind.STRUCTURE, ())
+            if any(cell[1] == -1 for cell in group)
+            for cell in group
+        }
+        return [item for item in items if standing.isdisjoint(item) and all(cell[1] > -1 for cell in item)]
     if isinstance(where, Free):
         above = [{shifted(cell, (0, 1, 0)) for cell in item} - set(item) for item in items]
         return [
@@ -609,12 +616,21 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
 def _part(reference: Part, setting: Setting) -> list[Item]:
     """The blocks that a part of something is made of: one thing for each of its blocks."""
     found: list[Item] = []
-    for item in resolve(reference.of, setting):
+    items = resolve(reference.of, setting)
+    if len(items) > 1 and all(len(item) == 1 for item in items):
+        items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
+    for item in items:
         cells = _part_of(item, reference, setting)
         if not cells:
             raise Unresolved(Reason.NO_MATCH, f"{reference.which} of that")
         found += [(cell,) for cell in sorted(cells)]
     return list(dict.fromkeys(found))
+
+
+def _is_bend(cell: Cell, item: set[Cell]) -> bool:
+    """Whether exactly two blocks adjoin a block, round a corner."""
+    near = [way for way in VECTORS.values() if shifted(cell, way) in item]
+    return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
 def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
@@ -636,6 +652,9 @@ def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
         axis = spans.index(max(spans))
         return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
     if which == "corners":
+        bends = [cell for cell in item if _is_bend(cell, set(item))]
+        if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
+            return bends
         return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
     if which == "border":
         return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]

@@ -284,7 +284,10 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     middle, centre = width // 2, height // 2
     odd = width % 2 == 1 and width >= 3
     left, right = frozenset(c for c in inside if c[0] == 0), frozenset(c for c in inside if c[0] == width - 1)
-    top, bottom = frozenset(c for c in inside if c[1] == height - 1), frozenset(c for c in inside if c[1] == 0)
+    top, bottom = (
+        frozenset(c for c in inside if c[1] == height - 1),
+        frozenset(c for c in inside if c[1] == 0),
+    )
     upright = frozenset(c for c in inside if c[0] == middle)
     across = frozenset(c for c in inside if c[1] == centre)
     possible = {

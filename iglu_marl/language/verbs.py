@@ -633,9 +633,14 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    vectors = [setting.vector(instruction.by)] if instruction.to is None else _vectors_to(instruction.to, cells, setting)
+    vectors = (
+        [setting.vector(instruction.by)]
+        if instruction.to is None
+        else _vectors_to(instruction.to, cells, setting)
+    )
     return [
-        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]) for vector in vectors
+        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])
+        for vector in vectors
     ]
 
 
@@ -792,7 +797,10 @@ def _as_put(instruction: Any) -> Any:
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return Put(New(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
-        return Put(New(1 if instruction.count is None else instruction.count, instruction.color), (instruction.where,))
+        return Put(
+            New(1 if instruction.count is None else instruction.count, instruction.color),
+            (instruction.where,),
+        )
     if isinstance(instruction, Build) and len(instruction.colors) == 1 and len(instruction.shape.sizes) == 1:
         shape = instruction.shape
         kind = Kind.TOWER if shape.kind in (Kind.TOWER, Kind.COLUMN) else shape.kind
@@ -811,12 +819,19 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
-        if instruction.of is not None and isinstance(part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)):
+        if instruction.of is not None and isinstance(
+            part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)
+        ):
             return replace(part, blocks=_like(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, Put):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
             where = instruction.where
-            if isinstance(where, Beside) and isinstance(where.of, It) and part.where and isinstance(part.where[0], Beside):
+            if (
+                isinstance(where, Beside)
+                and isinstance(where.of, It)
+                and part.where
+                and isinstance(part.where[0], Beside)
+            ):
                 where = replace(part.where[0], offset=where.offset)
             return replace(part, new=new, where=(where,))
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
@@ -825,7 +840,7 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _like(blocks: Any, of: Any) -> Any:
-    """"The top block of the blue tower" of another tower."""
+    """ "The top block of the blue tower" of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         return replace(blocks, where=PartOf(of))
     if isinstance(blocks, Part):

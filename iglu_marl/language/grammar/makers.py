@@ -137,7 +137,22 @@ class Core:
         )
 
 
-_SINGLE = ("standing", "way", "axis", "tall", "long", "gap", "color", "like", "area", "hollow", "four", "total", "flat", "centred")
+_SINGLE = (
+    "standing",
+    "way",
+    "axis",
+    "tall",
+    "long",
+    "gap",
+    "color",
+    "like",
+    "area",
+    "hollow",
+    "four",
+    "total",
+    "flat",
+    "centred",
+)
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,7 @@ class Mods:
     each: bool = False
     also: Any = None
     split: bool = False
+    one_each: bool = False
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -178,6 +194,7 @@ class Mods:
             each=self.each or other.each,
             also=self.also or other.also,
             split=self.split or other.split,
+            one_each=self.one_each or other.one_each,
             **told,
         )
 
@@ -338,8 +355,13 @@ def spot_half(one: Spot, two: Spot) -> Any:
 
 
 _value("edge_middles", lambda: Each(Spots(_EDGES)))
-_value("border_all", lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)))
-_value("end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of))
+_value(
+    "border_all",
+    lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)),
+)
+_value(
+    "end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of)
+)
 _value("zero", lambda: 0)
 
 
@@ -399,7 +421,11 @@ _value("nothing_ref", lambda: NOTHING)
 
 
 def _tops(of: Any) -> Any:
-    return Blocks(extreme=Direction.UP, where=PartOf(of)) if isinstance(of, Blocks) and of.count != 1 else NOTHING
+    return (
+        Blocks(extreme=Direction.UP, where=PartOf(of))
+        if isinstance(of, Blocks) and of.count != 1
+        else NOTHING
+    )
 
 
 @maker
@@ -652,6 +678,10 @@ def new_area(
         return NOTHING
     color = colors2 if colors is None else colors
     sizes = (n, m) if d is None else (n, m, d)
+    if kind is Kind.ROW:
+        sizes = (max(n, m),)
+        if min(n, m) != 1 or d is not None:
+            return NOTHING
     if kind is Kind.CUBE and d is None:
         return NOTHING
     standing = True if kind is Kind.WALL else None
@@ -754,17 +784,34 @@ _value("mod_long", lambda n: Mods(long=n))
 _value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
-_value("mod_color", lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color))
+_value(
+    "mod_color",
+    lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
+)
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
-_value("mod_area", lambda n, m, high=False, **_: Mods(area=(m, n) if high else (n, m)))
+
+
+@maker
+def mod_area(n: int, m: int, high: bool = False, x: Any = None, **_: Any) -> Mods:
+    axis = None if x is None or x.axis not in ("x", "z", "side") else x.axis
+    return Mods(area=(m, n) if high else (n, m), axis=axis)
+
+
 _value("mod_hollow", lambda: Mods(hollow=True))
 _value("mod_around", lambda: Mods(four=False))
 _value("mod_four", lambda: Mods(four=True))
-_value("mod_from_to", lambda way, way2: Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING)
+_value(
+    "mod_from_to",
+    lambda way, way2: (
+        Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING
+    ),
+)
 _value("mod_total", lambda n, c=None: Mods(total=n))
+
+
 @maker
 def mod_split(where: Any, also: Any) -> Any:
     return NOTHING if None in (where, also) else Mods((where,), also=also, split=True)
@@ -776,6 +823,7 @@ def mod_start(where: Any, way: Direction) -> Any:
 
 
 _value("mod_each", lambda **_: Mods(each=True))
+_value("mod_one_each", lambda **_: Mods(one_each=True))
 
 
 @maker
@@ -814,6 +862,10 @@ def put(
     made = _described(new, mods)
     if made is NOTHING:
         return NOTHING
+    if mods.one_each:
+        if made.kind is Kind.BLOCK and made.count not in (None, 1):
+            mods = replace(mods, total=made.count)
+        made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
     if made.like == It() and told_from is not None:
@@ -822,7 +874,11 @@ def put(
         made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total is not None:
         return _checked(made, wheres, mods.total)
-    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME, ALIKE):
+    if (
+        len(wheres) == 1
+        and isinstance(wheres[0], (At, Beside, NextTo))
+        and made.color not in (None, SAME, ALIKE)
+    ):
         return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
 
@@ -1026,7 +1082,9 @@ def surround(of: Any, new: Any, mods: Mods) -> Any:
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
     which = "four" if mods.four or new.count == 4 else "around"
-    made = replace(new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four")
+    made = replace(
+        new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
+    )
     if any(not isinstance(where, Level) for where in mods.where):
         return NOTHING
     return Put(made, (Sides(of, which), *mods.where))
@@ -1096,7 +1154,9 @@ _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 def copy_to(blocks: Any, where: Any) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, It):
         where = replace(where, of=blocks)
-    return Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+    return (
+        Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+    )
 
 
 @maker
@@ -1126,7 +1186,9 @@ _value("again_ref", lambda of: Again(of=of) if not isinstance(of, (It, You)) els
 _value("amend_color", lambda color: Amend(color=color))
 _value("amend_count", lambda n: Amend(count=n))
 _value("amend_way", lambda way: Amend(way=way))
-_value("amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where))
+_value(
+    "amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where)
+)
 _value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
 
 
@@ -1205,8 +1267,8 @@ def take_off(blocks: Any, of: Any) -> Any:
 
 @maker
 def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
-    parts = [remove(part) for part in (blocks, more, third) if part is not None]
-    return NOTHING if NOTHING in parts else Then(tuple(parts))
+    parts = tuple(part for part in (blocks, more, third) if part is not None)
+    return NOTHING if any(isinstance(part, You) for part in parts) else Remove(Union(parts))
 
 
 @maker

@@ -112,7 +112,8 @@ class Reader(Parser):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += self.read("elided", start)
-            found += self.read("bare", start)
+            if at == 0 or start > at:  # a verb can only be left out behind words that join
+                found += self.read("bare", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):
