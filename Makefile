@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 CODE := iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types format bench docs docs-serve rllib clean
+.PHONY: help setup demo test test-fast check lint types format bench docs docs-serve rllib clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -42,6 +42,9 @@ demo: setup  ## play one game; says where the video and the picture are
 
 test: setup  ## the whole test suite
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+test-fast: setup  ## the tests of single pieces and properties that are quick: under a minute
+	HYPOTHESIS_PROFILE=fast $(PY) -m pytest -n $(WORKERS) --dist worksteal -q -m "not system and not slow" $(PYTEST_ARGS)
 
 check: lint types  ## what must hold before a commit, besides the tests
 
@@ -77,7 +80,7 @@ docs: $(DOCS_STAMP)  ## build the documentation site, in site/
 docs-serve: $(DOCS_STAMP)  ## show the site in a browser while its pages change
 	$(MKDOCS) serve
 
-# RLlib pins Gymnasium, so it has an environment of its own, which tests/test_rllib.py uses.
+# RLlib pins Gymnasium, so it has an environment of its own, which tests/envs/test_rllib.py uses.
 RLLIB_VENV ?= .venv-rllib
 rllib: $(RLLIB_VENV)/.installed  ## make .venv-rllib with iglu_marl and RLlib
 $(RLLIB_VENV)/.installed: $(STAMP)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from typing_extensions import Unpack
 
 from iglu_marl import AgentError, Pose, Role, Task
-from iglu_marl.agents.body import Body
-from iglu_marl.agents.ears import Ears
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.scripted.state_tracker import StateTracker
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Codec
 from iglu_marl.planning import Plan
 
 
-class OracleBuilder:
+class OracleBuilder(BuilderBase):
     """Builds the target of the `Task` that it is given, at the target's own place in the zone.
 
     It looks at nothing but, where it is observed, its own pose; so it plays with any observation. `verdict` and
@@ -33,30 +33,16 @@ class OracleBuilder:
         self,
         controls: ControlsName = "walking",
         *,
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
         pose: tuple[float, float, float, float, float] = Pose(),
-        tokens: bool = False,
-        codec: Codec | None = None,
-        message_length: int = 16,
         width: int = 3,
+        **options: Unpack[Options],
     ) -> None:
-        self._body = Body(controls, select_and_place=select_and_place, can_yield=can_yield)
-        self.can_ask, self.pose = can_ask, pose
-        self._ears = Ears(codec, message_length)
-        self._width = width
-        self._ears.tokens = tokens
+        super().__init__(Settings(controls, **options))
+        self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
+        self.pose, self._width = pose, width
         self._task: Task | None = None
         self._steps: list[Any] = []
         self.plan: Plan | None = None
-
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> OracleBuilder:
-        """One that fits an environment's action space and chat."""
-        settings = Settings.of(env)
-        fitting = {**settings.of_builder(), "tokens": settings.tokens}
-        return cls(**{**fitting, **options})
 
     @property
     def verdict(self) -> str:
@@ -89,11 +75,7 @@ class OracleBuilder:
         elif not self._steps and self.verdict == "built" and self._task.next_task is not None:
             self._task = self._task.next_task.in_ids("iglu")
             self._plan()
-        act = self._body.do(self._steps.pop()) if self._steps else self._body.rest()
-        return {"act": act, "say": self._ears.utter("")} if self.can_ask else act
-
-    def close(self) -> None:
-        """Nothing is held."""
+        return self._with_words(self._state.do(self._steps.pop()) if self._steps else self._state.rest())
 
     # -- planning
 
@@ -103,10 +85,10 @@ class OracleBuilder:
         if "agentPos" in observation:
             x, y, z, pitch, yaw = np.asarray(observation["agentPos"], dtype=np.float64).tolist()
             pose = (x, y, z, yaw, pitch)
-        self._body.begin(self._task.start_grid, pose)
+        self._state.begin(self._task.start_grid, pose)
         self._plan()
 
     def _plan(self) -> None:
         assert self._task is not None
-        self.plan = self._body.plan(self._task.target_grid, width=self._width)
+        self.plan = self._state.plan(self._task.target_grid, width=self._width)
         self._steps = self.plan.actions[::-1]

@@ -8,13 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
-from iglu_marl.agents.ears import need
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, need
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings
 
 PATIENCE = 2
-MESSAGE_LENGTH = 200  # characters, the default of the game
-
-_HINT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
 
 
 class _Turn(NamedTuple):
@@ -46,7 +43,7 @@ class ReplayArchitect:
         self,
         session: Subtasks | None = None,
         *,
-        message_length: int = MESSAGE_LENGTH,
+        message_length: int = MESSAGE_CHARACTERS,
         patience: int = PATIENCE,
     ) -> None:
         if message_length < 1 or patience < 1:
@@ -101,7 +98,7 @@ class ReplayArchitect:
             raise AgentError(
                 "the ReplayArchitect has no dialogue yet: call reset(role, seed, task=task) first"
             )
-        grid = np.asarray(need(observation, ("grid",), "ReplayArchitect", _HINT))
+        grid = np.asarray(need(observation, ("grid",), "ReplayArchitect", SHOW_ARCHITECT))
         pose = np.asarray(observation["agentPos"]) if "agentPos" in observation else np.zeros(0)
         seen = (grid.tobytes(), pose.tobytes())
         self._idle = self._idle + 1 if seen == self._seen else 0

@@ -101,7 +101,9 @@ def report_driver() -> None:
     began = time.perf_counter()
     renderer = OpenGLRenderer(PLAIN)
     context = renderer.context
-    say(f"  {context.description}; software: {context.software}; opened in {time.perf_counter() - began:.3f} s")
+    say(
+        f"  {context.description}; software: {context.software}; opened in {time.perf_counter() - began:.3f} s"
+    )
     times = []
     for _ in range(200):
         began = time.perf_counter()

@@ -51,16 +51,23 @@ class DryRun:
 
 
 def main(
-    model: str = "", endpoint: str = "", task: str = "lighthouse", seed: int = 0, dry_run: bool = False
+    model: str = "",
+    endpoint: str = "",
+    task: str = "lighthouse",
+    max_steps: int = 2000,
+    seed: int = 0,
+    dry_run: bool = False,
 ) -> iglu_marl.Trajectory:
     """Play one game and print what was said and what it took."""
     structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
+    if task not in structures:
+        raise SystemExit(f"no structure {task!r}, expected one of {', '.join(sorted(structures))}")
     env = iglu_marl.env(
         tasks=structures[task],
         controls="flying",
         builder_can_ask=True,
         builder_sees=("inventory", "dialog", "pose", "grid"),
-        max_steps=2000,
+        max_steps=max_steps,
         max_turns=None,
     )
     options = {"backend": DryRun()} if dry_run else {"settings": LLMSettings(model=model, endpoint=endpoint)}
@@ -86,6 +93,13 @@ if __name__ == "__main__":
         "--endpoint", default="", help="base address of a server; without one, the model is local"
     )
     parser.add_argument("--task", default="lighthouse", help="a bundled structure")
+    parser.add_argument("--max-steps", type=int, default=2000, help="of the builder")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dry-run", action="store_true", help="ask no model")
-    main(**vars(parser.parse_args()))
+    given = parser.parse_args()
+    if not (given.model or given.dry_run):
+        parser.error("which model? Give --model (and --endpoint, unless it is a local one), or --dry-run")
+    try:
+        main(**vars(given))
+    except iglu_marl.IgluMarlError as error:
+        parser.error(str(error))

@@ -2,7 +2,7 @@
 
 The oracle builds small random structures (lone builder, flying, target in the observation). Every game is recorded;
 `write_minari` simulates the recording again into a dataset. A network is then trained on the dataset alone, and plays
-new structures in the environment that the dataset recovers.
+further games, of the same kinds of structures, in the environment that the dataset recovers.
 
     python examples/offline_minari.py --folder datasets
 
@@ -110,7 +110,7 @@ def train(network: Builder, dataset: minari.MinariDataset, epochs: int) -> None:
 
 
 def completed(network: Builder, env: gym.Env, games: int) -> dict[int, float]:
-    """The share of new structures that are built, by their number of blocks."""
+    """The share of further structures that are built, by their number of blocks."""
     built: dict[int, list[bool]] = {}
     for seed in range(TEST_SEED, TEST_SEED + games):
         task = TASKS.sample(np.random.default_rng(seed))
@@ -144,7 +144,7 @@ def main(
         env.close()
     for name, shares in scores.items():
         told = ", ".join(f"{share:.2f} of those with {blocks}" for blocks, share in shares.items())
-        print(f"{name}, share of {games} new structures completed, by blocks: {told}")
+        print(f"{name}, share of {games} further structures completed, by blocks: {told}")
     return scores
 
 

@@ -23,7 +23,7 @@ from torch import nn
 
 import iglu_marl  # noqa: F401 - registers the environments
 from iglu_marl import Task
-from iglu_marl.language import Edit, wordings
+from iglu_marl.language import CellEdit, wordings
 from iglu_marl.tasks import Curriculum, RandomTasks, TaskSource
 
 Arrays = dict[str, np.ndarray]
@@ -238,7 +238,7 @@ def at(layer: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
 @cache
 def wordings_of(colour: int, x: int, z: int) -> list[str]:
     """Some of the many ways to ask for a block at a place."""
-    return list(wordings(Edit("place", (x, -1, z), colour)))[::20]
+    return list(wordings(CellEdit("place", (x, -1, z), colour)))[::20]
 
 
 class Instructed(TaskSource):

@@ -1,6 +1,6 @@
 """PPO for both agents with token chat, in one file: architect and builder invent a code.
 
-    python examples/ppo_two_agents.py --critic shared --seed 1
+    python examples/ppo_two_agents.py --critic shared --seed 0
 
 One block of one of six colours is to stand in one of four cells around the builder. Only the architect sees which. It
 says two symbols that mean nothing, once, and the builder has four steps to look, place and break. Both are paid alike,
@@ -360,8 +360,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--critic", choices=("shared", "independent"), default="shared")
-    parser.add_argument("--channel", choices=("open", "mute", "scrambled"), default="open")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--total-steps", type=int, default=Settings.total_steps)
+    parser.set_defaults(**Settings()._asdict())
+    parser.add_argument("--critic", choices=("shared", "independent"))
+    parser.add_argument("--channel", choices=("open", "mute", "scrambled"))
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--total-steps", type=int)
     main(**vars(parser.parse_args()))

@@ -1,6 +1,6 @@
 """TorchRL: PPO with one network for architect and builder.
 
-    python examples/torchrl_two_agents.py --iterations 50
+    python examples/torchrl_two_agents.py --iterations 20
 
 `align` gives both agents the same Box (with a mark of who it is) and the same Discrete actions, and `mask` says which
 of them an agent has and which have an effect, so TorchRL can put the two into one group and share the parameters. The

@@ -15,7 +15,7 @@ import numpy as np
 import iglu_marl
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedBuilder
-from iglu_marl.language import Edit, render
+from iglu_marl.language import CellEdit, render
 from iglu_marl.tasks import RandomTasks
 
 
@@ -34,7 +34,7 @@ class TalkativeArchitect:
             return ""
         y, x, z = (int(value) for value in wrong[0])
         cell = (x - 5, y - 1, z - 5)
-        return render(Edit.between(cell, int(grid[y, x, z]), int(target[y, x, z])), self.rng)
+        return render(CellEdit.between(cell, int(grid[y, x, z]), int(target[y, x, z])), self.rng)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from iglu_marl._version import __version__ as __version__
 from iglu_marl.core.lazy import members
+from iglu_marl.core.moved import lead
 from iglu_marl.envs.registration import register
 
-if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py keeps it equal to _MEMBERS
+if TYPE_CHECKING:  # the list of public names: what type checkers and editors see
     from iglu_marl.core.controls import Controls as Controls
     from iglu_marl.core.dialogue import Dialogue as Dialogue
     from iglu_marl.core.dialogue import Role as Role
@@ -28,6 +30,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.core.errors import PoseError as PoseError
     from iglu_marl.core.errors import RenderError as RenderError
     from iglu_marl.core.errors import ReplayError as ReplayError
+    from iglu_marl.core.errors import ServiceError as ServiceError
+    from iglu_marl.core.errors import ServiceRefusedError as ServiceRefusedError
     from iglu_marl.core.errors import StateError as StateError
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids
@@ -46,55 +50,12 @@ if TYPE_CHECKING:  # what type checkers and editors see; tests/test_import.py ke
     from iglu_marl.game.config import GameConfig as GameConfig
     from iglu_marl.recording import Recorder as Recorder
     from iglu_marl.recording import replay as replay
-    from iglu_marl.rollout import Trajectory as Trajectory
-    from iglu_marl.rollout import play as play
-
-__version__ = "0.1.0"
-
-# public name -> module inside the package that defines it
-_MEMBERS = {
-    "ActionError": "core.errors",
-    "Agent": "game.agent",
-    "AgentError": "core.errors",
-    "ConfigError": "core.errors",
-    "Controls": "core.controls",
-    "DataError": "core.errors",
-    "Dialogue": "core.dialogue",
-    "DialogueError": "core.errors",
-    "GameConfig": "game.config",
-    "GridError": "core.errors",
-    "IgluMarlError": "core.errors",
-    "LanguageError": "core.errors",
-    "PlanningError": "core.errors",
-    "Pose": "core.worlds",
-    "PoseError": "core.errors",
-    "Recorder": "recording",
-    "RenderError": "core.errors",
-    "ReplayError": "core.errors",
-    "Role": "core.dialogue",
-    "StateError": "core.errors",
-    "Subtasks": "core.task",
-    "Task": "core.task",
-    "TaskError": "core.errors",
-    "Trajectory": "rollout",
-    "Utterance": "core.dialogue",
-    "Worlds": "core.worlds",
-    "env": "envs.aec",
-    "evaluate": "evaluation",
-    "from_iglu2022_ids": "core.grid",
-    "intersection_scores": "core.scoring",
-    "maximal_intersection": "core.scoring",
-    "parallel_env": "envs.parallel",
-    "play": "rollout",
-    "raw_env": "envs.aec",
-    "replay": "recording",
-    "to_iglu2022_ids": "core.grid",
-}
+    from iglu_marl.recording.rollout import Trajectory as Trajectory
+    from iglu_marl.recording.rollout import play as play
 
 # public modules, loaded as attributes: `import iglu_marl; iglu_marl.agents`
 _MODULES = frozenset(
     {
-        "action_prediction",
         "agents",
         "architect_builder_v0",
         "compat",
@@ -104,7 +65,6 @@ _MODULES = frozenset(
         "envs",
         "evaluation",
         "language",
-        "metrics",
         "planning",
         "recording",
         "rendering",
@@ -112,7 +72,14 @@ _MODULES = frozenset(
     }
 )
 
-__getattr__, __dir__, _public = members(__name__, _MEMBERS, _MODULES)
+__getattr__, __dir__, _public = members(__name__, _MODULES)
 __all__ = ["__version__", *_public]
 
+lead(
+    {
+        "iglu_marl.action_prediction": "iglu_marl.evaluation.action_prediction",
+        "iglu_marl.metrics": "iglu_marl.evaluation.metrics",
+        "iglu_marl.rollout": "iglu_marl.recording.rollout",
+    }
+)
 register()

@@ -1,7 +1,8 @@
-"""The command line: `iglu-marl`. Each command is a function in `iglu_marl.commands`.
+"""The command line: `iglu-marl`, or `python -m iglu_marl`. Each command is a function in `iglu_marl.commands`.
 
 Exit codes: 0 done; 1 done, and the answer is no (a structure was not completed, a pack is not whole, a text is not
-understood, a recorded game came out otherwise); 2 wrong usage or input.
+understood, a recorded game came out otherwise, games of an evaluation ended with an error); 2 wrong usage or input, or
+nothing that can be played.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
@@ -35,7 +36,11 @@ def _leave(answer: Any, **_: Any) -> None:
 
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, result_callback=_leave
+    context_settings={"help_option_names": ["-h", "--help"]},  # of the commands below, too
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    result_callback=_leave,
 )
 
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from iglu_marl.agents.llm import Reply, Request
+from iglu_marl.agents.llm import ChatRequest, Reply
 from iglu_marl.core.grid import COLOR_NAMES
-from iglu_marl.language import Edit, Failure, parse, render
+from iglu_marl.language import CellEdit, Failure, parse, render
 
 LONGEST_S = 20.0
 _CHANGE = re.compile(r"^(place|remove|replace) (\w+)(?: by (\w+))?: (.*), height (\d)$", re.MULTILINE)
@@ -47,14 +47,14 @@ def architect_says(prompt: str) -> str:
         return "WAIT"
     action, color, new, place, height = match.groups()
     old, wanted = (0, color) if action == "place" else (COLOR_NAMES.index(color), new or "air")
-    return render(Edit.between(cell_of(place, height), old, COLOR_NAMES.index(wanted)))
+    return render(CellEdit.between(cell_of(place, height), old, COLOR_NAMES.index(wanted)))
 
 
 def builder_does(prompt: str) -> str:
     """The JSON reply to a prompt with a dialogue, whose newest instruction is in plain language."""
     told = [json.loads(text) for speaker, text in _SAID.findall(prompt) if speaker == "architect"]
     found = parse(told[-1]) if told else None
-    if found is None or isinstance(found, Failure) or not isinstance(found, Edit):
+    if found is None or isinstance(found, Failure) or not isinstance(found, CellEdit):
         return json.dumps({"edits": [], "say": "Where exactly?"})
     x, y, z = found.cell
     edit: dict[str, Any] = {"action": "remove", "east": x, "north": -z, "height": y + 2}
@@ -72,7 +72,7 @@ def obedient(messages: list[dict[str, Any]]) -> str:
     )
 
 
-def chat_of(request: Request) -> list[dict[str, Any]]:
+def chat_of(request: ChatRequest) -> list[dict[str, Any]]:
     """A request's messages as a server gets them, without pictures."""
     return [{"role": part.speaker, "content": part.text} for part in request.messages]
 
@@ -84,7 +84,7 @@ class ScriptedBackend:
 
     def __init__(self, answer: Callable[[list[dict[str, Any]]], Any] = obedient) -> None:
         self.answer = answer
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
         self.batches: list[int] = []
 
     def complete(self, requests: Any) -> list[Reply]:
@@ -93,7 +93,7 @@ class ScriptedBackend:
         made = [self.answer(chat_of(request)) for request in requests]
         return [text if isinstance(text, Reply) else Reply(text, sent=1) for text in made]
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: ChatRequest) -> bool:
         return True
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:

@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+# The folders of the tests, for the PYTHONPATH of a subprocess that imports what lies there.
+TEST_FOLDERS = os.pathsep.join(
+    str(path) for path in (ROOT / "tests", *(ROOT / "tests").iterdir()) if path.is_dir()
+)
 
 
 def demanded() -> frozenset[str]:

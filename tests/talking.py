@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.language import verbs as v
-from iglu_marl.language.blocks import Edit
+from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, NextTo, You
 from iglu_marl.language.shapes import COMPASS, Direction, Kind, Shape
 
@@ -33,14 +33,14 @@ def built(make: Any, *parts: Any) -> Any:
 
 
 @st.composite
-def edits(draw: Any) -> Edit:
+def edits(draw: Any) -> CellEdit:
     cell = draw(cells)
     before, after = draw(
         st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1])
     )
-    edit = Edit.between(cell, before, after)
+    edit = CellEdit.between(cell, before, after)
     if edit.old_color is not None and draw(st.booleans()):
-        return Edit(edit.action, cell, color=edit.color)  # the block's colour is not named
+        return CellEdit(edit.action, cell, color=edit.color)  # the block's colour is not named
     return edit
 
 

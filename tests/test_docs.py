@@ -6,6 +6,7 @@ last part shows the deliberate differences that docs/dynamics.md lists, as far a
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import io
@@ -13,6 +14,8 @@ import itertools
 import pkgutil
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,16 +40,19 @@ from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
+pytestmark = pytest.mark.system
+
+README = ROOT / "README.md"
 INDEX = ROOT / "docs" / "index.md"
 TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"
 PAGES = [
-    ROOT / "README.md",
+    README,
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
-WITHOUT_SNIPPETS = {"docs/speed.md", "docs/tutorials/index.md"}
+WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/speed.md", "docs/tutorials/index.md"}
 EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
 PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
@@ -56,7 +62,7 @@ _OUTPUT = re.compile(r"\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 _NAME = re.compile(r"`(iglu_marl(?:\.\w+)+)")
-_TEST = re.compile(r"`tests/(\w+\.py)::(\w+)`")
+_TEST = re.compile(r"`tests/([\w/]+\.py)::(\w+)`")
 
 
 def names(pages: list[Path]) -> list[str]:
@@ -102,13 +108,30 @@ def run_page(text: str, name: str) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", names(PAGES))
-def test_snippets_run_and_print_what_the_page_says(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder, with no settings in the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
     monkeypatch.delenv("IGLU_HEADLESS", raising=False)
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [part for part in snippets(read(README)) if part.kind == "python"],
+    ids=lambda part: f"line {part.line}",
+)
+@pytest.mark.usefixtures("elsewhere")
+def test_each_snippet_of_the_readme_runs_alone(snippet: Snippet) -> None:
+    """As it does for a reader who copies no other."""
+    done = subprocess.run([sys.executable, "-c", snippet.code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert snippet.output in (None, done.stdout)
+
+
+@pytest.mark.parametrize("name", names([page for page in PAGES if page != README]))
+@pytest.mark.usefixtures("elsewhere")
+def test_snippets_run_and_print_what_the_page_says(name: str) -> None:
     for module in EXTRAS.get(name, ()):
         require("minari", importlib.util.find_spec(module), f"{module} is not installed")
     count = run_page(read(ROOT / name), name)
@@ -244,6 +267,38 @@ def test_named_tests_and_members_exist(name: str) -> None:
         assert f"\ndef {test}(" in read(ROOT / "tests" / file), f"{file} has no test {test}"
     for dotted in _NAME.findall(_FENCE.sub("", text)):
         pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
+
+
+# ---------------------------------------------------------------------------------------------------- the house
+
+TOUR = re.compile(r"`((?:iglu_marl|agents)/[\w/]+\.py):([\w.]+)`")
+
+
+def test_every_step_of_the_tour_exists() -> None:
+    steps = TOUR.findall(read(ROOT / "docs" / "architecture.md"))
+    assert len(steps) >= 25
+    for file, name in steps:
+        body: Any = ast.parse(read(ROOT / file))
+        for part in name.split("."):
+            found = [
+                node
+                for node in body.body
+                if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part
+            ]
+            assert found, f"{file} defines no {name}"
+            body = found[0]
+
+
+def test_the_drawn_plan_is_that_of_the_code() -> None:
+    """Rooms and arrows; `python docs/assets/house.py` draws it anew."""
+    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "assets" / "house.py")
+    assert spec is not None
+    assert spec.loader is not None
+    house = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(house)
+    drawn = read(house.PICTURE)
+    assert set(re.findall(r'data-room="(\w+)"', drawn)) == set(house.rooms())
+    assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == house.arrows()
 
 
 # ---------------------------------------------------------------------------------------------------- tables

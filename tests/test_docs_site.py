@@ -24,6 +24,8 @@ from requirements import require
 
 import iglu_marl
 
+pytestmark = pytest.mark.system
+
 PHONE, DESK = (390, 844), (1280, 900)
 # Modules whose public names the API reference lists.
 REFERENCE = (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,9 +89,24 @@ def test_every_public_name_loads() -> None:
         assert name in dir(iglu_marl)
 
 
-def test_every_public_name_is_what_its_module_calls_it() -> None:
-    for name, module in iglu_marl._MEMBERS.items():
-        assert getattr(iglu_marl, name) is getattr(sys.modules[f"iglu_marl.{module}"], name)
+LAZY = [
+    iglu_marl,
+    *(importlib.import_module(f"iglu_marl.{room}") for room in ("agents", "data", "envs", "rendering")),
+]
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: package.__name__)
+def test_every_public_name_is_listed_once_and_loads(package: Any) -> None:
+    """The list for type checkers is the list."""
+    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+    (block,) = [
+        node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    ]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body)
+    listed = [alias.asname for node in imports for alias in node.names if alias.name == alias.asname]
+    assert sorted(set(package.__all__) - {"__version__"}) == sorted(listed)
+    assert all(getattr(package, name) is getattr(package, name) for name in package.__all__)
 
 
 def test_public_modules_load_as_attributes(tmp_path: Path) -> None:
@@ -108,16 +125,31 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         exec("from iglu_marl import envv")  # noqa: S102 - as a user would write it
 
 
-def test_type_checkers_see_the_names_that_exist() -> None:
-    tree = ast.parse(Path(iglu_marl.__file__).read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    assert len(imports) == len(block.body)
-    seen = {
-        alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname
-    }
-    assert seen == {name: f"iglu_marl.{module}" for name, module in iglu_marl._MEMBERS.items()}
-    assert iglu_marl.__all__ == ["__version__", *sorted(iglu_marl._MEMBERS)]
+def test_agents_at_the_root_of_the_repository_are_the_installed_ones(root: Path) -> None:
+    code = """
+import agents, agents.oracle
+from agents.scripted.builder import ScriptedBuilder
+import iglu_marl.agents as own
+assert agents is own and agents.oracle is own.oracle and ScriptedBuilder is own.ScriptedBuilder
+assert own.oracle.__spec__.name == own.oracle.__name__ == "iglu_marl.agents.oracle"
+"""
+    done = run_python(code, root)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("metrics", "evaluation.metrics"),
+        ("action_prediction", "evaluation.action_prediction"),
+        ("rollout", "recording.rollout"),
+    ],
+)
+def test_modules_that_moved_are_found_under_their_old_names_with_a_warning(old: str, new: str) -> None:
+    sys.modules.pop(f"iglu_marl.{old}", None)
+    with pytest.warns(DeprecationWarning, match=f"iglu_marl.{old} has moved to iglu_marl.{new}"):
+        module = importlib.import_module(f"iglu_marl.{old}")
+    assert module is importlib.import_module(f"iglu_marl.{new}")
 
 
 # --- a read-only install ------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ sys.path.append(dependencies)
 import importlib.metadata, importlib.resources, importlib.util
 import iglu_marl, iglu_marl.agents
 import iglu_marl.core.grid
+
+pytestmark = pytest.mark.system
 submodules = [
     module.name
     for package in (iglu_marl, iglu_marl.agents)

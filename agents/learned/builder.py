@@ -7,28 +7,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self, Unpack
 
 from iglu_marl import AgentError, Dialogue, Role, Utterance
-from iglu_marl.action_prediction import Predictor, Situation
-from iglu_marl.agents.body import Body
-from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
+from iglu_marl.agents.scripted.plan_executor import PlanExecutor
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Codec
-from iglu_marl.data.bap import Action
+from iglu_marl.core.grid import cells_of, color_at, index_of
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.evaluation.action_prediction import Predictor, Situation
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
-_HINT = (
-    'let it see that: builder_sees=("dialog", "inventory", "pose", "grid"), or the id IGLUGridworldVector-v0'
-)
 Grid = npt.NDArray[np.int8]
 
 
-class LearnedBuilder:
+class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
     model: the folder of a trained model (see `iglu-marl train edits`), or any predictor of
-    `iglu_marl.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says anything.
+    `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says
+    anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -38,21 +38,15 @@ class LearnedBuilder:
         self,
         model: str | os.PathLike[str] | Predictor,
         controls: ControlsName = "walking",
-        *,
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
-        codec: Codec | None = None,
-        message_length: int = 16,
+        **options: Unpack[Options],
     ) -> None:
-        self._body = Body(controls, select_and_place=select_and_place, can_yield=can_yield)
+        super().__init__(Settings(controls, **options))
+        self._executor = PlanExecutor(self.game, "LearnedBuilder")
         self._predict: Predictor = model if callable(model) else _loaded(model)
-        self.can_ask = can_ask
-        self._ears = Ears(codec, message_length)
-        self._forget()
+        self._forget(None)
 
     @classmethod
-    def for_env(cls, env: Any, **options: Any) -> LearnedBuilder:
+    def for_env(cls, env: Any, **options: Any) -> Self:
         """One that fits an environment's action space and chat.
 
         Without `model` the folder is what the environment variable `IGLU_MARL_MODEL` says. Raises `AgentError` where
@@ -63,98 +57,66 @@ class LearnedBuilder:
                 f"a LearnedBuilder needs a model: for_env(env, model=folder), or {MODEL_VARIABLE}=folder in the "
                 "environment; `iglu-marl train edits` makes one"
             )
-        return cls(**{"model": os.environ.get(MODEL_VARIABLE), **Settings.of(env).of_builder(), **options})
+        return super().for_env(env, **{"model": os.environ.get(MODEL_VARIABLE), **options})
 
-    def _forget(self) -> None:
-        self._ears.forget()
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
+        self._executor.forget()
         self._said: list[Utterance] = []
         self._heeded = 0  # how many utterances there were when it last began to act
         self._new_from = 0
         self._history: list[tuple[Action, ...]] = []
         self._intended: list[Action] = []  # the edits of the plan at hand
         self._before: Grid | None = None  # the world that they were meant for
-        self._steps: list[Any] = []  # what is left of the plan, the next step last
         self._goal: Grid | None = None
-        self._begun = self._lost = False
 
     # -- Agent
 
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
-        if role != Role.BUILDER:
-            raise AgentError(f"a LearnedBuilder cannot play the {role}")
-        self._forget()
-
     def act(self, observation: Any) -> Any:
         """The next step. Raises `AgentError` when something needed is not observed."""
-        self._said += self._ears.hear(need(observation, DIALOG_KEYS, "LearnedBuilder", _HINT))
-        pose = self._look(observation)
-        if self._lost:
-            return self._silent(self._body.wait())
+        self._said += self._dialogue.hear(need(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER))
+        executor = self._executor
+        if executor.look(observation) and executor.steps and self._goal is not None:
+            executor.steps = self._way_to(self._goal) or []
+        if executor.lost:
+            return self._with_words(executor.state.wait())
         if any(said.role is Role.ARCHITECT for said in self._said[self._heeded :]):
-            self._decide(pose)
-        if self._steps:
-            return self._silent(self._body.do(self._steps.pop()))
-        return self._silent(self._body.rest())
+            self._decide()
+        return self._with_words(executor.act())
 
-    def close(self) -> None:
-        """Nothing is held."""
+    # -- deciding
 
-    def _silent(self, act: Any) -> Any:
-        return {"act": act, "say": self._ears.utter("")} if self.can_ask else act
-
-    # -- the world
-
-    def _look(self, observation: Any) -> tuple[float, float, float, float, float]:
-        """Compare the private world with what is seen, which counts; returns the pose.
-
-        The speed of a fall cannot be seen: where the two differ, it waits until they agree for a step, and plans anew.
-        """
-        grid = np.asarray(need(observation, ("grid",), "LearnedBuilder", _HINT))
-        agent_pos = np.asarray(need(observation, ("agentPos",), "LearnedBuilder", _HINT), dtype=np.float64)
-        grid = (grid - min(0, int(grid.min()))).astype(np.int8)  # air is -1 in the environments of IGLU 2021
-        x, y, z, pitch, yaw = agent_pos.tolist()
-        pose = (x, y, z, yaw, pitch)
-        if not self._begun:
-            self._body.begin(grid, pose)
-            self._begun = True
-        elif not self._body.agrees(grid, agent_pos):
-            self._body.correct(grid, pose)
-            self._lost = True
-        elif self._lost:
-            self._lost = False
-            if self._steps and self._goal is not None:
-                self._steps = self._way_to(self._goal) or []
-        return pose
-
-    def _decide(self, pose: tuple[float, float, float, float, float]) -> None:
+    def _decide(self) -> None:
         """Predict what to do now, and plan for it."""
+        executor = self._executor
         self._remember()
-        now = self._body.grid.copy()
-        situation = Situation(Dialogue(self._said), now, self._new_from, pose, tuple(self._history))
+        now = executor.state.grid.copy()
+        situation = Situation(Dialogue(self._said), now, self._new_from, executor.pose, tuple(self._history))
         found = self._predict(situation)
         self._intended = (
             _edits(now, found) if isinstance(found, np.ndarray) else [Action(*one) for one in found]
         )
         self._before, self._heeded = now, len(self._said)
-        self._steps, self._goal = [], now
+        executor.steps, self._goal = [], now
         whole = _done(now, self._intended)
         steps = self._way_to(whole)
         if steps is not None:
-            self._steps, self._goal = steps, whole
+            executor.steps, self._goal = steps, whole
             return
         for action in self._intended:
             more = _done(self._goal, [action])
             further = self._way_to(more)
             if further is not None:
-                self._steps, self._goal = further, more
+                executor.steps, self._goal = further, more
 
     def _remember(self) -> None:
         """Of what was intended last, what has been done is history."""
         if self._before is None:
             return
         done = tuple(
-            one for one in self._intended if _holds(self._body.grid, one) and not _holds(self._before, one)
+            one
+            for one in self._intended
+            if _holds(self._executor.state.grid, one) and not _holds(self._before, one)
         )
         if done:
             self._history.append(done)
@@ -162,15 +124,15 @@ class LearnedBuilder:
 
     def _way_to(self, goal: Grid) -> list[Any] | None:
         """The steps to a build, the next one last; None when there is no way."""
-        if np.array_equal(self._body.grid, goal):
+        if np.array_equal(self._executor.state.grid, goal):
             return []
-        plan = self._body.plan(goal)
+        plan = self._executor.state.plan(goal)
         return plan.actions[::-1] if plan.verdict == "built" else None
 
 
 def _loaded(model: str | os.PathLike[str]) -> Predictor:
     try:
-        from iglu_marl.agents.learned.trained import TrainedModel
+        from iglu_marl.agents.learned.checkpoint import TrainedModel
     except ImportError as error:
         raise AgentError(f"a LearnedBuilder needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
     return TrainedModel.load(model, decoding="steps")
@@ -180,20 +142,20 @@ def _done(grid: Grid, actions: list[Action]) -> Grid:
     """A grid after actions."""
     after = grid.copy()
     for place, x, y, z, color in actions:
-        after[y + 1, x + 5, z + 5] = color if place else 0
+        after[index_of((x, y, z))] = color if place else 0
     return after
 
 
 def _holds(grid: Grid, action: Action) -> bool:
     """Whether a grid is as an action leaves its cell."""
-    return bool(grid[action.y + 1, action.x + 5, action.z + 5] == (action.color if action.place else 0))
+    return color_at(grid, action.cell) == (action.color if action.place else 0)
 
 
 def _edits(before: Grid, after: npt.NDArray[Any]) -> list[Action]:
     """What leads from one grid to another: removals before placements, from the ground up."""
-    cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(before != after)]
-    old = [(cell, int(before[cell[1] + 1, cell[0] + 5, cell[2] + 5])) for cell in cells]
-    new = [(cell, int(after[cell[1] + 1, cell[0] + 5, cell[2] + 5])) for cell in cells]
+    cells = [(x, y, z) for x, y, z in cells_of(before != after).tolist()]
+    old = [(cell, color_at(before, cell)) for cell in cells]
+    new = [(cell, color_at(after, cell)) for cell in cells]
     return [Action(False, *cell, color) for cell, color in old if color] + [
         Action(True, *cell, color) for cell, color in new if color
     ]

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from iglu_marl.agents.learned.examples import Batch, Example, batch_of
+from iglu_marl.agents.learned.examples import Example, ExampleBatch, batch_of
 from iglu_marl.agents.learned.frames import CELLS, INTO, MIRROR, cell_of, frame_of
 from iglu_marl.agents.learned.model import EditModel, Scores, tensors
-from iglu_marl.data.bap import Action
+from iglu_marl.data.mdc.action_sequences import Action
 
 Decoding = Literal["threshold", "steps"]
 MOST_STEPS = 40
@@ -61,7 +61,9 @@ def marginals(
     return np.concatenate(found)
 
 
-def _looked_at(model: EditModel, batch: Batch, device: torch.device | str, precision: str) -> Marginals:
+def _looked_at(
+    model: EditModel, batch: ExampleBatch, device: torch.device | str, precision: str
+) -> Marginals:
     with torch.no_grad():
         scores = scored(model, tensors(batch, device), precision)
         remove = scores.remove.sigmoid()[..., None]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.action_prediction import Sample, Situation
 from iglu_marl.agents.learned.frames import CELLS, MIRROR, OUT_OF, cell_number, frame_of, turned
 from iglu_marl.agents.learned.text import Vocabulary, facing, turned_words
-from iglu_marl.data.bap import Action
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.evaluation.action_prediction import Sample, Situation
 
 NEVER = 99  # actions ago
 CENTRE = (0.0, 0.25, 0.0, 0.0, -30.0)  # a builder of whom nothing is known: x, y, z, yaw, pitch
@@ -28,8 +28,8 @@ Floats = npt.NDArray[np.float32]
 class Example:
     """A situation as arrays in the map's frame, and the actions that were done in it.
 
-    text: int64 [3, length], see `Tokens`. grid: int64 [1089]. since: int64 [1089], how many actions ago a cell was
-    last changed (0 the latest, up to NEVER). kind: int64 [1089], 1 where that was a placement, -1 a removal.
+    text: int64 [3, length], see `EncodedDialogue`. grid: int64 [1089]. since: int64 [1089], how many actions ago a
+    cell was last changed (0 the latest, up to NEVER). kind: int64 [1089], 1 where that was a placement, -1 a removal.
     latest: bool [1089], cells of the sequence before. pose: eye and gaze. actions: int64 [n, 3]: cell, 1 for
     placing or 0 for removing, color.
     """
@@ -75,7 +75,7 @@ def examples_of(samples: Iterable[Sample], vocabulary: Vocabulary) -> list[Examp
 
 
 @dataclass(frozen=True)
-class Batch:
+class ExampleBatch:
     """Examples in their frames; n of them.
 
     words, colors, manner: int64 [n, length]. grid, since, kind: int64 [n, 1089]. latest: bool [n, 1089]. done: int64
@@ -103,7 +103,7 @@ def batch_of(
     examples: Sequence[Example],
     prefixes: Sequence[Ints] | None = None,
     frames: Sequence[int] | None = None,
-) -> Batch:
+) -> ExampleBatch:
     """A batch of examples.
 
     prefixes: for each, which rows of its actions are done already, in order (default none). frames: for each, the
@@ -141,10 +141,10 @@ def batch_of(
                 place[order], remove[order], frame,
             )
         )  # fmt: skip
-    return Batch(*(np.array(column) for column in zip(*rows, strict=True)))
+    return ExampleBatch(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def training_batch(examples: Sequence[Example], rng: np.random.Generator) -> Batch:
+def training_batch(examples: Sequence[Example], rng: np.random.Generator) -> ExampleBatch:
     """A batch with chance in it: a mirror image, a shift, another quarter turn near its border, and a prefix."""
     drawn, prefixes, frames = [], [], []
     for example in examples:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-SHAPE = (9, 11, 11)
-CELLS = 9 * 11 * 11
+from iglu_marl.core.kernels.cells import CELLS as CELLS
+
 FRAMES, MIRROR = 8, 4
 
 Array = npt.NDArray[np.int64]

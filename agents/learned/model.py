@@ -18,11 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iglu_marl.agents.learned.examples import Batch
-from iglu_marl.agents.learned.frames import CELLS, SHAPE
+from iglu_marl.agents.learned.examples import ExampleBatch
+from iglu_marl.agents.learned.frames import CELLS
 from iglu_marl.agents.learned.text import COLOR, MANNERS
+from iglu_marl.core.grid import COLORS, ZONE_SHAPE
 
-COLORS = 6
+COLOR_COUNT = len(COLORS)
 COUNTED = 8  # actions done in the sequence that are told apart
 _CELL_PLANES = 23
 _COLOR_FEATURES = 6
@@ -55,7 +56,7 @@ class Scores(NamedTuple):
     color: Tensor
 
 
-def tensors(batch: Batch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+def tensors(batch: ExampleBatch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
     """The arrays of a batch as tensors."""
     return {
         name: torch.from_numpy(np.ascontiguousarray(part)).to(device) for name, part in vars(batch).items()
@@ -130,7 +131,7 @@ class EditModel(nn.Module):
         )
         nn.init.constant_(self.out.bias[:1], -5.0)
         nn.init.constant_(self.out.bias[1:2], -3.0)
-        y, x, z = np.indices(SHAPE).reshape(3, CELLS)
+        y, x, z = np.indices(ZONE_SHAPE).reshape(3, CELLS)
         places = np.stack([x - 5, y - 1, z - 5], 1).astype(np.float32)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
 
@@ -144,13 +145,13 @@ class EditModel(nn.Module):
         colors = self._colors(batch, states)  # [n, 7, mention], air first
         index = batch["grid"][..., None].expand(-1, -1, colors.shape[2])
         planes = torch.cat([self._planes(batch), colors.gather(1, index)], 2)
-        world = planes.transpose(1, 2).reshape(len(text), -1, *SHAPE)
+        world = planes.transpose(1, 2).reshape(len(text), -1, *ZONE_SHAPE)
         world = world.contiguous(memory_format=torch.channels_last_3d)
         world = _steered(self.start(world), self.start_steer(text))
         for block in self.blocks:
             world = block(world, text)
         world = self.out(_steered(self.last(self.spare(world)), self.last_steer(text))).flatten(2)
-        own = self.color_score(torch.cat([colors[:, 1:], text[:, None].expand(-1, COLORS, -1)], 2))
+        own = self.color_score(torch.cat([colors[:, 1:], text[:, None].expand(-1, COLOR_COUNT, -1)], 2))
         color = own.transpose(1, 2) + world[:, 2:].transpose(1, 2) @ colors[:, 1:].transpose(1, 2)
         return Scores(world[:, 0], world[:, 1].masked_fill(batch["grid"] == 0, -30.0), color)
 
@@ -168,14 +169,14 @@ class EditModel(nn.Module):
     def _colors(self, batch: dict[str, Tensor], states: Tensor) -> Tensor:
         """What is known of each colour, [n, 7, mention]; zeros for air."""
         is_color = (batch["words"] == COLOR)[..., None]
-        names = functional.one_hot(batch["colors"], COLORS + 1).float() * is_color  # [n, length, 7]
+        names = functional.one_hot(batch["colors"], COLOR_COUNT + 1).float() * is_color  # [n, length, 7]
         said = torch.tanh(self.said(states)) * torch.sigmoid(self.gate(states))
         meant = names.transpose(1, 2) @ said
         order = torch.arange(1, names.shape[1] + 1, device=names.device, dtype=names.dtype) / names.shape[1]
         latest = (names * order[:, None]).amax(1)  # how late it was named
         new = ((batch["manner"] - 1) // 2 % 2 == 1) & (batch["manner"] > 0)
         fresh = (names * new[..., None]).sum(1).clamp(max=2)
-        blocks = functional.one_hot(batch["grid"], COLORS + 1).float()
+        blocks = functional.one_hot(batch["grid"], COLOR_COUNT + 1).float()
         counts = (blocks.sum(1) + 1).log() / 2
         since = batch["since"].float()
         placed = (batch["kind"] > 0).float()
@@ -184,13 +185,13 @@ class EditModel(nn.Module):
         now = (blocks * (batch["done"] > 0)[..., None]).sum(1).clamp(max=3)
         features = torch.stack([latest, fresh, counts, used, in_hand, now], 2)
         known = self.color(torch.cat([meant, features], 2))
-        return known * (torch.arange(COLORS + 1, device=known.device) > 0)[:, None]
+        return known * (torch.arange(COLOR_COUNT + 1, device=known.device) > 0)[:, None]
 
     def _planes(self, batch: dict[str, Tensor]) -> Tensor:
         """What is known of each cell, [n, 1089, 23], but its colour."""
         filled = (batch["grid"] != 0).float()
         since, kind, done = batch["since"].float(), batch["kind"].float(), batch["done"].float()
-        grid = filled.reshape(-1, 1, *SHAPE)
+        grid = filled.reshape(-1, 1, *ZONE_SHAPE)
         padded = functional.pad(grid, (1, 1, 1, 1, 1, 1))
         below = padded[:, :, :-2, 1:-1, 1:-1].clone()
         below[:, :, 0] = 1.0

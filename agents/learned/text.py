@@ -21,7 +21,7 @@ PAD, UNKNOWN, COLOR = 0, 1, 2
 COMPASS = 3  # 3 forward, 4 right, 5 back, 6 left in the frame: north, east, south, west in the map
 LEFT, RIGHT = 7, 8
 WORDS = ("<pad>", "<unknown>", "<color>", "<north>", "<east>", "<south>", "<west>", "left", "right")
-COLORS = {
+COLOR_WORDS = {
     "blue": 1, "yellow": 2, "green": 3, "orange": 4, "purple": 5, "red": 6,
     "blues": 1, "yellows": 2, "greens": 3, "oranges": 4, "purples": 5, "reds": 6,
     "violet": 5, "yello": 2, "orage": 4, "purp": 5,
@@ -52,7 +52,7 @@ def facing(dialogue: Dialogue) -> float | None:
     return None
 
 
-class Tokens(NamedTuple):
+class EncodedDialogue(NamedTuple):
     """The last words of a dialogue, each int64 [LENGTH], padded at the front.
 
     words: numbers in a vocabulary. colors: 1..6 where a colour is named. manner: 0 padding, else 1 + who (0 architect,
@@ -80,7 +80,7 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         for dialogue in dialogues:
             for said in dialogue:
-                counts.update(word for word in words_of(said.text) if word not in COLORS | _SIDES)
+                counts.update(word for word in words_of(said.text) if word not in COLOR_WORDS | _SIDES)
         kept = [word for word, count in counts.items() if count >= least]
         return cls(sorted(kept, key=lambda word: (-counts[word], word)))
 
@@ -89,11 +89,11 @@ class Vocabulary:
 
     def number(self, word: str) -> int:
         """The number of a word."""
-        if word in COLORS:
+        if word in COLOR_WORDS:
             return COLOR
         return _SIDES.get(word) or self._number.get(word, UNKNOWN)
 
-    def encode(self, dialogue: Dialogue, new_from: int) -> Tokens:
+    def encode(self, dialogue: Dialogue, new_from: int) -> EncodedDialogue:
         """A dialogue as numbers. new_from: the first utterance since the builder last did something."""
         columns: list[tuple[int, int, int]] = []
         last = len(dialogue) - 1
@@ -101,7 +101,7 @@ class Vocabulary:
             said = dialogue[index]
             who, new = int(said.role is Role.BUILDER), int(index >= new_from)
             manner = 1 + who + 2 * new + 4 * min(_AGES, last - index)
-            spoken = [(self.number(word), COLORS.get(word, 0), manner) for word in words_of(said.text)]
+            spoken = [(self.number(word), COLOR_WORDS.get(word, 0), manner) for word in words_of(said.text)]
             columns = spoken + columns
             if len(columns) >= LENGTH:
                 break
@@ -109,7 +109,7 @@ class Vocabulary:
         kept = columns[-LENGTH:]
         if kept:
             table[-len(kept) :] = kept
-        return Tokens(*table.T.copy())
+        return EncodedDialogue(*table.T.copy())
 
 
 def turned_words(words: npt.NDArray[np.int64], frame: int) -> npt.NDArray[np.int64]:

@@ -22,13 +22,14 @@ import numpy.typing as npt
 import torch
 
 from iglu_marl import ConfigError, DataError
-from iglu_marl.action_prediction import Sample
+from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
 from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, step_by_step
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import RIGHT, UNKNOWN, Vocabulary
-from iglu_marl.agents.learned.trained import TrainedModel, save_tensors
-from iglu_marl.metrics import Counts, micro
+from iglu_marl.core.files import replacing
+from iglu_marl.evaluation.action_prediction import Sample
+from iglu_marl.evaluation.metrics import Counts, micro
 
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
 COLUMNS = (
@@ -222,12 +223,13 @@ class Training:
             "optimizer": self.optimizer.state_dict(),
         }
         save_tensors(state, self.folder / CHECKPOINT)
-        partial = self.folder / (CURVE + ".part")
-        with partial.open("w", newline="", encoding="utf-8") as file:
+        with (
+            replacing(self.folder / CURVE) as partial,
+            partial.open("w", newline="", encoding="utf-8") as file,
+        ):
             table = csv.DictWriter(file, COLUMNS)
             table.writeheader()
             table.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
-        os.replace(partial, self.folder / CURVE)
 
     def load(self) -> None:
         """Go on from `checkpoint.pt`. Raises `DataError` for a damaged one, `ConfigError` for one of another run."""

@@ -1,4 +1,4 @@
-"""Agents whose head is a language model: a local chat model, or any OpenAI-compatible endpoint.
+"""Agents that a language model decides for: a local chat model, or any OpenAI-compatible endpoint.
 
 >>> from iglu_marl.agents.llm import LLMSettings
 >>> LLMSettings(model="some-model", endpoint="https://host/v1").temperature
@@ -8,21 +8,23 @@
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.backends import make_backend
 from iglu_marl.agents.llm.builder import LLMBuilder
-from iglu_marl.agents.llm.messages import Backend, Failure, Message, Reply, Request
+from iglu_marl.agents.llm.decision import act_together
+from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats
-from iglu_marl.agents.llm.thinking import act_together
 
 __all__ = [
     "Backend",
-    "Failure",
+    "ChatRequest",
     "LLMArchitect",
     "LLMBuilder",
     "LLMSettings",
     "Message",
     "Reply",
-    "Request",
+    "RequestFailure",
     "Stats",
     "act_together",
     "make_backend",
 ]
+
+Request, Failure = ChatRequest, RequestFailure  # their former names

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from iglu_marl import AgentError, Role, Utterance
-from iglu_marl.agents.ears import DIALOG_KEYS, Ears, need
+from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import clipped, read_message
-from iglu_marl.agents.llm.scenes import as_png, pictured, told, told_changes, told_pose
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.thinking import Decider, Deciding, Mind, check_sayable
+from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes, told_pose
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
 
@@ -21,8 +21,6 @@ PATIENCE = 3  # turns in which nothing visible happens before something new is s
 BLIND_PATIENCE = 20  # the same where the builder's pose is not seen
 SETTLE_AFTER = 60  # turns since the build has changed, even though the builder moves about
 MAX_SILENCE = 64  # turns
-
-_HINT = 'let it see it: architect_sees=("target_grid", "grid", "dialog", "pose")'
 
 
 class LLMArchitect(Decider):
@@ -54,24 +52,22 @@ class LLMArchitect(Decider):
     ) -> None:
         if patience < 1 or settle_after < 1:
             raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
-        self.mind = Mind(Role.ARCHITECT, settings, backend)
+        self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
         self.show_changes, self.background = show_changes, background
-        self.message_length = message_length or (200 if codec is None else 16)
-        self._codec = codec
-        self._ears = Ears(codec, self.message_length)
+        self.message_length = Settings(codec=codec, message_length=message_length).most
+        self._dialogue = DialogueTracker(codec, self.message_length)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> LLMArchitect:
         """One that fits an environment's chat; its settings come from the environment variables."""
-        chat = Settings.of(env)
-        return cls(**{"codec": chat.codec, "message_length": chat.message_length, **options})
+        return cls(**{**Settings.of(env).only("codec", "message_length"), **options})
 
     def _forget(self, seed: int | None) -> None:
         self.forget_call()
-        self.mind.begin(seed)
-        self._ears.forget()
+        self.client.begin(seed)
+        self._dialogue.forget()
         self._asked = False
         self._seen = self._built = b""
         self._still = self._silences = 0  # turns in which nothing happened; requests that came to silence
@@ -89,25 +85,25 @@ class LLMArchitect(Decider):
 
     def waiting(self) -> Any:
         """Silence."""
-        return self._ears.utter("")
+        return self._dialogue.utter("")
 
     def deciding(self, observation: Any) -> Deciding:
         """The next utterance, or silence. Raises `AgentError` when no target or goal is observed."""
         self._check(observation)
         if not self._is_due(observation):
-            return self._ears.utter("")
+            return self._dialogue.utter("")
         self._asked, self._still, self._settled = True, 0, None
-        said = yield from self.mind.ask(lambda said: self._chat(observation, said), self._read)
+        said = yield from self.client.ask(lambda said: self._chat(observation, said), self._read)
         self._silences = 0 if said else self._silences + 1
-        return self._ears.utter(said or "")
+        return self._dialogue.utter(said or "")
 
     # -- when
 
     def _check(self, observation: Any) -> None:
         known = {"target_grid", "target_view", "goal"}
         if not known & set(observation if hasattr(observation, "keys") else ()):
-            need(observation, ("target_grid",), "LLMArchitect", _HINT)
-        if self.mind.settings.view != "picture" and not {"target_grid", "goal"} & set(observation):
+            need(observation, ("target_grid",), "LLMArchitect", SHOW_ARCHITECT)
+        if self.client.settings.view != "picture" and not {"target_grid", "goal"} & set(observation):
             raise AgentError(
                 "the LLMArchitect sees a picture of the target alone, expected target_grid, or view='picture'"
             )
@@ -115,8 +111,8 @@ class LLMArchitect(Decider):
     def _is_due(self, observation: Any) -> bool:
         """Whether to ask the model now: at first, when spoken to, and when the builder seems to be done."""
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
-        fresh = () if dialog is None else self._ears.hear(dialog)
-        self.mind.dialogue.extend(fresh)
+        fresh = () if dialog is None else self._dialogue.hear(dialog)
+        self.client.dialogue.extend(fresh)
         spoken = any(said.role == Role.BUILDER for said in fresh)
         self._watch(observation)
         if {"target_grid", "grid"} <= set(observation) and np.array_equal(
@@ -149,18 +145,18 @@ class LLMArchitect(Decider):
 
     def _read(self, text: str) -> str:
         said = read_message(text)
-        if self._ears.tokens and said:
-            check_sayable(self._ears.codec, said, self.message_length)
+        if self._dialogue.tokens and said:
+            check_sayable(self._dialogue.codec, said, self.message_length)
             return said
         short = clipped(said, self.message_length)
-        self.mind.stats.clipped += short != said
+        self.client.stats.clipped += short != said
         return short
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        mind = self.mind
-        tokens = self._ears.tokens
+        client = self.client
+        tokens = self._dialogue.tokens
         limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        system = mind.part("system", limit=limit) + mind.channel(self._ears.codec if tokens else None)
+        system = client.part("system", limit=limit) + client.channel(self._dialogue.codec if tokens else None)
         pictures: list[bytes] = []
         parts = {
             "target": self._scene(observation, "target", pictures),
@@ -168,38 +164,38 @@ class LLMArchitect(Decider):
             "difference": self._changes(observation),
             "pose": "",
             "goal": self._goal(observation),
-            "dialogue": mind.told(said),
-            "note": mind.noted(),
+            "dialogue": client.told(said),
+            "note": client.noted(),
         }
         if "agentPos" in observation:
             place, gaze = told_pose(np.asarray(observation["agentPos"]))
-            parts["pose"] = mind.part("pose", place=place, gaze=gaze)
-        user = Message("user", mind.part("turn", **parts).strip(), tuple(pictures))
+            parts["pose"] = client.part("pose", place=place, gaze=gaze)
+        user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
         return Message("system", system.strip()), user
 
     def _scene(self, observation: Any, what: str, pictures: list[bytes]) -> str:
         """Target or build, as far as they are observed; pictures are added to the list."""
         grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
         grid = observation.get(grid_key)
-        if self.mind.settings.view != "picture":
+        if self.client.settings.view != "picture":
             if grid is None:
                 return ""
-            return self.mind.part(what, scene=told(np.asarray(grid), self.mind.settings.view))
+            return self.client.part(what, scene=told(np.asarray(grid), self.client.settings.view))
         if grid is None and view_key not in observation:
             return ""
         pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
-        shown = self.mind.part("pictures", which=len(pictures))
-        return self.mind.part(what, scene=shown.strip())
+        shown = self.client.part("pictures", which=len(pictures))
+        return self.client.part(what, scene=shown.strip())
 
     def _changes(self, observation: Any) -> str:
         if not self.show_changes or not {"target_grid", "grid"} <= set(observation):
             return ""
         changes = told_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
-        return self.mind.part("difference", changes=changes)
+        return self.client.part("difference", changes=changes)
 
     def _goal(self, observation: Any) -> str:
         if "goal" not in observation:
             return ""
         goal = observation["goal"]
-        text = goal if isinstance(goal, str) else self._ears.codec.decode(goal[goal != 0].tolist())
-        return self.mind.part("goal", text=text) if text else ""
+        text = goal if isinstance(goal, str) else self._dialogue.codec.decode(goal[goal != 0].tolist())
+        return self.client.part("goal", text=text) if text else ""

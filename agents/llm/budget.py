@@ -12,23 +12,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iglu_marl import ConfigError
+from iglu_marl.agents.llm.settings import LLMSettings
 
 LOCK_TIMEOUT_S = 60.0
 
 
-class Tokens(NamedTuple):
+class TokenCount(NamedTuple):
     """Tokens sent and received."""
 
     prompt: int = 0
     completion: int = 0
 
-    def plus(self, other: Tokens) -> Tokens:
+    def plus(self, other: TokenCount) -> TokenCount:
         """Both together."""
-        return Tokens(self.prompt + other.prompt, self.completion + other.completion)
+        return TokenCount(self.prompt + other.prompt, self.completion + other.completion)
 
-    def minus(self, other: Tokens) -> Tokens:
+    def minus(self, other: TokenCount) -> TokenCount:
         """What is left without the other."""
-        return Tokens(self.prompt - other.prompt, self.completion - other.completion)
+        return TokenCount(self.prompt - other.prompt, self.completion - other.completion)
 
 
 class Budget:
@@ -50,31 +51,42 @@ class Budget:
     ) -> None:
         self.max_tokens, self.max_cost = max_tokens, max_cost
         self.prompt_price, self.completion_price = prompt_price, completion_price
-        self._spent = Tokens()
+        self._spent = TokenCount()
         self._lock = threading.Lock()
         self._ledger = Path(ledger) if ledger else None
         if self._ledger is not None:
             self._with_ledger(lambda spent: spent)
 
+    @classmethod
+    def of(cls, settings: LLMSettings) -> Budget:
+        """The budget that settings grant."""
+        return cls(
+            settings.max_total_tokens,
+            settings.max_cost,
+            prompt_price=settings.prompt_price,
+            completion_price=settings.reply_price,
+            ledger=settings.ledger,
+        )
+
     @property
-    def spent(self) -> Tokens:
+    def spent(self) -> TokenCount:
         """What is spent or reserved."""
         return self._spent if self._ledger is None else self._with_ledger(lambda spent: spent)
 
-    def cost(self, tokens: Tokens) -> float:
+    def cost(self, tokens: TokenCount) -> float:
         """What tokens cost, in the unit of the prices."""
         return (tokens.prompt * self.prompt_price + tokens.completion * self.completion_price) / 1e6
 
-    def allows(self, spent: Tokens) -> bool:
+    def allows(self, spent: TokenCount) -> bool:
         """Whether so much may be spent in all."""
         within = not self.max_tokens or sum(spent) <= self.max_tokens
         return within and (not self.max_cost or self.cost(spent) <= self.max_cost)
 
-    def reserve(self, tokens: Tokens) -> bool:
+    def reserve(self, tokens: TokenCount) -> bool:
         """Set tokens aside for a call; False, and nothing is set aside, when they are more than what is left."""
         granted = False
 
-        def change(spent: Tokens) -> Tokens:
+        def change(spent: TokenCount) -> TokenCount:
             nonlocal granted
             granted = self.allows(spent.plus(tokens))
             return spent.plus(tokens) if granted else spent
@@ -82,18 +94,18 @@ class Budget:
         self._change(change)
         return granted
 
-    def settle(self, reserved: Tokens, used: Tokens) -> None:
+    def settle(self, reserved: TokenCount, used: TokenCount) -> None:
         """A call is over: what was reserved for it is free again, what it used is spent."""
         self._change(lambda spent: spent.minus(reserved).plus(used))
 
-    def _change(self, change: Callable[[Tokens], Tokens]) -> None:
+    def _change(self, change: Callable[[TokenCount], TokenCount]) -> None:
         if self._ledger is not None:
             self._with_ledger(change)
             return
         with self._lock:
             self._spent = change(self._spent)
 
-    def _with_ledger(self, change: Callable[[Tokens], Tokens]) -> Tokens:
+    def _with_ledger(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
         import filelock
 
         path = self._ledger
@@ -115,13 +127,13 @@ class Budget:
             raise ConfigError(f"the ledger {path} cannot be used: {error.strerror or error}") from None
 
 
-def _read_ledger(path: Path) -> Tokens:
+def _read_ledger(path: Path) -> TokenCount:
     """What a ledger says; nothing is spent when there is none. Raises `ConfigError` for a damaged one."""
     if not path.exists():
-        return Tokens()
+        return TokenCount()
     try:
         kept = json.loads(path.read_bytes())
-        spent = Tokens(**kept)
+        spent = TokenCount(**kept)
     except (ValueError, TypeError):
         raise ConfigError(
             f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0"

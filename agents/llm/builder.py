@@ -6,34 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from typing_extensions import Unpack
 
-from iglu_marl import AgentError, Role, Utterance
-from iglu_marl.agents.ears import DIALOG_KEYS, need
+from iglu_marl import Role, Utterance
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
-from iglu_marl.agents.llm.reading import Order, Unreadable, clipped, read_order
-from iglu_marl.agents.llm.scenes import counts_of, pictured, told_pose
-from iglu_marl.agents.llm.scenes import told as told_scene
+from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, clipped, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.thinking import Decider, Deciding, Mind, check_sayable
-from iglu_marl.agents.scripted_builder import ScriptedBuilder
+from iglu_marl.agents.llm.world_text import counts_of, pictured, told_pose
+from iglu_marl.agents.llm.world_text import told as told_scene
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
+from iglu_marl.agents.scripted.plan_executor import PlanExecutor
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index
+from iglu_marl.planning import Plan
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps of doing nothing before the same is asked once more after a failure
 
-_HINT = (
-    'let it see that: builder_sees=("dialog", "inventory", "pose", "grid"), or the id IGLUGridworldVector-v0'
-)
 
-
-class LLMBuilder(Decider, ScriptedBuilder):
+class LLMBuilder(Decider, BuilderBase):
     """Builds what a language model makes of the architect's words.
 
     When the architect has said something, the model is shown the build, the inventory, the builder's own pose and the
     dialogue, and answers with edits in a small JSON form (docs/llm.md). They are checked, planned and done in the same
-    way as those of the `ScriptedBuilder`, of which this is another head. A reply that cannot be used in whole changes
+    way as those of the `ScriptedBuilder`. A reply that cannot be used in whole changes
     nothing: the builder yields, and the model learns at the next request what was wrong.
 
     It needs `dialog`, `agentPos` and `grid` in its observation, and is helped by `inventory`.
@@ -50,147 +49,137 @@ class LLMBuilder(Decider, ScriptedBuilder):
         *,
         backend: Backend | None = None,
         controls: ControlsName = "walking",
-        can_yield: bool = True,
-        can_ask: bool = False,
-        select_and_place: bool = False,
-        codec: Codec | None = None,
-        message_length: int | None = None,
         background: bool = False,
+        **options: Unpack[Options],
     ) -> None:
-        self.background = background
-        self.message_length = message_length or (200 if codec is None else 16)
-        self.mind = Mind(Role.BUILDER, settings, backend)
-        super().__init__(
-            controls,
-            can_yield=can_yield,
-            can_ask=can_ask,
-            select_and_place=select_and_place,
-            codec=codec,
-            message_length=self.message_length,
-        )
+        super().__init__(Settings(controls, **options))
+        self.background, self.message_length = background, self.game.most
+        self.client = ModelClient(Role.BUILDER, settings, backend)
+        self._executor = PlanExecutor(self.game, "LLMBuilder")
+        self._forget(None)
 
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> LLMBuilder:
-        """One that fits an environment's action space and chat; its settings come from the environment variables."""
-        found = super().for_env(env, **options)
-        assert isinstance(found, LLMBuilder)
-        return found
-
-    def _forget(self) -> None:
-        super()._forget()
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
+        self._executor.forget()
         self.forget_call()
+        self._remark = ""  # what is to be said when the plan is done
+        self._unheeded = False  # whether the architect's latest words have come to nothing yet
         self._pause, self._failures = 0, 0
+
+    @property
+    def plan(self) -> Plan | None:
+        """The last plan that was made."""
+        return self._executor.plan
 
     # -- Agent
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode; raises `AgentError` for another role than the builder's."""
-        if role != Role.BUILDER:
-            raise AgentError(f"an LLMBuilder cannot play the {role}")
-        self._forget()
-        self.mind.begin(seed)
+        super().reset(role, seed)
+        self.client.begin(seed)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to do or to say of what it was told."""
+        return not (self._executor.steps or self._remark or self._executor.lost or self._unheeded)
 
     def waiting(self) -> Any:
         """Stand still."""
-        return self._with_words(self._body.wait(), "")
+        return self._with_words(self._executor.state.wait())
 
     def deciding(self, observation: Any) -> Deciding:
         """The next step for what was said. Raises `AgentError` when something needed is not observed."""
-        dialog = need(observation, DIALOG_KEYS, "LLMBuilder", _HINT)
-        for key in ("grid", "agentPos"):
-            need(observation, (key,), "LLMBuilder", _HINT)
-        self._look(observation)
-        fresh = self._ears.hear(dialog)
-        self.mind.dialogue.extend(fresh)
-        if told := [said.text for said in fresh if said.role == Role.ARCHITECT]:
-            self._unheeded, self._pause, self._failures = told[-1], 0, 0
+        dialog = need(observation, DIALOG_KEYS, "LLMBuilder", SHOW_BUILDER)
+        executor = self._executor
+        if executor.look(observation):
+            interrupted = bool(executor.steps or self._remark)
+            executor.steps = []
+            if interrupted and executor.changes and not executor.resume():
+                executor.tidy_up()
+        fresh = self._dialogue.hear(dialog)
+        self.client.dialogue.extend(fresh)
+        if any(said.role == Role.ARCHITECT for said in fresh):
+            self._unheeded, self._pause, self._failures = True, 0, 0
         self._pause = max(0, self._pause - 1)
-        if self._lost:
-            return self._with_words(self._body.wait(), "")
-        if self._unheeded is not None and not self._pause:
+        if executor.lost:
+            return self.waiting()
+        if self._unheeded and not self._pause:
             yield from self._decide(observation)
-        if self._steps:
-            return self._with_words(self._body.do(self._steps.pop()), "")
+        if executor.steps:
+            return self._with_words(executor.act())
         remark, self._remark = self._remark, ""
-        return self._with_words(self._body.rest(), remark if self.can_ask else "")
-
-    def _look(self, observation: Any) -> None:
-        """As the `ScriptedBuilder` looks; what was interrupted goes on."""
-        interrupted, remark = bool(self._lost and (self._steps or self._remark)), self._remark
-        super()._look(observation)
-        if interrupted and not self._lost and self._changes:
-            self._resume()
-            self._remark = remark
+        return self._with_words(executor.act(), remark)
 
     # -- deciding
 
     def _decide(self, observation: Any) -> Deciding:
         """Ask the model what the newest words come to, and plan for it."""
-        self._drop_it("")  # of what was being done, what is in place counts
-        order = yield from self.mind.ask(lambda said: self._chat(observation, said), self._planned)
-        if order is None:
+        self._executor.drop()  # of what was being done, what is in place counts
+        self._remark = ""
+        reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._planned)
+        if reply is None:
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
             self._failures += 1
             return
-        self._unheeded, self._remark = None, order.say
+        self._unheeded, self._remark = False, reply.say
 
-    def _planned(self, text: str) -> Order:
+    def _planned(self, text: str) -> BuilderReply:
         """A reply as an order that can be carried out; its plan is at hand then. Raises `Unreadable`."""
-        assert self._settled is not None
-        order = read_order(text, self._settled, self.mind.settings.max_edits)
-        goal = self._settled.copy()
-        for edit in order.edits:
+        executor = self._executor
+        reply = read_order(text, executor.settled, self.client.settings.max_edits)
+        goal = executor.settled.copy()
+        for edit in reply.edits:
             goal[cell_index(*edit.cell)] = edit.color
-        if not self._pursue(goal):
+        if not executor.pursue(goal):
             reason = "" if self.plan is None else self.plan.reason
-            self._drop_it("")
+            executor.drop()
             raise Unreadable(f"this cannot be built: {reason}")
-        self._changes = {edit.cell: edit.color for edit in order.edits}
-        return Order(order.edits, self._sayable(order.say))
+        executor.changes = {edit.cell: edit.color for edit in reply.edits}
+        return BuilderReply(reply.edits, self._sayable(reply.say))
 
     def _sayable(self, text: str) -> str:
         """What is left of an utterance that this game can carry."""
         if not text or not self.can_ask:
             return ""
-        if self._ears.tokens:
+        if self._dialogue.tokens:
             try:
-                check_sayable(self._ears.codec, text, self.message_length)
+                check_sayable(self._dialogue.codec, text, self.message_length)
             except Unreadable:
-                self.mind.stats.parse_failures += 1
-                self.mind.stats.failures["unreadable"] += 1
+                self.client.stats.parse_failures += 1
+                self.client.stats.failures["unreadable"] += 1
                 return ""
             return text
         short = clipped(text, self.message_length)
-        self.mind.stats.clipped += short != text
+        self.client.stats.clipped += short != text
         return short
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        mind, tokens = self.mind, self._ears.tokens
+        client, tokens = self.client, self._dialogue.tokens
         limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        system = mind.part(
+        system = client.part(
             "system",
-            max_edits=mind.settings.max_edits,
-            say=mind.part("can_ask", limit=limit) if self.can_ask else "",
-            say_form=mind.part("can_ask_form").strip() if self.can_ask else "",
+            max_edits=client.settings.max_edits,
+            say=client.part("can_ask", limit=limit) if self.can_ask else "",
+            say_form=client.part("can_ask_form").strip() if self.can_ask else "",
         )
-        system += mind.channel(self._ears.codec if tokens else None)
-        assert self._settled is not None
+        system += client.channel(self._dialogue.codec if tokens else None)
+        settled = self._executor.settled
         pictures: tuple[bytes, ...] = ()
-        if mind.settings.view == "picture":
-            pictures = (pictured(self._settled),)
-            scene = mind.part("pictures", which=1).strip()
+        if client.settings.view == "picture":
+            pictures = (pictured(settled),)
+            scene = client.part("pictures", which=1).strip()
         else:
-            scene = told_scene(self._settled, mind.settings.view)
+            scene = told_scene(settled, client.settings.view)
         left = ""
         if "inventory" in observation:
-            left = mind.part("inventory", counts=joined(counts_of(observation["inventory"])))
+            left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
         place, gaze = told_pose(np.asarray(observation["agentPos"]))
-        user = mind.part(
+        user = client.part(
             "turn",
-            build=mind.part("build", scene=scene),
+            build=client.part("build", scene=scene),
             inventory=left,
-            pose=mind.part("pose", place=place, gaze=gaze),
-            dialogue=mind.told(said),
-            note=mind.noted(),
+            pose=client.part("pose", place=place, gaze=gaze),
+            dialogue=client.told(said),
+            note=client.noted(),
         )
         return Message("system", system.strip()), Message("user", user.strip(), pictures)

@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from iglu_marl import ConfigError
-from iglu_marl.agents.llm.budget import Budget, RateLimit, Tokens
+from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
-from iglu_marl.agents.llm.messages import Failure, Reply, Request, cleaned
+from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure, cleaned
 from iglu_marl.agents.llm.settings import LOOPBACK, LLMSettings
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
@@ -39,9 +39,9 @@ class _Attempt(NamedTuple):
     """What one sending came to. used: None when nobody knows whether, or how much, it is paid for."""
 
     text: str = ""
-    failure: Failure | None = None
+    failure: RequestFailure | None = None
     detail: str = ""
-    used: Tokens | None = None
+    used: TokenCount | None = None
     cut: bool = False
     may_pass: bool = False
     asked_wait_s: float = 0.0
@@ -63,20 +63,13 @@ class EndpointBackend:
         if not settings.endpoint:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
-        self.budget = Budget(
-            settings.max_total_tokens,
-            settings.max_cost,
-            prompt_price=settings.prompt_price,
-            completion_price=settings.reply_price,
-            ledger=settings.ledger,
-        )
+        self.budget = Budget.of(settings)
         self._limit = RateLimit(settings.requests_per_minute, clock=clock, sleep=sleep)
         self._cache = None if settings.cache == "off" else ReplyCache(settings.cache or default_folder())
         self._sleep, self._clock = sleep, clock
         self._rng = np.random.default_rng()  # of waiting times, which decide nothing
-        self._idle: list[
-            Any
-        ] = []  # sessions with their connections, of which each is used by one thread at a time
+        # Sessions with their connections, of which each is used by one thread at a time.
+        self._idle: list[Any] = []
         self._lock = threading.Lock()
         self.check_key()
 
@@ -90,29 +83,29 @@ class EndpointBackend:
         """Whether the settings say that the model does."""
         return self.settings.pictures
 
-    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
         """One reply for each request, several under way at once."""
         if len(requests) < 2 or self.settings.concurrency == 1:
             return [self._one(request) for request in requests]
         with ThreadPoolExecutor(min(self.settings.concurrency, len(requests))) as pool:
             return list(pool.map(self._one, requests))
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: ChatRequest) -> bool:
         """By a rough estimate, of two bytes a token; True when the length of the context is not known."""
         limit = self.settings.context_tokens
         return not limit or self.at_most(request).prompt // 2 + self.settings.reply_tokens <= limit
 
-    def at_most(self, request: Request) -> Tokens:
+    def at_most(self, request: ChatRequest) -> TokenCount:
         """The tokens that a call can come to: no token of a text is shorter than a byte."""
         prompt = PER_REQUEST
         for message in request.messages:
             prompt += PER_MESSAGE + len(message.text.encode("utf-8"))
             prompt += len(message.pictures) * self.settings.picture_tokens
-        return Tokens(prompt, self.settings.reply_tokens)
+        return TokenCount(prompt, self.settings.reply_tokens)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
-        return self.budget.cost(Tokens(prompt_tokens, completion_tokens))
+        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
 
     def close(self) -> None:
         """Close the connections."""
@@ -142,7 +135,7 @@ class EndpointBackend:
 
     # -- one request
 
-    def _one(self, request: Request) -> Reply:
+    def _one(self, request: ChatRequest) -> Reply:
         body = self._body(request)
         asked = {"endpoint": self.settings.endpoint.rstrip("/"), **body}
         if self._cache is not None and (kept := self._cache.find(asked)) is not None:
@@ -154,7 +147,7 @@ class EndpointBackend:
             self._cache.keep(asked, reply.text, reply.cut)
         return reply
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
         """The request as the server gets it: everything that decides the reply."""
         settings = self.settings
         body: dict[str, Any] = {
@@ -170,17 +163,17 @@ class EndpointBackend:
             body["stop"] = list(settings.stop)
         return {name: value for name, value in body.items() if value is not None}
 
-    def _persist(self, request: Request, body: bytes) -> Reply:
+    def _persist(self, request: ChatRequest, body: bytes) -> Reply:
         """Send until there is an answer, or nothing more to be hoped for. Each sending has its own reservation."""
-        most, total = self.at_most(request), Tokens()
+        most, total = self.at_most(request), TokenCount()
         for number in range(self.settings.retries + 1):
             if self._limit.closed_s > self.settings.max_wait_s:
                 asked = f"the server has asked to wait {self._limit.closed_s:.0f} s"
-                return _reply(_Attempt(failure=Failure.RATE_LIMITED, detail=asked), total, number)
+                return _reply(_Attempt(failure=RequestFailure.RATE_LIMITED, detail=asked), total, number)
             if not self.budget.reserve(most):
                 spent = self.budget.spent
                 detail = f"{sum(spent)} tokens are spent, and this call may take up to {sum(most)}"
-                return _reply(_Attempt(failure=Failure.OVER_BUDGET, detail=detail), total, number)
+                return _reply(_Attempt(failure=RequestFailure.OVER_BUDGET, detail=detail), total, number)
             used = most
             try:
                 self._limit.wait()
@@ -250,10 +243,10 @@ class EndpointBackend:
             content += block
             if len(content) > self.settings.reply_bytes:
                 detail = f"more than {self.settings.reply_bytes:,} bytes"
-                return _Attempt(failure=Failure.TOO_LARGE, detail=detail)
+                return _Attempt(failure=RequestFailure.TOO_LARGE, detail=detail)
             if self._clock() > deadline:
                 detail = f"not whole after {self.settings.timeout_s:g} s"
-                return _Attempt(failure=Failure.TIMEOUT, detail=detail, may_pass=True)
+                return _Attempt(failure=RequestFailure.TIMEOUT, detail=detail, may_pass=True)
         return bytes(content)
 
     def _judge(self, response: Any, content: bytes) -> _Attempt:
@@ -265,17 +258,19 @@ class EndpointBackend:
         if 300 <= status < 400:
             host = urlsplit(response.headers.get("Location", "")).hostname or "elsewhere on the same host"
             detail = f"{status} to {host}; the key is not sent on. Is the endpoint's address right?"
-            return _Attempt(failure=Failure.REDIRECTED, detail=self._blotted(detail), used=Tokens())
+            return _Attempt(
+                failure=RequestFailure.REDIRECTED, detail=self._blotted(detail), used=TokenCount()
+            )
         if status in (401, 403):
             detail = f"{status}: {said}. The key is expected in {self.settings.key_variable}"
-            return _Attempt(failure=Failure.REFUSED, detail=detail, used=Tokens())
-        kind = Failure.REJECTED
+            return _Attempt(failure=RequestFailure.REFUSED, detail=detail, used=TokenCount())
+        kind = RequestFailure.NOT_FOUND if status == 404 else RequestFailure.REJECTED
         if status in _MAY_PASS or status >= 500:
-            kind = Failure.RATE_LIMITED if status == 429 else Failure.SERVER_ERROR
+            kind = RequestFailure.RATE_LIMITED if status == 429 else RequestFailure.SERVER_ERROR
         wait_s = _asked_wait(response.headers.get("Retry-After"))
-        passing = kind is not Failure.REJECTED
+        passing = kind in (RequestFailure.RATE_LIMITED, RequestFailure.SERVER_ERROR)
         return _Attempt(
-            failure=kind, detail=f"{status}: {said}", used=Tokens(), may_pass=passing, asked_wait_s=wait_s
+            failure=kind, detail=f"{status}: {said}", used=TokenCount(), may_pass=passing, asked_wait_s=wait_s
         )
 
     def _read(self, content: bytes) -> _Attempt:
@@ -284,7 +279,7 @@ class EndpointBackend:
             answer = json.loads(content)
         except (ValueError, RecursionError):
             start = self._blotted(cleaned(content[:60].decode("utf-8", "replace")))
-            return _Attempt(failure=Failure.NOT_JSON, detail=f"it begins with {start!r}")
+            return _Attempt(failure=RequestFailure.NOT_JSON, detail=f"it begins with {start!r}")
         used = _usage(answer)
         try:
             choice = answer["choices"][0]
@@ -293,12 +288,12 @@ class EndpointBackend:
             text, finish = None, None
         if text is None:
             detail = "expected choices[0].message.content"
-            return _Attempt(failure=Failure.WRONG_SHAPE, detail=detail, used=used)
+            return _Attempt(failure=RequestFailure.WRONG_SHAPE, detail=detail, used=used)
         if finish == "content_filter":
-            return _Attempt(failure=Failure.FILTERED, detail="by the server", used=used)
+            return _Attempt(failure=RequestFailure.FILTERED, detail="by the server", used=used)
         text = self._blotted(cleaned(text))
         if not text.strip():
-            return _Attempt(failure=Failure.EMPTY, detail=f"finish_reason {finish!r:.40}", used=used)
+            return _Attempt(failure=RequestFailure.EMPTY, detail=f"finish_reason {finish!r:.40}", used=used)
         return _Attempt(text, used=used, cut=finish == "length")
 
 
@@ -327,7 +322,7 @@ def _message(speaker: str, text: str, pictures: Sequence[bytes]) -> dict[str, An
     return {"role": speaker, "content": parts}
 
 
-def _reply(attempt: _Attempt, total: Tokens, sent: int) -> Reply:
+def _reply(attempt: _Attempt, total: TokenCount, sent: int) -> Reply:
     return Reply(
         attempt.text,
         attempt.failure,
@@ -346,17 +341,19 @@ def _network_failure(error: Exception) -> _Attempt:
 
     name = type(error).__name__
     if isinstance(error, requests.exceptions.ConnectTimeout):
-        return _Attempt(failure=Failure.UNREACHABLE, detail=name, used=Tokens(), may_pass=True)
+        return _Attempt(failure=RequestFailure.UNREACHABLE, detail=name, used=TokenCount(), may_pass=True)
     if isinstance(error, (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)):
-        return _Attempt(failure=Failure.TIMEOUT, detail=name, may_pass=True)
+        return _Attempt(failure=RequestFailure.TIMEOUT, detail=name, may_pass=True)
     if isinstance(error, requests.exceptions.SSLError):
-        return _Attempt(failure=Failure.UNREACHABLE, detail=name, used=Tokens())
+        return _Attempt(failure=RequestFailure.UNREACHABLE, detail=name, used=TokenCount())
     if isinstance(error, requests.exceptions.ConnectionError):
         reason = getattr(error.args[0] if error.args else None, "reason", None)
         if isinstance(reason, urllib3.exceptions.NewConnectionError):
             detail = type(reason).__name__
-            return _Attempt(failure=Failure.UNREACHABLE, detail=detail, used=Tokens(), may_pass=True)
-    return _Attempt(failure=Failure.BROKEN_OFF, detail=name, may_pass=True)
+            return _Attempt(
+                failure=RequestFailure.UNREACHABLE, detail=detail, used=TokenCount(), may_pass=True
+            )
+    return _Attempt(failure=RequestFailure.BROKEN_OFF, detail=name, may_pass=True)
 
 
 def _asked_wait(header: str | None) -> float:
@@ -397,11 +394,11 @@ def _text_of(content: Any) -> str | None:
     return None
 
 
-def _usage(answer: Any) -> Tokens | None:
+def _usage(answer: Any) -> TokenCount | None:
     """The tokens that a server says to have used; None unless it says so in a way that can be."""
     try:
         usage = answer["usage"]
-        found = Tokens(usage["prompt_tokens"], usage["completion_tokens"])
+        found = TokenCount(usage["prompt_tokens"], usage["completion_tokens"])
     except (KeyError, TypeError):
         return None
     possible = all(type(number) is int and 0 <= number < 10**9 for number in found)

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from iglu_marl import AgentError
-from iglu_marl.agents.llm.budget import Budget, Tokens
-from iglu_marl.agents.llm.messages import Failure, Message, Reply, Request, cleaned
+from iglu_marl.agents.llm.budget import Budget, TokenCount
+from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure, cleaned
 from iglu_marl.agents.llm.reading import is_mark
 from iglu_marl.agents.llm.settings import LLMSettings
 
@@ -27,13 +27,7 @@ class LocalBackend:
 
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
-        self.budget = Budget(
-            settings.max_total_tokens,
-            settings.max_cost,
-            prompt_price=settings.prompt_price,
-            completion_price=settings.reply_price,
-            ledger=settings.ledger,
-        )
+        self.budget = Budget.of(settings)
         self._lock = threading.RLock()
         self._loaded: tuple[Any, Any] | None = None
 
@@ -42,7 +36,7 @@ class LocalBackend:
 
     # -- Backend
 
-    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
         """One reply for each request; those of a batch are made together."""
         with self._lock:
             self._load()
@@ -52,7 +46,7 @@ class LocalBackend:
             for number, prompt in enumerate(ids):
                 if len(prompt) + self.settings.reply_tokens > self.context_tokens:
                     detail = f"{len(prompt)} tokens and {self.settings.reply_tokens} of reply in {self.context_tokens}"
-                    replies[number] = Reply(failure=Failure.TOO_LONG, detail=detail)
+                    replies[number] = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
                 else:
                     waiting.append(number)
             waiting.sort(key=lambda number: len(ids[number]))  # less padding
@@ -61,7 +55,7 @@ class LocalBackend:
                 replies |= self._paid(chunk, requests, ids)
             return [replies[number] for number in range(len(requests))]
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: ChatRequest) -> bool:
         """Whether the chat and its reply are short enough for the model."""
         with self._lock:
             self._load()
@@ -69,7 +63,7 @@ class LocalBackend:
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
-        return self.budget.cost(Tokens(prompt_tokens, completion_tokens))
+        return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
 
     def close(self) -> None:
         """Let go of the model; it would be loaded again."""
@@ -98,23 +92,25 @@ class LocalBackend:
         text = _templated(tokenizer, chat)
         return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
-    def _paid(self, chunk: list[int], requests: Sequence[Request], ids: list[list[int]]) -> dict[int, Reply]:
+    def _paid(
+        self, chunk: list[int], requests: Sequence[ChatRequest], ids: list[list[int]]
+    ) -> dict[int, Reply]:
         """The replies of a batch, as far as the budget goes."""
         replies: dict[int, Reply] = {}
         granted = []
         for number in chunk:
-            if self.budget.reserve(Tokens(len(ids[number]), self.settings.reply_tokens)):
+            if self.budget.reserve(TokenCount(len(ids[number]), self.settings.reply_tokens)):
                 granted.append(number)
             else:
                 detail = f"{sum(self.budget.spent)} tokens are spent"
-                replies[number] = Reply(failure=Failure.OVER_BUDGET, detail=detail)
+                replies[number] = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
         if granted:
             made = self._generate(
                 [ids[number] for number in granted], [requests[number].seed for number in granted]
             )
             for number, reply in zip(granted, made, strict=True):
-                reserved = Tokens(len(ids[number]), self.settings.reply_tokens)
-                self.budget.settle(reserved, Tokens(reply.prompt_tokens, reply.completion_tokens))
+                reserved = TokenCount(len(ids[number]), self.settings.reply_tokens)
+                self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
                 replies[number] = reply
         return replies
 
@@ -168,7 +164,7 @@ class LocalBackend:
         for stop in self.settings.stop:
             if stop in text:
                 text, cut = text.partition(stop)[0], False
-        failure = None if text.strip() else Failure.EMPTY
+        failure = None if text.strip() else RequestFailure.EMPTY
         return Reply(
             "" if failure else text,
             failure,

@@ -25,14 +25,14 @@ class Message(NamedTuple):
     pictures: tuple[bytes, ...] = ()
 
 
-class Request(NamedTuple):
+class ChatRequest(NamedTuple):
     """One chat to be gone on with. seed: what is drawn at random follows from it."""
 
     messages: tuple[Message, ...]
     seed: int = 0
 
 
-class Failure(str, Enum):
+class RequestFailure(str, Enum):
     """Why there is no reply that can be used. Members compare equal to their texts."""
 
     UNREACHABLE = "unreachable"
@@ -41,6 +41,7 @@ class Failure(str, Enum):
     RATE_LIMITED = "rate limited"
     SERVER_ERROR = "server error"
     REFUSED = "key refused"
+    NOT_FOUND = "not found"
     REJECTED = "request rejected"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
@@ -53,6 +54,16 @@ class Failure(str, Enum):
 
     __str__ = str.__str__
 
+    @property
+    def is_final(self) -> bool:
+        """Whether every request will fail like this."""
+        return self in (RequestFailure.REFUSED, RequestFailure.NOT_FOUND, RequestFailure.REDIRECTED)
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether it is a part of what the model does; else it is a fault of what the model runs on."""
+        return self in (RequestFailure.FILTERED, RequestFailure.EMPTY, RequestFailure.TOO_LONG)
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -64,7 +75,7 @@ class Reply:
     """
 
     text: str = ""
-    failure: Failure | None = None
+    failure: RequestFailure | None = None
     detail: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -84,10 +95,10 @@ class Backend(Protocol):
     def sees_pictures(self) -> bool:
         """Whether messages may have pictures."""
 
-    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
         """One reply for each request, in their order; failures are replies too."""
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: ChatRequest) -> bool:
         """Whether the chat and its reply are short enough for the model, as far as that is known."""
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from iglu_marl.agents.llm.messages import cleaned
-from iglu_marl.agents.llm.scenes import place_of
-from iglu_marl.core.grid import COLOR_NAMES, Cell, in_zone
+from iglu_marl.agents.llm.world_text import place_of
+from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, in_zone
 from iglu_marl.planning import Edit
 
 LONGEST = 50_000  # characters of a reply, without its thoughts, that are looked at
@@ -39,7 +39,7 @@ class Unreadable(Exception):
     """A reply that cannot be used; the message says why, for the model and for people."""
 
 
-class Order(NamedTuple):
+class BuilderReply(NamedTuple):
     """What a builder's reply comes to: edits, and what it says to the architect."""
 
     edits: list[Edit]
@@ -94,7 +94,7 @@ def clipped(text: str, limit: int) -> str:
     return part
 
 
-def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
+def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderReply:
     """The edits in a builder's reply, all of them valid for a build [9, 11, 11]. Raises `Unreadable`."""
     text = _FENCE.sub("", answer_of(text))
     found = _object(text)
@@ -114,7 +114,7 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> Order:
         edit = _edit(entry, number, grid)
         if edits.setdefault(edit.cell, edit) != edit:
             raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
-    return Order(list(edits.values()), " ".join(cleaned(say or "").split()))
+    return BuilderReply(list(edits.values()), " ".join(cleaned(say or "").split()))
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -167,7 +167,7 @@ def _edit(entry: Any, number: int, grid: npt.NDArray[Any]) -> Edit:
             f'edit {number} has "action": {_shown(entry.get("action"))}, expected "place" or "remove"'
         )
     cell = _cell(entry, number)
-    stands = int(grid[cell[1] + 1, cell[0] + 5, cell[2] + 5])
+    stands = color_at(grid, cell)
     if action == "remove":
         if not stands:
             raise Unreadable(f"edit {number}: there is no block to remove at {place_of(cell)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl import AgentError
-from iglu_marl.agents.llm.messages import Failure, Reply, Request
+from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
 
 
 @dataclass
@@ -22,9 +22,10 @@ class Stats:
     """Counts of an agent.
 
     requests: chats that a reply was wanted for; cache_hits: those that the disk had; sent: those that went out, each
-    retry counted; tokens and cost as they count against the budget. failures: by kind, `Failure` and "unreadable".
-    parse_failures: replies that came, but could not be read as what was asked for. over_budget: requests that were not
-    sent because of the budget. no_ops: decisions at which nothing was done because of any of these. gave_up: episodes
+    retry counted; tokens and cost as they count against the budget. failures: by kind, `RequestFailure` and
+    "unreadable". parse_failures: replies that came, but could not be read as what was asked for. over_budget: requests
+    that were not sent because of the budget. no_ops: decisions at which nothing was done because of any of
+    these. gave_up: episodes
     in which nothing more was asked after too many failures in a row. cut: replies that came to their limit; clipped:
     messages that were longer than the game allows; forgotten: utterances that a chat had no room for.
     """
@@ -57,7 +58,7 @@ class Stats:
         self.cut += reply.cut
         if reply.failure is not None:
             self.failures[reply.failure.value] += 1
-            self.over_budget += reply.failure is Failure.OVER_BUDGET
+            self.over_budget += reply.failure is RequestFailure.OVER_BUDGET
 
     def as_dict(self) -> dict[str, Any]:
         """The counts, JSON-ready."""
@@ -81,7 +82,7 @@ class Transcript:
         self._lock = threading.Lock()
         self._write("")
 
-    def note(self, about: Mapping[str, Any], request: Request, reply: Reply, problem: str) -> None:
+    def note(self, about: Mapping[str, Any], request: ChatRequest, reply: Reply, problem: str) -> None:
         """Append what was asked and answered. problem: why the reply could not be read."""
         messages = [
             {

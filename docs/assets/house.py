@@ -38,7 +38,7 @@ def rooms() -> dict[str, int]:
             folder = ROOT / ("" if source.room == "agents" else PACKAGE)
             text = (folder / source.place).read_text(encoding="utf-8")
             lines[source.room] = lines.get(source.room, 0) + text.count("\n")
-    return {room: count for room, count in lines.items() if not room.startswith("__")}
+    return {room: count for room, count in lines.items() if not room.startswith("_")}
 
 
 def arrows() -> set[tuple[str, str]]:
@@ -92,7 +92,8 @@ def drawing() -> str:
     for start, end in sorted(arrows()):
         (ax, ay, aw), (bx, by, bw) = at[start], at[end]
         if ay == by:  # of one floor: over the roofs
-            path = f"M{ax + aw / 2:.0f} {ay:.0f} Q{(ax + aw / 2 + bx + bw / 2) / 2:.0f} {ay - 34:.0f} {bx + bw / 2:.0f} {by:.0f}"
+            middle = (ax + aw / 2 + bx + bw / 2) / 2
+            path = f"M{ax + aw / 2:.0f} {ay:.0f} Q{middle:.0f} {ay - 34:.0f} {bx + bw / 2:.0f} {by:.0f}"
         else:
             path = f"M{ax + aw / 2:.0f} {ay + HIGH:.0f} L{bx + bw / 2:.0f} {by:.0f}"
         parts.append(

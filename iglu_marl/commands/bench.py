@@ -19,6 +19,7 @@ from typer import Option
 
 from iglu_marl.commands.options import Json, ends_in
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import write_text
 
 if TYPE_CHECKING:
     from iglu_marl.commands.bench_cases import BenchCase
@@ -45,7 +46,7 @@ def bench(
     figures = measure_all(quick, only, console)
     if plot is not None:
         plot.parent.mkdir(parents=True, exist_ok=True)
-        plot.write_text(draw_plot(figures), encoding="utf-8")
+        write_text(plot, draw_plot(figures))
     if as_json:
         print(json.dumps(figures))
     else:

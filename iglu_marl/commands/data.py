@@ -16,9 +16,9 @@ from typer import Argument, Option
 from iglu_marl.commands.options import Json, PackPath
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data.archive import MemberError, Pack, PlaceholderError
-from iglu_marl.data.packs import PACKS, PackInfo
-from iglu_marl.data.store import find_pack, known_pack, local_pack, pack_folder
+from iglu_marl.data.packs.archive import MemberError, Pack, PlaceholderError
+from iglu_marl.data.packs.registry import PACKS, PackInfo
+from iglu_marl.data.packs.store import find_pack, known_pack, local_pack, pack_folder
 
 SHOWN = 10  # of a long list
 TOLD = ("name", "title", "description", "licence", "citation", "page", "url", "size", "sha256")  # of a pack
@@ -73,7 +73,7 @@ def fetch_packs(
     as_json: Json = False,
 ) -> None:
     """Download packs. An interrupted download goes on where it was."""
-    from iglu_marl.data.fetch import fetch_pack
+    from iglu_marl.data.packs.fetch import fetch_pack
 
     if url is not None and len(names or []) != 1:
         raise ConfigError(f"--url is the address of one pack, and {len(names or []) or 'no'} packs are named")
@@ -158,7 +158,7 @@ def problems_of(info: PackInfo, pack: Pack, step: Callable[[int], object] = lamb
 
 def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
     """Whether this is upstream's own file; None where that cannot be known."""
-    from iglu_marl.data.fetch import sha256_of
+    from iglu_marl.data.packs.fetch import sha256_of
 
     path = Path(pack.location)
     if info.sha256 is None or not path.is_file():

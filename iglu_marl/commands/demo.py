@@ -17,13 +17,14 @@ from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskI
 from iglu_marl.commands.output import progress_bar
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import write_text
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
     from iglu_marl.core.task import Subtasks, Task
     from iglu_marl.envs.single import SilentBuilderEnv
     from iglu_marl.game.agent import Agent
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
@@ -108,9 +109,7 @@ def save(output: Path, video: str, env: Any, states: list[Any], text: str, progr
         env.set_state(state)
         recorder(env)
     written.append(recorder.write(output / "replay.html"))
-    transcript = output / "dialogue.txt"
-    transcript.write_text(text + "\n", encoding="utf-8")
-    return [*written, transcript]
+    return [*written, write_text(output / "dialogue.txt", text + "\n")]
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
@@ -179,7 +178,7 @@ _Game = tuple[
 
 def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
     """The scripted pair plays."""
-    from iglu_marl.rollout import play
+    from iglu_marl.recording.rollout import play
 
     env, agents = scripted_game(task, controls)
     console.print(
@@ -218,7 +217,7 @@ def _replayed_game(
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
     """Let a builder act until the last turn is reached, or until it has nothing left to do."""
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
     observation, _ = env.reset(seed=seed)
     task = env.task

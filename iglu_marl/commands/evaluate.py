@@ -38,10 +38,10 @@ def evaluate(
         Path, Option("--output", "-o", help="Folder for games and reports; it is gone on with.")
     ] = Path("iglu-marl-evaluation"),
     as_json: Json = False,
-) -> None:
-    """Every architect with every builder on the same tasks: tables, plots and games."""
+) -> bool:
+    """Every architect with every builder on the same tasks: tables, plots and games. Exit code 1 after errors."""
     from iglu_marl import evaluation
-    from iglu_marl.reports import shown
+    from iglu_marl.evaluation.report import played, shown
 
     result = evaluation.evaluate(
         architect or ["scripted"],
@@ -62,13 +62,18 @@ def evaluate(
     )
     if as_json:
         print(json.dumps(result.to_json()))
-        return
+        return not any(row["error"] for row in result.rows)
     console = Console(highlight=False)
     table = Table("architect", "builder", "games", *(evaluation.MEASURES[name].title for name in IN_TABLE))
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
-        table.add_row(entry["architect"], entry["builder"], str(entry["games"]), *averages)
+        table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
     if errors := sum(bool(row["error"]) for row in result.rows):
         console.print(f"[bold red]{errors} games ended with an error[/]; see evaluation.md")
+    if failed := sum(not evaluation.is_scored(row) for row in result.rows):
+        console.print(
+            f"{failed} of them are in no average; the same command plays them again", soft_wrap=True
+        )
     console.print(f"Tables, plots and games: {output / 'evaluation.html'}", soft_wrap=True)
+    return not errors

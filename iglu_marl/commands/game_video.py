@@ -11,22 +11,20 @@ import numpy.typing as npt
 from rich.progress import Progress
 
 MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
-GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (576, 324)  # for pages: few frames, small (width, height)
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (324, 576)  # for pages: few frames, small (height, width)
 STILL_FRAMES = 20  # the last picture stays for a second
 
 
 def frames(
     env: Any, states: list[Any], size: tuple[int, int] | None = None
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    """The composed frame of each saved state, drawn anew, and scaled to (width, height) when asked."""
-    from PIL import Image
+    """The composed frame of each saved state, drawn anew, in another size (height, width) when asked."""
+    from iglu_marl.envs.rendering import scene_frame
 
     frame: npt.NDArray[np.uint8] | None = None
     for state in states:
         env.set_state(state)
-        frame = env.render()
-        if size is not None:
-            frame = np.asarray(Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS))
+        frame = env.render() if size is None else scene_frame(env.unwrapped.episode, size)
         yield frame
     if frame is not None:
         yield from [frame] * STILL_FRAMES

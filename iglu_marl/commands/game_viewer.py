@@ -12,20 +12,20 @@ from typing import Any
 
 from iglu_marl.commands.human_game import carried_over
 from iglu_marl.commands.task_selection import choose_task
+from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import replay
+from iglu_marl.recording.rollout import Standstill
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
-from iglu_marl.rendering.ui.window import Key, Moved, Wheel, Window, WindowClosed
+from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel, Window, WindowClosed
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-STEP_S = 0.05
 CAMERAS = ("follow", "orbit")
 MAX_STEPS, TURN_STEPS = 10_000, 200
-_DRAG_DEG = 0.4
 _HELP = (
     ("Space", "pause, go on"),
     ("Right, Left", "a step on, a step back"),
@@ -67,10 +67,13 @@ def live_game(
         for number, (name, agent) in enumerate(agents.items()):
             begin(agent, ROLES[name], seed + number, chosen)
         yield env.episode.get_state()
+        standstill = Standstill(found)
         while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             name = env.agent_selection
             env.step(agents[name].act(env.observe(name)))
             yield env.episode.get_state()
+            if standstill.after(ROLES[name]):
+                return
 
     return carried_over(env, controls), states()
 
@@ -102,10 +105,10 @@ class Show:
     def __init__(
         self, env: Any, states: Iterator[Any], window: Any, speed: float = 1.0, camera: str = "follow"
     ) -> None:
-        from iglu_marl.agents.cockpit import Cockpit
+        from iglu_marl.agents.human.player import PlayerWindow
 
         self.env, self.states = env, states
-        self.cockpit = Cockpit(window)
+        self.cockpit = PlayerWindow(window)
         self.cockpit.help = _HELP
         self.seen: list[Any] = []
         self.place = -1
@@ -156,15 +159,17 @@ class Show:
             window.draw(architect_screen(views.architect, window.size, overlay, self.angles))
 
     def _answer(self, event: Any) -> None:
+        from iglu_marl.agents.human.player import DRAG_DEG
+
         if isinstance(event, Key) and event.down:
             self._key(event)
-        elif isinstance(event, Moved) and event.held:
-            self.angles.turn(-event.dx * _DRAG_DEG, event.dy * _DRAG_DEG)
+        elif isinstance(event, MouseMoved) and event.held:
+            self.angles.turn(-event.dx * DRAG_DEG, event.dy * DRAG_DEG)
         elif isinstance(event, Wheel):
             self.angles.turn(0.0, 5.0 * event.up)
 
     def _key(self, event: Any) -> None:
-        from iglu_marl.agents.cockpit import HELP_KEYS
+        from iglu_marl.agents.human.player import HELP_KEYS
 
         moves = {"right": 1, "left": -1, "home": -len(self.seen), "end": len(self.seen) - 1 - self.place}
         if event.name == "space":

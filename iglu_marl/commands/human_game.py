@@ -81,20 +81,20 @@ def make_agents(
 ) -> dict[str, Any]:
     """Who plays, by PettingZoo name. People share one window; step_s: seconds that their steps take."""
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
-    from iglu_marl.agents.cockpit import Cockpit
-    from iglu_marl.agents.hands import Hands
-    from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+    from iglu_marl.agents.human.controls import InputMapper
+    from iglu_marl.agents.human.player import PlayerWindow
+    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
 
     controls = env.unwrapped.config.controls
-    cockpit = Cockpit(window)
+    cockpit = PlayerWindow(window)
     pace = {} if step_s is None else {"step_s": step_s}
     if role in ("builder", "both"):
         switches = controls in SWITCHED
         builder: Any = HumanBuilder.for_env(env, cockpit=cockpit, can_switch=switches, **pace)
     elif partner == "none":
-        hands = Hands(controls, can_yield=True)
-        hands.yield_turn()
-        builder = Nobody({"act": hands.action(0.0), "say": ""})
+        inputs = InputMapper(controls, can_yield=True)
+        inputs.yield_turn()
+        builder = Nobody({"act": inputs.action(0.0), "say": ""})
     else:
         builder = BUILDERS[partner].for_env(env, **_MANNERS[BUILDER].get(partner, {}))
     if role in ("architect", "both"):

@@ -20,8 +20,8 @@ from iglu_marl.commands.output import progress_bar, text_console
 if TYPE_CHECKING:
     from iglu_marl.core.grid import BlockGrid
     from iglu_marl.language.generator import Record
-    from iglu_marl.language.interpreter import Step
-    from iglu_marl.language.witness import Part
+    from iglu_marl.language.interpreter import ProgramStep
+    from iglu_marl.language.reference_evaluator import Part
 
 SHOWN = 20  # of the failures of a check
 _PER_WORLD = 10
@@ -29,9 +29,9 @@ _PER_WORLD = 10
 
 def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, BlockGrid, float, bool]]:
     """Records about random worlds: the record, the world, the yaw of its builder, whether the world is a new one."""
-    from iglu_marl.language.arrangements import random_world
     from iglu_marl.language.generator import Generator
     from iglu_marl.language.questions import KINDS
+    from iglu_marl.language.random_scenes import random_world
     from iglu_marl.language.scene import Scene
 
     rng = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def parse(
     }
     console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
     if world is not None:
-        trace: list[Step] = []
+        trace: list[ProgramStep] = []
         facts["answer"] = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
         table = Table("function", "gives")
         for step in trace:
@@ -118,7 +118,8 @@ def parse(
 
 def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
     """Compare texts with what is read from them, and answers with the witness's; the figures, JSON-ready."""
-    from iglu_marl.language import questions, witness
+    from iglu_marl.language import questions
+    from iglu_marl.language import reference_evaluator as witness
 
     unread: list[str] = []
     wrong: list[str] = []

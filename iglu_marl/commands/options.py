@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,10 @@ def expect(option: str, value: Any, valid: bool, expected: str) -> None:
 def expect_one_of(option: str, value: Any, known: Collection[Any]) -> None:
     """Raise `ConfigError` unless the value of an option is one of the known ones."""
     expect(option, value, value in known, f"one of {', '.join(map(str, known))}")
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _check(test: Callable[[str, Any], None]) -> Check:
@@ -64,24 +68,21 @@ def within(least: float, most: float, unit: str = "") -> Check:
     return _check(lambda option, value: expect(option, value, least <= value <= most, expected))
 
 
-def above_zero() -> Check:
-    """A check for a finite number above 0."""
-    return _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
-
-
 def ends_in(*suffixes: str) -> Check:
     """A check for a file with one of these suffixes."""
-    expected = f"a file that ends in {' or '.join(suffixes)}"
+    expected = f"a file that ends in {_any_of(suffixes)}"
     return _check(lambda option, value: expect(option, value, value.suffix.lower() in suffixes, expected))
 
+
+positive = _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
+known_controls = one_in("iglu_marl.core.controls:CONTROLS")
 
 # ----------------------------------------------------------------------------------------------------- options
 
 
 def choice(*names: str, about: str = "") -> Any:
     """An option whose value is one of a few names, which its help tells."""
-    told = f"{', '.join(names[:-1])} or {names[-1]}"
-    return Option(help=f"{told}: {about}" if about else told, callback=one_of(*names))
+    return Option(help=_any_of(names) + (about and f": {about}"), callback=one_of(*names))
 
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON, and nothing else.")]
@@ -99,8 +100,7 @@ PackPath = Annotated[
 ]
 
 # the game and who plays it
-CONTROLS = one_in("iglu_marl.core.controls:CONTROLS")
-Controls = Annotated[str, Option(help="The builder's action encoding.", callback=CONTROLS)]
+Controls = Annotated[str, Option(help="The builder's action encoding.", callback=known_controls)]
 ScriptedControls = Annotated[str, choice("walking", "flying")]
 Chat = Annotated[str, choice("text", "tokens")]
 View = Annotated[str, choice("aec", "parallel")]

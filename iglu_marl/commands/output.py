@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.recording.rollout import Trajectory
 
 
 def text_console(as_json: bool) -> Console:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from typer import Option
 
 from iglu_marl.commands.options import (
-    CONTROLS,
     Data,
     Engine,
     Json,
@@ -20,6 +19,7 @@ from iglu_marl.commands.options import (
     Tasks,
     choice,
     expect_one_of,
+    known_controls,
 )
 
 FOLDER = Path("iglu-marl-play")
@@ -35,7 +35,9 @@ def play(
     task: TaskId = None,
     controls: Annotated[
         str | None,
-        Option(help="The builder's action encoding. Default: human-level for a person.", callback=CONTROLS),
+        Option(
+            help="The builder's action encoding. Default: human-level for a person.", callback=known_controls
+        ),
     ] = None,
     seed: Seed = 0,
     engine: Engine = "auto",
@@ -46,7 +48,7 @@ def play(
     as_json: Json = False,
 ) -> bool:
     """Play in a window: build what a partner describes, or describe what a partner builds."""
-    from iglu_marl.agents.pairing import ARCHITECTS, BUILDERS
+    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
     from iglu_marl.commands.human_game import make_env, play_in_window
     from iglu_marl.commands.task_selection import choose_session, choose_task
 

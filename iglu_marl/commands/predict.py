@@ -13,13 +13,13 @@ from rich.progress import track
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import CONTROLS, Json, PackPath, at_least, choice
+from iglu_marl.commands.options import Json, PackPath, at_least, choice, known_controls
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from iglu_marl.action_prediction import Predictions, Predictor, Sample
+    from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
 
 
 def predict(
@@ -34,8 +34,10 @@ def predict(
     data: PackPath = None,
     split: Annotated[str, choice("train", "val", "test")] = "val",
     count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
-    decoding: Annotated[str, choice("threshold", "steps", about="of models")] = "threshold",
-    controls: Annotated[str, Option(help="Of agents: their action encoding.", callback=CONTROLS)] = "flying",
+    decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
+    controls: Annotated[
+        str, Option(help="Of agents: their action encoding.", callback=known_controls)
+    ] = "flying",
     max_steps: Annotated[int, Option(help="Of agents: steps of a turn at most.", callback=at_least(1))] = 500,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")
@@ -46,7 +48,7 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
-    from iglu_marl.action_prediction import AgentPredictor, predict_actions
+    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions
 
     console = Console(quiet=as_json, highlight=False)
     builders = builder or ([] if model else ["nothing", "one-more", "scripted"])
@@ -77,8 +79,8 @@ def predict(
 
 def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
     """The samples of a split of a corpus. Raises `DataError` for an empty split."""
-    from iglu_marl.action_prediction import bap_samples, task_samples
-    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
     from iglu_marl.tasks import BundledTasks
 
     if corpus == "mdc":
@@ -100,8 +102,8 @@ def _predictors(
     builders: list[str], models: list[Path], *, controls: str, max_steps: int, decoding: str
 ) -> Iterator[dict[str, Predictor]]:
     """The predictors by name; agents are closed in the end."""
-    from iglu_marl.action_prediction import BASELINES, AgentPredictor
     from iglu_marl.evaluation import factory
+    from iglu_marl.evaluation.action_prediction import BASELINES, AgentPredictor
 
     found: dict[str, Predictor] = {}
     with contextlib.ExitStack() as stack:
@@ -114,7 +116,7 @@ def _predictors(
                 found[name] = agent
         for folder in models:
             need_torch("a trained model")
-            from iglu_marl.agents.learned.trained import TrainedModel
+            from iglu_marl.agents.learned.checkpoint import TrainedModel
 
             how: Any = decoding
             found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=how, threads=1)

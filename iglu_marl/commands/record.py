@@ -54,7 +54,7 @@ def record(
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation import DEFAULTS, factory
     from iglu_marl.recording import Recorder
-    from iglu_marl.rollout import play
+    from iglu_marl.recording.rollout import play
 
     if output.exists() and not append:
         raise ConfigError(

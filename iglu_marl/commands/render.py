@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from typer import Argument, Option
 
@@ -30,7 +29,7 @@ from iglu_marl.core.grid import BlockGrid
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Subtasks, Task
-    from iglu_marl.rollout import Trajectory
+    from iglu_marl.rendering.renderer import Picture
 
 StructureName = Annotated[
     str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
@@ -41,18 +40,9 @@ Width = Annotated[
 ]
 _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
 
-Picture = npt.NDArray[np.uint8]
-
-
-def _written(picture: Picture, output: Path | None, name: str, as_json: bool, **facts: Any) -> None:
-    """Write a picture to `output`, or to a file named after what it shows, and say so."""
-    from iglu_marl.rendering import write_png
-
-    path = write_png(output or Path(f"{name}.png"), picture)
-    _said(path, as_json, **facts)
-
 
 def _said(path: Path, as_json: bool, **facts: Any) -> None:
+    """Say what was written."""
     if as_json:
         print(json.dumps({**facts, "file": str(path)}))
     else:
@@ -85,13 +75,14 @@ def render_structure(
 ) -> None:
     """A structure from four sides, from above and layer by layer; or one of these views alone."""
     from iglu_marl.commands.task_selection import find_structure
+    from iglu_marl.rendering import write_png
 
     title, grid = find_structure(name, tasks, data)
     draw, (high, wide) = _views()[view]
     size = (high, wide) if width is None else (round(high * width / wide), width)
     picture = draw(grid, size=size, **({"title": title} if view == "sheet" else {}))
     facts = {"structure": name, "view": view, "blocks": int((grid != 0).sum())}
-    _written(picture, output, name, as_json, **facts)
+    _said(write_png(output or Path(f"{name}.png"), picture), as_json, **facts)
 
 
 # --------------------------------------------------------------------------------------------------------- diff
@@ -127,7 +118,7 @@ def render_diff(
 ) -> None:
     """Before, after and difference: of a session's turn, of two structures, or of nothing and one."""
     from iglu_marl.commands.task_selection import find_structure
-    from iglu_marl.rendering import sheets
+    from iglu_marl.rendering import sheets, write_png
     from iglu_marl.rendering.top_down import change_of
 
     caption = ""
@@ -149,7 +140,7 @@ def render_diff(
     picture = sheets.change_sheet(before, after, title=title, caption=caption, size=size)
     change = change_of(before, after)
     counts = {key: int(mask.sum()) for key, mask in change._asdict().items()}
-    _written(picture, output, f"{name}-diff", as_json, title=title, **counts)
+    _said(write_png(output or Path(f"{name}-diff.png"), picture), as_json, title=title, **counts)
 
 
 # ------------------------------------------------------------------------------------------------------- replay
@@ -186,7 +177,7 @@ def render_replay(
     else:
         from iglu_marl.commands.demo import scripted_game
         from iglu_marl.commands.task_selection import choose_task
-        from iglu_marl.rollout import play
+        from iglu_marl.recording.rollout import play
 
         chosen = choose_task(tasks, data, task, seed)
         env, agents = scripted_game(chosen, controls)
@@ -199,9 +190,6 @@ def render_replay(
 
             trajectory = play(env, agents, seed=seed, on_step=watch)
         env.close()
-    _said(recorder.write(output), as_json, **_facts(recorder, trajectory))
-
-
-def _facts(recorder: Any, trajectory: Trajectory) -> dict[str, Any]:
-    data = recorder.data
-    return {"title": data["title"], "moments": data["moments"], "completed": trajectory.completed}
+    page = recorder.data
+    facts = {"title": page["title"], "moments": page["moments"], "completed": trajectory.completed}
+    _said(recorder.write(output), as_json, **facts)

@@ -132,7 +132,7 @@ def _watchers(
         watchers.append(lambda env: states.append(env.get_state()))
         writers.append(lambda: _film(recording, states, video))
     if (upstream := exports.get("upstream")) is not None:
-        from iglu_marl.data.writer import EpisodeRecorder, write_sessions
+        from iglu_marl.data.iglu.writer import EpisodeRecorder, write_sessions
 
         session = EpisodeRecorder()
         watchers.append(session)

@@ -45,7 +45,7 @@ def _drawn(found: list[Any], seed: int) -> Any:
 
 def _corpus_tasks(data: Path, task: str | None, progress: bool | None) -> list[Task]:
     """Gold structures of the Minecraft Dialogue Corpus: the one that is named, or all."""
-    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.data.mdc.corpus import Corpus
 
     names = [task] if task is not None else list(Corpus.open(data, fetch=False, progress=progress).gold)
     return list(TaskSet(preset=names, path=data, dialog=False))
@@ -65,7 +65,7 @@ def choose_session(
     if data is None:
         sessions = bundled.load()
     else:
-        from iglu_marl.data.cdm import CDMDataset
+        from iglu_marl.data.mdc.dataset import CDMDataset
 
         structures = None if task is None else [task]
         sessions = CDMDataset(data, structures=structures, fetch=False, progress=progress).tasks

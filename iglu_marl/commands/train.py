@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from typer import Option
 
-from iglu_marl.commands.options import Json, Seed, above_zero, at_least, choice
+from iglu_marl.commands.options import Json, Seed, at_least, choice, positive
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from iglu_marl.action_prediction import Sample
-    from iglu_marl.data.mdc import Corpus, Session
+    from iglu_marl.data.mdc.corpus import Corpus, Session
+    from iglu_marl.evaluation.action_prediction import Sample
 
 HELD_OUT = 0.15  # of the structures of the training split
 SALT = "iglu_marl held out "
@@ -34,7 +34,7 @@ def train_edits(
     ] = None,
     epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
-    learning_rate: Annotated[float, Option(help="At its highest.", callback=above_zero())] = 2e-3,
+    learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
     channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
@@ -47,7 +47,7 @@ def train_edits(
     need_torch("training")
     from iglu_marl.agents.learned.model import ModelConfig
     from iglu_marl.agents.learned.training import TrainingConfig, train
-    from iglu_marl.data.mdc import Corpus
+    from iglu_marl.data.mdc.corpus import Corpus
 
     console = Console(quiet=as_json, highlight=False)
     corpus = Corpus.open(data)
@@ -82,7 +82,7 @@ def train_edits(
     )
     trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
     if importlib.util.find_spec("matplotlib") is not None:
-        from iglu_marl.agents.learned.drawing import draw_curve
+        from iglu_marl.agents.learned.plots import draw_curve
 
         draw_curve(out / "curve.csv", out / "curve.svg")
     if as_json:
@@ -98,8 +98,8 @@ def need_torch(what: str) -> None:
 
 def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
     """Samples to train on and to judge by: the training split, cut in two by structure. No other split is touched."""
-    from iglu_marl.action_prediction import bap_samples
     from iglu_marl.data.dataset import hash_fraction
+    from iglu_marl.evaluation.action_prediction import bap_samples
 
     train: list[Session] = []
     held_out: list[Session] = []
@@ -114,8 +114,8 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
 
     The structures are those of the Minecraft Dialogue Corpus.
     """
-    from iglu_marl.action_prediction import task_samples
     from iglu_marl.data import SingleturnDataset
+    from iglu_marl.evaluation.action_prediction import task_samples
 
     dataset = SingleturnDataset(path=path).split(SINGLETURN_PARTS)[part]
     for sample in task_samples(dataset):

@@ -8,37 +8,36 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from typer import Option
 
 from iglu_marl.commands.options import (
-    CONTROLS,
     Engine,
     Json,
-    above_zero,
     at_least,
     ends_in,
     expect,
+    known_controls,
     one_in,
     one_of,
+    positive,
 )
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
-from iglu_marl.data.archive import Pack
-from iglu_marl.data.packs import PACKS
-from iglu_marl.data.store import find_pack, open_pack
+from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.packs.store import find_pack, open_pack
+
+if TYPE_CHECKING:
+    from iglu_marl.rendering.renderer import Picture, Viewpoint
 
 TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
 LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
 STILL_S = 1.0  # the last picture stays
 EYES_SIZE = (540, 960)
-
-Frame = npt.NDArray[np.uint8]
-Pose = tuple[float, float, float, float, float]
 
 
 def watch(
@@ -61,9 +60,9 @@ def watch(
     view: Annotated[
         str, Option(help="composed, or eyes: what the person saw", callback=one_of("composed", "eyes"))
     ] = "composed",
-    fps: Annotated[float, Option(help="Pictures a second.", callback=above_zero())] = 20.0,
-    speed: Annotated[float, Option(help="Times as fast as it was.", callback=above_zero())] = 2.0,
-    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=above_zero())] = 120.0,
+    fps: Annotated[float, Option(help="Pictures a second.", callback=positive)] = 20.0,
+    speed: Annotated[float, Option(help="Times as fast as it was.", callback=positive)] = 2.0,
+    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=positive)] = 120.0,
     set_up: Annotated[
         bool, Option("--set-up", help="Also what the tool did to set up the given world.")
     ] = False,
@@ -73,15 +72,15 @@ def watch(
     episode: Annotated[int, Option(help="With --recording: which one, from 0.")] = 0,
     architect: Annotated[
         str,
-        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.pairing:ARCHITECTS")),
+        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.registry:ARCHITECTS")),
     ] = "scripted",
     builder: Annotated[
-        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.pairing:BUILDERS"))
+        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.registry:BUILDERS"))
     ] = "scripted",
     tasks: Annotated[Path | None, Option(help="With --live: a file of named structures (JSON).")] = None,
     task: Annotated[str | None, Option(help="With --live: which structure.")] = None,
     controls: Annotated[
-        str, Option(help="With --live: the builder's encoding.", callback=CONTROLS)
+        str, Option(help="With --live: the builder's encoding.", callback=known_controls)
     ] = "walking",
     seed: Annotated[
         int, Option(help="With --live: decides everything that is drawn.", callback=at_least(0))
@@ -137,7 +136,7 @@ class FilmScene:
     """One moment: seconds since the start, the eye and gaze, the world, and how many utterances had been heard."""
 
     time_s: float
-    pose: Pose
+    pose: Viewpoint
     grid: BlockGrid
     heard: int = 0
 
@@ -212,8 +211,8 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
 
 def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:
     """The film of a world file's tape. Raises `DataError` for what is no world file."""
-    from iglu_marl.data.tape import read_recording
-    from iglu_marl.data.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
+    from iglu_marl.data.iglu.event_stream import read_recording
+    from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
 
     recording = read_recording(content, name=name)
     path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
@@ -243,7 +242,7 @@ def _told(cell: Cell, color: int) -> str:
 
 def film_of_session(name: str, data: Path | None) -> Film:
     """The film of a session of the Minecraft Dialogue Corpus. Raises `DataError` for an unknown one."""
-    from iglu_marl.data.mdc import HUMAN_EYE_HEIGHT, Corpus
+    from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, Corpus
 
     structure = next((part for part in name.split("-") if part.startswith("C")), "")
     corpus = Corpus.open(data, structures=[structure], fetch=False)
@@ -326,7 +325,7 @@ class _Camera:
             },
         }
 
-    def draw(self, scene: FilmScene) -> Frame:
+    def draw(self, scene: FilmScene) -> Picture:
         """The picture of a scene, uint8[height, width, 3]."""
         from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
 
@@ -339,13 +338,13 @@ class _Camera:
         )
 
 
-def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Frame], int]:
+def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
     """The pictures of the video, and how many there are. scenes: those of `timeline`."""
     camera = _Camera(film, view)
     still = round(STILL_S * fps)
 
-    def draw() -> Iterator[Frame]:
-        last: tuple[FilmScene, Frame] | None = None
+    def draw() -> Iterator[Picture]:
+        last: tuple[FilmScene, Picture] | None = None
         for scene in scenes:
             if last is None or scene is not last[0]:
                 last = scene, camera.draw(scene)

@@ -7,7 +7,7 @@ Colour ids are those of this project (1 blue, 2 yellow, 3 green, 4 orange, 5 pur
 from __future__ import annotations
 
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data.multiturn_dataset import IGLUDataset, MultiturnDataset
-from iglu_marl.data.singleturn import SingleturnDataset
+from iglu_marl.data.iglu.multiturn_dataset import IGLUDataset, MultiturnDataset
+from iglu_marl.data.iglu.singleturn import SingleturnDataset
 
 __all__ = ["IGLUDataset", "MultiturnDataset", "SingleturnDataset", "Subtasks", "Task"]

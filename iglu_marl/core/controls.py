@@ -23,8 +23,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
+from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022
 from iglu_marl.core.kernels.records import CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
@@ -244,8 +244,8 @@ class Controls:
 
     `select_and_place`: choosing a colour also places, and cancels a break asked in the same step. `camera_limit`: the
     largest camera change in degrees of the Dict encodings (default 5 for flying, 180 else). `can_yield`: the
-    space also lets the builder end its turn (`Discrete(19)`, or the key `yield`). `iglu2022`: colour ids in actions are
-    those of the 2022 tools, and walking actions 14 and 15 look down and up as they did there.
+    space also lets the builder end its turn (`Discrete(19)`, or the key `yield`). `conventions`: what colour ids in
+    actions mean, and which of the walking actions 14 and 15 looks up.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class Controls:
         select_and_place: bool = False,
         camera_limit: float | None = None,
         can_yield: bool = False,
-        iglu2022: bool = False,
+        conventions: Conventions = OWN,
     ) -> None:
         if name not in CONTROLS:
             raise ConfigError(f"controls is {name!r}, expected one of {', '.join(CONTROLS)}")
@@ -263,8 +263,8 @@ class Controls:
         self.select_and_place = select_and_place
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)
         self.can_yield = can_yield
-        self.iglu2022 = iglu2022
-        self._color_ids = [int(i) for i in IGLU_ID_OF_IGLU2022] if iglu2022 else list(range(7))
+        self.conventions = conventions
+        self._color_ids = conventions.meant
         self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
@@ -389,7 +389,7 @@ class Controls:
         for action in Action:
             table["hotbar"][action] = self._color_ids[action.color]
             table["place"][action] = self.select_and_place and action.color != 0
-        up = -CAMERA_STEP_DEG if self.iglu2022 else CAMERA_STEP_DEG
+        up = -CAMERA_STEP_DEG if self.conventions.up_looks_down else CAMERA_STEP_DEG
         table["camera"][[Action.TURN_LEFT, Action.TURN_RIGHT], 0] = -CAMERA_STEP_DEG, CAMERA_STEP_DEG
         table["camera"][[Action.LOOK_UP, Action.LOOK_DOWN], 1] = up, -up
         table["remove"][Action.BREAK] = 1

@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import Any, Protocol, overload, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.text import well_formed
@@ -230,3 +234,28 @@ class Codec(Protocol):
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of tokens; padding (0) is skipped. Raises `DialogueError` for tokens outside 0..size-1."""
+
+
+def speaker_marks(codec: Codec) -> dict[Role, int]:
+    """The numbers, beyond those of the tokens, that stand before an utterance of each role in token chat."""
+    return {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+
+
+def decode_dialogue(tokens: npt.NDArray[Any], codec: Codec) -> tuple[Utterance, ...]:
+    """The utterances in a dialogue of token chat, integers [length] with a speaker's mark before each, 0 = padding.
+
+    What comes before the first mark was cut off, and is left out. Raises `DialogueError` for other numbers.
+    """
+    said = tokens[tokens != 0]
+    highest = codec.size + 1
+    if len(said) and not 0 <= said.min() <= said.max() <= highest:
+        odd = said.max() if said.max() > highest else said.min()
+        raise DialogueError(
+            f"the dialog holds token {odd}, but {codec.name!r} has {codec.size}: another codec?"
+        )
+    roles = {mark: role for role, mark in speaker_marks(codec).items()}
+    starts = np.flatnonzero(said >= codec.size).tolist()
+    return tuple(
+        Utterance(roles[int(said[start])], codec.decode(said[start + 1 : end].tolist()))
+        for start, end in pairwise([*starts, len(said)])
+    )

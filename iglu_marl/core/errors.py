@@ -47,6 +47,14 @@ class AgentError(IgluMarlError, RuntimeError):
     """An agent got an observation that it cannot act on, or broke the Agent protocol."""
 
 
+class ServiceError(AgentError):
+    """What an agent runs on has failed, an endpoint that did not answer, say: no matter of how it plays."""
+
+
+class ServiceRefusedError(ServiceError):
+    """What an agent runs on will fail every time: the key is refused, the model is unknown, the address is wrong."""
+
+
 class DataError(IgluMarlError, ValueError):
     """A data file is missing, damaged or not in the expected format."""
 

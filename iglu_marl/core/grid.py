@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,30 @@ import numpy.typing as npt
 from iglu_marl.core.errors import GridError
 
 ZONE_SHAPE = (9, 11, 11)  # [y, x, z]
-MIN_CORNER = MIN_X, MIN_Y, MIN_Z = -5, -1, -5  # the zone's first and last cells
-MAX_CORNER = MAX_X, MAX_Y, MAX_Z = 5, 7, 5
+MIN_CORNER = (-5, -1, -5)  # the zone's first cell, and its last
+MAX_CORNER = (5, 7, 5)
+MIN_X, MIN_Y, MIN_Z = MIN_CORNER
+MAX_X, MAX_Y, MAX_Z = MAX_CORNER
 BLOCKS_PER_COLOR = 20
 
 BlockGrid = npt.NDArray[np.int8]
 Block = tuple[int, int, int, int]
 Cell = tuple[int, int, int]
+
+
+class NetAction(NamedTuple):
+    """A block that is placed at a cell (`place`), or the one that stands there is taken away; `color` is its id."""
+
+    place: bool
+    x: int
+    y: int
+    z: int
+    color: int
+
+    @property
+    def cell(self) -> Cell:
+        """Where."""
+        return self.x, self.y, self.z
 
 
 class Color(IntEnum):
@@ -86,6 +103,11 @@ def index_of(cell: Any) -> tuple[Any, Any, Any]:
     """`grid[index_of((x, y, z))]` is a cell of the zone, or many where x, y and z are arrays. Nothing is checked."""
     x, y, z = cell
     return y - MIN_Y, x - MIN_X, z - MIN_Z
+
+
+def color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
+    """The colour id at a cell (x, y, z) of the zone, 0 for air."""
+    return int(grid[index_of(cell)])
 
 
 def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -21,6 +21,7 @@ from iglu_marl.core.grid import (
     as_grid,
     blocks_to_grid,
 )
+from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import well_formed
 
 ID_TABLES = ("iglu", "iglu2022")
@@ -378,7 +379,7 @@ class Task:
         return f"Task({name}{self.target_size} blocks, {start} at the start, {changed} to change, {words!r})"
 
 
-class Subtasks:
+class Subtasks(TaskSource):
     """A session of the game: for every turn its utterances and the world after it.
 
     dialog: one entry per turn: text, a `Dialogue`, or a list of utterances (the architect's, where no speaker
@@ -424,7 +425,6 @@ class Subtasks:
         final = _checked_optional(full_grid, "full_grid", task_id)
         self.full_grid = self.structures[-1] if final is None else final
         self._tasks: dict[tuple[int, int, bool], Task] = {}
-        self._rng: np.random.Generator | None = None
 
     @property
     def dialogue(self) -> Dialogue:
@@ -471,21 +471,10 @@ class Subtasks:
             object.__setattr__(task, "_turn", last)
         return task
 
-    def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Sets where `sample()` without an argument draws from."""
-        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """The task of a random turn, drawn from `rng` or from the session's own generator."""
-        if rng is None:
-            if self._rng is None:
-                self._rng = np.random.default_rng()
-            rng = self._rng
-        return self.create_task(int(rng.integers(len(self))))
-
-    def reset(self) -> Task:
-        """A random turn, under the older name of `sample`."""
-        return self.sample()
+        generator = self.rng if rng is None else rng
+        return self.create_task(int(generator.integers(len(self))))
 
     def __len__(self) -> int:
         return len(self.structures)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 _DIGITS = 18  # so that a number fits 64 bits
 
 
 def plain_number(text: str) -> int | None:
     """The number that 1 to 18 digits 0 to 9 tell; None for everything else, such as "", "-1", "²" and "٣"."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+def natural_key(text: str) -> list[tuple[int, str]]:
+    """A key that sorts "q_9" before "q_10"."""
+    parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", text)]
+    return [(-1, part) if number is None else (number, "") for number, part in parts]
 
 
 def well_formed(text: str) -> str:

@@ -15,165 +15,64 @@ colour name. Everything is loaded when it is first used.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:
     from iglu_marl.data import bundled as bundled
-    from iglu_marl.data.bap import Action as Action
-    from iglu_marl.data.bap import ActionSequence as ActionSequence
-    from iglu_marl.data.bap import action_sequences as action_sequences
-    from iglu_marl.data.cdm import CDMDataset as CDMDataset
     from iglu_marl.data.dataset import Dataset as Dataset
-    from iglu_marl.data.evaluation import Feedback as Feedback
-    from iglu_marl.data.evaluation import HumanEvaluation as HumanEvaluation
-    from iglu_marl.data.evaluation import Unavailable as Unavailable
-    from iglu_marl.data.evaluation import human_evaluation as human_evaluation
-    from iglu_marl.data.mdc import Corpus as Corpus
-    from iglu_marl.data.mdc import read_gold as read_gold
-    from iglu_marl.data.minari_export import export_minari as export_minari
-    from iglu_marl.data.multiturn import Report as Report
-    from iglu_marl.data.multiturn import Row as Row
-    from iglu_marl.data.multiturn import Skip as Skip
-    from iglu_marl.data.multiturn import Skipped as Skipped
-    from iglu_marl.data.multiturn import group_sessions as group_sessions
-    from iglu_marl.data.multiturn import read_rows as read_rows
-    from iglu_marl.data.multiturn import read_session as read_session
-    from iglu_marl.data.multiturn import read_sessions as read_sessions
-    from iglu_marl.data.multiturn import read_world as read_world
-    from iglu_marl.data.multiturn_dataset import IGLUDataset as IGLUDataset
-    from iglu_marl.data.multiturn_dataset import MultiturnDataset as MultiturnDataset
-    from iglu_marl.data.multiturn_dataset import SessionWorlds as SessionWorlds
-    from iglu_marl.data.own import OwnTasks as OwnTasks
-    from iglu_marl.data.own import tasks_from_folder as tasks_from_folder
-    from iglu_marl.data.own import write_tasks as write_tasks
-    from iglu_marl.data.questions import Bm25 as Bm25
-    from iglu_marl.data.questions import RankingScores as RankingScores
-    from iglu_marl.data.questions import RankingTask as RankingTask
-    from iglu_marl.data.questions import clarifying_questions as clarifying_questions
-    from iglu_marl.data.questions import question_bank as question_bank
-    from iglu_marl.data.recorded import RecordedWorld as RecordedWorld
-    from iglu_marl.data.recorded import RecordedWorlds as RecordedWorlds
-    from iglu_marl.data.singleturn import Game as Game
-    from iglu_marl.data.singleturn import SingleturnDataset as SingleturnDataset
-    from iglu_marl.data.singleturn import SingleturnReport as SingleturnReport
-    from iglu_marl.data.singleturn import SingleturnSkip as SingleturnSkip
-    from iglu_marl.data.singleturn import read_games as read_games
-    from iglu_marl.data.store import MissingPackError as MissingPackError
-    from iglu_marl.data.store import find_pack as find_pack
-    from iglu_marl.data.tape import Recording as Recording
-    from iglu_marl.data.tape import Tape as Tape
-    from iglu_marl.data.tape import parse_tape as parse_tape
-    from iglu_marl.data.tape import read_recording as read_recording
-    from iglu_marl.data.trajectory import ControlSequence as ControlSequence
-    from iglu_marl.data.trajectory import Trajectory as Trajectory
-    from iglu_marl.data.trajectory import nearest_controls as nearest_controls
-    from iglu_marl.data.trajectory import trajectory_of as trajectory_of
-    from iglu_marl.data.writer import EpisodeRecorder as EpisodeRecorder
-    from iglu_marl.data.writer import SessionRecord as SessionRecord
-    from iglu_marl.data.writer import WriteReport as WriteReport
-    from iglu_marl.data.writer import write_sessions as write_sessions
+    from iglu_marl.data.iglu.clarifying_questions import Bm25 as Bm25
+    from iglu_marl.data.iglu.clarifying_questions import RankingScores as RankingScores
+    from iglu_marl.data.iglu.clarifying_questions import RankingTask as RankingTask
+    from iglu_marl.data.iglu.clarifying_questions import clarifying_questions as clarifying_questions
+    from iglu_marl.data.iglu.clarifying_questions import question_bank as question_bank
+    from iglu_marl.data.iglu.event_stream import Recording as Recording
+    from iglu_marl.data.iglu.event_stream import Tape as Tape
+    from iglu_marl.data.iglu.event_stream import parse_tape as parse_tape
+    from iglu_marl.data.iglu.event_stream import read_recording as read_recording
+    from iglu_marl.data.iglu.human_evaluation import Feedback as Feedback
+    from iglu_marl.data.iglu.human_evaluation import HumanEvaluation as HumanEvaluation
+    from iglu_marl.data.iglu.human_evaluation import Unavailable as Unavailable
+    from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
+    from iglu_marl.data.iglu.minari_export import export_minari as export_minari
+    from iglu_marl.data.iglu.multiturn import Row as Row
+    from iglu_marl.data.iglu.multiturn import Skip as Skip
+    from iglu_marl.data.iglu.multiturn import group_sessions as group_sessions
+    from iglu_marl.data.iglu.multiturn import read_rows as read_rows
+    from iglu_marl.data.iglu.multiturn import read_session as read_session
+    from iglu_marl.data.iglu.multiturn import read_sessions as read_sessions
+    from iglu_marl.data.iglu.multiturn import read_world as read_world
+    from iglu_marl.data.iglu.multiturn_dataset import IGLUDataset as IGLUDataset
+    from iglu_marl.data.iglu.multiturn_dataset import MultiturnDataset as MultiturnDataset
+    from iglu_marl.data.iglu.multiturn_dataset import SessionWorlds as SessionWorlds
+    from iglu_marl.data.iglu.singleturn import Game as Game
+    from iglu_marl.data.iglu.singleturn import SingleturnDataset as SingleturnDataset
+    from iglu_marl.data.iglu.singleturn import SingleturnSkip as SingleturnSkip
+    from iglu_marl.data.iglu.singleturn import read_games as read_games
+    from iglu_marl.data.iglu.trajectory import ControlSequence as ControlSequence
+    from iglu_marl.data.iglu.trajectory import Trajectory as Trajectory
+    from iglu_marl.data.iglu.trajectory import nearest_controls as nearest_controls
+    from iglu_marl.data.iglu.trajectory import trajectory_of as trajectory_of
+    from iglu_marl.data.iglu.world_files import RecordedWorld as RecordedWorld
+    from iglu_marl.data.iglu.world_files import RecordedWorlds as RecordedWorlds
+    from iglu_marl.data.iglu.writer import EpisodeRecorder as EpisodeRecorder
+    from iglu_marl.data.iglu.writer import SessionRecord as SessionRecord
+    from iglu_marl.data.iglu.writer import write_sessions as write_sessions
+    from iglu_marl.data.mdc.action_sequences import Action as Action
+    from iglu_marl.data.mdc.action_sequences import ActionSequence as ActionSequence
+    from iglu_marl.data.mdc.action_sequences import action_sequences as action_sequences
+    from iglu_marl.data.mdc.corpus import Corpus as Corpus
+    from iglu_marl.data.mdc.corpus import read_gold as read_gold
+    from iglu_marl.data.mdc.dataset import CDMDataset as CDMDataset
+    from iglu_marl.data.packs.store import MissingPackError as MissingPackError
+    from iglu_marl.data.packs.store import find_pack as find_pack
+    from iglu_marl.data.report import Report as Report
+    from iglu_marl.data.report import SingleturnReport as SingleturnReport
+    from iglu_marl.data.report import Skipped as Skipped
+    from iglu_marl.data.report import WriteReport as WriteReport
+    from iglu_marl.data.task_files import OwnTasks as OwnTasks
+    from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder
+    from iglu_marl.data.task_files import write_tasks as write_tasks
 
-_NAMES = {
-    "bap": ("Action", "ActionSequence", "action_sequences"),
-    "cdm": ("CDMDataset",),
-    "dataset": ("Dataset",),
-    "evaluation": ("Feedback", "HumanEvaluation", "Unavailable", "human_evaluation"),
-    "mdc": ("Corpus", "read_gold"),
-    "minari_export": ("export_minari",),
-    "multiturn": (
-        "Report",
-        "Row",
-        "Skip",
-        "Skipped",
-        "group_sessions",
-        "read_rows",
-        "read_session",
-        "read_sessions",
-        "read_world",
-    ),
-    "multiturn_dataset": ("IGLUDataset", "MultiturnDataset", "SessionWorlds"),
-    "own": ("OwnTasks", "tasks_from_folder", "write_tasks"),
-    "questions": ("Bm25", "RankingScores", "RankingTask", "clarifying_questions", "question_bank"),
-    "recorded": ("RecordedWorld", "RecordedWorlds"),
-    "singleturn": ("Game", "SingleturnDataset", "SingleturnReport", "SingleturnSkip", "read_games"),
-    "store": ("MissingPackError", "find_pack"),
-    "tape": ("Recording", "Tape", "parse_tape", "read_recording"),
-    "trajectory": ("ControlSequence", "Trajectory", "nearest_controls", "trajectory_of"),
-    "writer": ("EpisodeRecorder", "SessionRecord", "WriteReport", "write_sessions"),
-}
-_MEMBERS = {name: f"iglu_marl.data.{module}" for module, names in _NAMES.items() for name in names}
-_MODULES = frozenset({"bundled"})
-
-__all__ = [
-    "Action",
-    "ActionSequence",
-    "Bm25",
-    "CDMDataset",
-    "ControlSequence",
-    "Corpus",
-    "Dataset",
-    "EpisodeRecorder",
-    "Feedback",
-    "Game",
-    "HumanEvaluation",
-    "IGLUDataset",
-    "MissingPackError",
-    "MultiturnDataset",
-    "OwnTasks",
-    "RankingScores",
-    "RankingTask",
-    "RecordedWorld",
-    "RecordedWorlds",
-    "Recording",
-    "Report",
-    "Row",
-    "SessionRecord",
-    "SessionWorlds",
-    "SingleturnDataset",
-    "SingleturnReport",
-    "SingleturnSkip",
-    "Skip",
-    "Skipped",
-    "Tape",
-    "Trajectory",
-    "Unavailable",
-    "WriteReport",
-    "action_sequences",
-    "bundled",
-    "clarifying_questions",
-    "export_minari",
-    "find_pack",
-    "group_sessions",
-    "human_evaluation",
-    "nearest_controls",
-    "parse_tape",
-    "question_bank",
-    "read_games",
-    "read_gold",
-    "read_recording",
-    "read_rows",
-    "read_session",
-    "read_sessions",
-    "read_world",
-    "tasks_from_folder",
-    "trajectory_of",
-    "write_sessions",
-    "write_tasks",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name at its first use."""
-    if name in _MEMBERS:
-        value = getattr(importlib.import_module(_MEMBERS[name]), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = members(__name__)

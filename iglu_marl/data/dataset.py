@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+from iglu_marl.core.task import ID_TABLES
+from iglu_marl.core.task_source import GroupedSource
+from iglu_marl.data.report import Report
 
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
@@ -42,76 +44,30 @@ def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
     }
 
 
-class Dataset:
+class Dataset(GroupedSource):
     """A source of tasks over `tasks`: names, and for each its sessions or tasks.
 
     skipped: how many drawn tasks an environment left out because they ask for no change.
     groups: by what `split` can keep things together; the first is the default.
     """
 
-    tasks: dict[str, list[Entry]]
     dataset_version: str
     location: str
-    skipped: int = 0
     groups: tuple[str, ...] = ("structure",)
-    _rng: np.random.Generator | None = None
     _by_id: dict[str, Entry] | None = None
-
-    # -- drawing
-
-    def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from, those of the sessions included."""
-        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-        for entry in self._entries():
-            if isinstance(entry, Subtasks):
-                entry.seed(self._rng)
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """The dataset's own generator, made at its first use unless `seed` gave one."""
-        if self._rng is None:
-            self.seed(None)
-        assert self._rng is not None
-        return self._rng
-
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random name of `tasks`, of it a random entry, and of a session a random turn."""
-        generator = self.rng if rng is None else rng
-        if not self.tasks:
-            raise DataError(f"{self!r} holds no tasks, nothing can be drawn from it")
-        names = list(self.tasks)
-        entries = self.tasks[names[int(generator.integers(len(names)))]]
-        entry = entries[int(generator.integers(len(entries)))]
-        return entry if isinstance(entry, Task) else entry.sample(generator)
-
-    def reset(self) -> Task:
-        """A random task, under the name that `set_task_generator` objects use."""
-        return self.sample()
-
-    def sample_task(self) -> Task:
-        """A random task, under the name of the 2021 tools."""
-        return self.sample()
+    _report: Report[Any]
 
     # -- looking through
 
-    def _entries(self) -> Iterator[Entry]:
-        return (entry for entries in self.tasks.values() for entry in entries)
-
-    def __iter__(self) -> Iterator[Task]:
-        for entry in self._entries():
-            if isinstance(entry, Task):
-                yield entry
-            else:
-                yield from entry
-
-    def __len__(self) -> int:
-        return sum(1 if isinstance(entry, Task) else len(entry) for entry in self._entries())
+    def report(self) -> Report[Any]:
+        """What was read and what was left out; of the whole of the data, also after `split` and `filter`."""
+        return self._report
 
     def by_id(self, name: str) -> Entry:
         """The session or task of that id. Raises `DataError` when there is none."""
         if self._by_id is None or name not in self._by_id:
             self._by_id = {}
-            for entry in self._entries():
+            for entry in self.entries():
                 self._by_id.setdefault(str(entry.task_id), entry)
         if name not in self._by_id:
             known = ", ".join(list(self._by_id)[:5])
@@ -120,7 +76,7 @@ class Dataset:
 
     def ids(self) -> list[str]:
         """The ids that `by_id` knows, in the order of the data."""
-        return list(dict.fromkeys(str(entry.task_id) for entry in self._entries()))
+        return list(dict.fromkeys(str(entry.task_id) for entry in self.entries()))
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
         """What is known about each task of an entry. Has the keys of `groups`, "clear" and those of `changes`."""

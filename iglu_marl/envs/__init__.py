@@ -22,18 +22,4 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.envs.vector import SilentBuilderVectorEnv as SilentBuilderVectorEnv
     from iglu_marl.envs.vector_game import VectorGame as VectorGame
 
-_MODULE_OF = {
-    "AECGame": "aec",
-    "ParallelGame": "parallel",
-    "SingleAgentEnv": "single",
-    "GridworldEnv": "single",
-    "SilentBuilderEnv": "single",
-    "GridworldVectorEnv": "vector",
-    "SilentBuilderVectorEnv": "vector",
-    "VectorGame": "vector_game",
-    "env": "aec",
-    "parallel_env": "parallel",
-    "raw_env": "aec",
-}
-
-__getattr__, __dir__, __all__ = members(__name__, _MODULE_OF)
+__getattr__, __dir__, __all__ = members(__name__)

@@ -9,8 +9,8 @@ from pettingzoo.utils import OrderEnforcingWrapper
 from typing_extensions import Unpack
 
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 
@@ -45,7 +45,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
-        self._stage.start(seed, options)
+        self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self._cut = dict.fromkeys(AGENTS, False)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
@@ -88,17 +88,17 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         if self.render_mode == "human":
             self.render()
 
-    def get_state(self) -> StageState:
+    def get_state(self) -> EnvState:
         """Everything needed to go on from here: one record copy and a few values."""
         by_agent = {name: dict(getattr(self, name)) for name in _BY_AGENT}
         by_agent["infos"] = {agent: dict(info) for agent, info in self.infos.items()}
-        return self._stage.get_state(
+        return self._setup.get_state(
             _View(tuple(self.agents), self.agent_selection, self._skip_agent_selection, by_agent)
         )
 
-    def set_state(self, state: StageState) -> None:
+    def set_state(self, state: EnvState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        view = self._stage.set_state(state, _View)
+        view = self._setup.set_state(state, _View)
         self.agents, self.agent_selection = list(view.agents), view.selected
         self._skip_agent_selection = view.skipped
         for name in _BY_AGENT:

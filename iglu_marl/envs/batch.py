@@ -1,6 +1,6 @@
 """Many episodes in one `Worlds`: what the vector environments have in common. No rules are decided here.
 
-A batch is to a vector environment what `Stage` is to the others. What is shown lies in arrays, a row for each world;
+A batch is to a vector environment what `GameSetup` is to the others. What is shown lies in arrays, a row a world;
 a step writes only what it changes there, so that grids are not copied and unchanged views not painted again.
 """
 
@@ -22,9 +22,16 @@ from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds, as_task
-from iglu_marl.envs.display import Display
-from iglu_marl.envs.draws import Draws, DrawsState, Prepared, check_like, read_seeds, rows_of_dialogs
-from iglu_marl.envs.stage import Stage
+from iglu_marl.envs.base import GameSetup
+from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.task_sampling import (
+    Prepared,
+    TaskSampling,
+    TaskSamplingState,
+    check_like,
+    read_seeds,
+    rows_of_dialogs,
+)
 from iglu_marl.game.chat import TokenChat
 
 # Fewer worlds than these are not worth a thread's while.
@@ -55,7 +62,7 @@ class BatchState(NamedTuple):
     dialogues: Array
     dialogs: Array
     over: Array
-    draws: DrawsState
+    sampling: TaskSamplingState
     sources: tuple[Any, ...] = ()
 
 
@@ -66,7 +73,7 @@ def _same(task: Task) -> Task:
 class Batch:
     """n episodes, advanced together.
 
-    stage: tasks, controls, chat and renderer of one environment, which all worlds share. `recorded`: the architect's
+    setup: tasks, controls, chat and renderer of one environment, which all worlds share. `recorded`: the architect's
     first turn has passed when an episode begins, and dialogues are the tasks' own. `adapt` changes tasks as the
     environment plays them.
     """
@@ -74,7 +81,7 @@ class Batch:
     def __init__(
         self,
         count: int,
-        stage: Stage,
+        setup: GameSetup,
         display: Display,
         *,
         num_threads: int = 1,
@@ -84,7 +91,7 @@ class Batch:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise ConfigError(f"num_envs is {count!r}, expected an integer of 1 or more")
         self.count = int(count)
-        self.stage, self.display, self.recorded = stage, display, recorded
+        self.setup, self.display, self.recorded = setup, display, recorded
         self.crew = Crew(num_threads)
         self.worlds = Worlds(self.count)
         self.shown = display.arrays(self.count)
@@ -92,11 +99,11 @@ class Batch:
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
         self.begun = False
-        self.chat = stage.episode.chat
+        self.chat = setup.episode.chat
         self.tasks, self.dialogues = np.empty(self.count, object), np.empty(self.count, object)
         self.dialogs = rows_of_dialogs(self.chat, self.count)
-        self.prepared = Prepared(stage.episode.terms, self.chat, recorded)
-        self.draws = Draws(self.count, adapt, self.prepared)
+        self.prepared = Prepared(setup.episode.terms, self.chat, recorded)
+        self.sampling = TaskSampling(self.count, adapt, self.prepared)
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin, if not where worlds do
         self._goes_on = np.zeros(self.count, np.bool_)
@@ -108,7 +115,7 @@ class Batch:
     # -- pictures
 
     def _make_pictures(self) -> None:
-        display, size = self.display, self.stage.config.pov_size
+        display, size = self.display, self.setup.config.pov_size
         self._draw: Callable[[Indices, int, int], Any] | None = None
         if not display.pov:
             return
@@ -117,7 +124,7 @@ class Batch:
 
         if not self.pov.size:
             self.pov = np.zeros((self.count, *picture_shape(size, display.layout)), np.uint8)
-        renderer = self.stage.episode.renderer
+        renderer = self.setup.episode.renderer
         if isinstance(renderer, Painter):
             grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
             self._draw = renderer.bind(grids, self.shown.eye, size, display.layout, self.pov)
@@ -136,8 +143,8 @@ class Batch:
         if self._draw is not None:
             self.crew.run(self._draw, (stale,), len(stale), PICTURES_PER_THREAD)
         else:
-            frames = self.stage.episode.renderer.render(
-                self.worlds, stale.tolist(), self.stage.config.pov_size
+            frames = self.setup.episode.renderer.render(
+                self.worlds, stale.tolist(), self.setup.config.pov_size
             )
             self.pov[stale] = frames if self.display.layout == "hwc" else frames.transpose(0, 3, 1, 2)
         self.shown.stale[:] = False
@@ -167,8 +174,8 @@ class Batch:
         tasks, poses = self._read_options(options)
         seeds = read_seeds(seed, chosen, self.count)
         self._use_source()
-        self.draws.seed(seeds, chosen)
-        numbers = self.draws.draw(chosen) if tasks is None else self.draws.given(tasks)[chosen]
+        self.sampling.seed(seeds, chosen)
+        numbers = self.sampling.draw(chosen) if tasks is None else self.sampling.given(tasks)[chosen]
         self._pose = pose
         self._begin(chosen, numbers, poses)
         self.show(chosen)
@@ -177,10 +184,10 @@ class Batch:
         return chosen
 
     def _use_source(self) -> None:
-        """Draw from the stage's tasks, which may be others than before."""
-        if self._source is None or self._source is not self.stage.tasks:
-            self._source = self.stage.tasks
-            self.draws.use(self._source)
+        """Draw from the setup's tasks, which may be others than before."""
+        if self._source is None or self._source is not self.setup.tasks:
+            self._source = self.setup.tasks
+            self.sampling.use(self._source)
 
     def _read_mask(self, mask: Any) -> Indices:
         array = np.asarray(mask)
@@ -206,12 +213,12 @@ class Batch:
         if pose is None:
             return tasks, None
         if np.ndim(pose) == 2 and len(pose) == self.count:
-            return tasks, np.array([self.stage.read_pose(one) for one in pose], np.float64)
-        return tasks, np.broadcast_to(np.array(self.stage.read_pose(pose), np.float64), (self.count, 5))
+            return tasks, np.array([self.setup.read_pose(one) for one in pose], np.float64)
+        return tasks, np.broadcast_to(np.array(self.setup.read_pose(pose), np.float64), (self.count, 5))
 
     def again(self, chosen: Indices) -> None:
         """Begin the next episodes of worlds whose last one is over."""
-        self._begin(chosen, self.draws.draw(chosen))
+        self._begin(chosen, self.sampling.draw(chosen))
         self.show(chosen)
 
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
@@ -266,8 +273,8 @@ class Batch:
         return bool(self.over.any())
 
     def lend(self, world: int) -> Any:
-        """The one episode of the stage, as that of a world. It shares no memory with the world."""
-        episode = self.stage.episode
+        """The one episode of the setup, as that of a world. It shares no memory with the world."""
+        episode = self.setup.episode
         episode.worlds.state[0] = self.worlds.state[world]
         episode.task, episode.recorded = self.tasks[world], self.recorded
         episode.objective = self._objectives[world]
@@ -288,14 +295,14 @@ class Batch:
                 rewards, done = kind.score_each(self._objectives[group], self.worlds, group)  # type: ignore[attr-defined]
             else:
                 rewards, done = self._objectives[group[0]].score(self.worlds, group)
-            self.worlds.reward[group] = rewards - self.stage.episode.terms.step_cost
+            self.worlds.reward[group] = rewards - self.setup.episode.terms.step_cost
             self.worlds.terminated[group] = done
             reached += int(np.count_nonzero(done))
             self.shown.reward[group], self.shown.terminated[group] = self.worlds.reward[group], done
         return reached
 
     def render(self, environment: Any) -> tuple[Any, ...] | None:
-        """What `environment`, whose stage this is, renders of each world, one after the other."""
+        """What `environment`, whose setup this is, renders of each world, one after the other."""
         if environment.render_mode is None:
             environment.render()  # warns
             return None
@@ -338,8 +345,8 @@ class Batch:
             self.dialogues.copy(),
             self.dialogs.copy(),
             self.over.copy(),
-            self.draws.get_state(),
-            self.stage.sources.get_state(),
+            self.sampling.get_state(),
+            self.setup.sources.get_state(),
         )
 
     def check_state(self, state: Any) -> None:
@@ -354,8 +361,8 @@ class Batch:
         tokens = (0, self.chat.codec.size + 1) if isinstance(self.chat, TokenChat) else None
         check_like(state.dialogs, self.dialogs, "dialogs", tokens)
         check_like(state.over, self.over, "over")
-        self.draws.check_state(state.draws)
-        self.stage.sources.check_state(state.sources)
+        self.sampling.check_state(state.sampling)
+        self.setup.sources.check_state(state.sources)
 
     def set_state(self, state: BatchState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
@@ -368,8 +375,8 @@ class Batch:
         self._goes_on[:] = [task is not None and task.next_task is not None for task in self.tasks]
         self._objectives[:] = [None if task is None else task.objective for task in self.tasks]
         self._any_objective = any(objective is not None for objective in self._objectives)
-        self.draws.set_state(state.draws)
-        self.stage.sources.set_state(state.sources)
+        self.sampling.set_state(state.sampling)
+        self.setup.sources.set_state(state.sources)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)
 
@@ -383,4 +390,4 @@ class Batch:
     def close(self) -> None:
         """Close threads, window and renderer."""
         self.crew.close()
-        self.stage.close()
+        self.setup.close()

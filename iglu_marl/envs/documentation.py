@@ -1,7 +1,8 @@
 """Docstrings and signatures of the environments, made from `GameConfig` and the spaces, so that none can drift.
 
 `@documented` gives a function or class of the two-agent game every option in its signature, and tables of agents,
-observations, rewards, ends and options in its docstring; `@options_documented` the options alone.
+observations, rewards, ends and options in its docstring; `@builder_documented` does so for an environment of the
+builder alone, `@batch_documented` for many worlds of one; `@options_documented` tells the options alone.
 """
 
 from __future__ import annotations
@@ -15,20 +16,36 @@ from typing import Any, TypeVar
 import numpy as np
 from gymnasium import spaces
 
+from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
+from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
-from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
-REWARDS = (
+_REWARD = (
     "per builder step: +right_scale when the maximal intersection of build and target grows, -right_scale when it",
     "shrinks; if it stays, +wrong_scale for a block removed and -wrong_scale for one added; less step_cost.",
+)
+REWARDS = (
+    *_REWARD,
     "Both agents get it, or the builder alone (rewards); the architect pays message_cost per word.",
 )
+BUILDER_REWARDS = (
+    *_REWARD,
+    "With size_reward, the gain of the best intersection so far, in blocks, instead.",
+)
+_TERMINATED = (
+    "terminated: the build is the target (completion='exact') or covers it ('cover'), up to the allowed"
+)
 ENDS = (
-    "terminated: the build is the target (completion='exact') or covers it ('cover'), up to the allowed",
+    _TERMINATED,
     "rotation and shift; truncated: max_steps builder steps or max_turns architect turns are over.",
+)
+BUILDER_ENDS = (
+    _TERMINATED,
+    "rotation and shift; truncated: max_steps builder steps are over, or max_turns turns of a live architect.",
 )
 
 
@@ -81,11 +98,14 @@ def _table(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 @cache
-def options_table() -> list[str]:
-    """The fields of `GameConfig` with default and meaning."""
+def options_table(**defaults: Any) -> list[str]:
+    """The fields of `GameConfig` with default and meaning; `defaults`: those that are others."""
     return _table(
         "Options (keyword arguments, the fields of GameConfig)",
-        [(item.name, repr(item.default), item.metadata["doc"]) for item in dataclasses.fields(GameConfig)],
+        [
+            (item.name, repr(defaults.get(item.name, item.default)), item.metadata["doc"])
+            for item in dataclasses.fields(GameConfig)
+        ],
     )
 
 
@@ -112,20 +132,57 @@ def game_tables() -> list[str]:
     ]
 
 
-def _option_parameters() -> list[inspect.Parameter]:
+def builder_tables(
+    make_observer: Callable[..., Observer], conventions: Conventions, controls: ControlsName, thing: Any
+) -> list[str]:
+    """Actions, observations, rewards and ends of a lone builder.
+
+    The observations are those of `make_observer`, whose flags are parameters of `thing` with their defaults.
+    """
+    config, given = GameConfig(), inspect.signature(thing).parameters
+    asked = inspect.signature(make_observer).parameters.values()
+    flags = {one.name: given[one.name].default for one in asked if one.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def shown(**chosen: bool) -> dict[str, spaces.Space[Any]]:
+        return dict(make_observer(config, make_chat(config, None), conventions, **{**flags, **chosen}).space)
+
+    where = {key: (space, "always") for key, space in shown().items()}
+    for flag in flags:
+        for value in (True, False):
+            only = shown(**{flag: value})
+            for key in only.keys() - shown(**{flag: not value}).keys():
+                where[key] = only[key], f"{flag}={value}"
+    seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
+    actions = [
+        (name, "yes" if name == controls else "no", spelled(Controls(name).space)) for name in CONTROLS
+    ]
+    return [
+        *_table("Actions", [("action_space", "default", "space"), *actions]),
+        *_table("Observations", [("key", "when", "space"), *seen]),
+        *_table("Rewards", [(row,) for row in BUILDER_REWARDS]),
+        *_table("Ends", [(row,) for row in BUILDER_ENDS]),
+    ]
+
+
+def _option_parameters(**defaults: Any) -> list[inspect.Parameter]:
     kind = inspect.Parameter.KEYWORD_ONLY
     return [
-        inspect.Parameter(item.name, kind, default=item.default, annotation=item.type)
+        inspect.Parameter(
+            item.name, kind, default=defaults.get(item.name, item.default), annotation=item.type
+        )
         for item in dataclasses.fields(GameConfig)
     ]
 
 
-def _document(thing: Documented, lines: list[str]) -> Documented:
-    given = list(inspect.signature(thing).parameters.values())
-    named = [parameter for parameter in given if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-    known = {parameter.name for parameter in named}
-    more = [parameter for parameter in _option_parameters() if parameter.name not in known]
-    thing.__signature__ = inspect.Signature([*named, *more])  # type: ignore[attr-defined]
+def _document(
+    thing: Documented, lines: list[str], more: Iterable[inspect.Parameter] | None = None
+) -> Documented:
+    """Append lines to a docstring; in the signature, `more` (else the options) takes the place of `**options`."""
+    given = inspect.signature(thing).parameters
+    named = {name: one for name, one in given.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    for parameter in _option_parameters() if more is None else more:
+        named.setdefault(parameter.name, parameter)
+    thing.__signature__ = inspect.Signature(list(named.values()))  # type: ignore[attr-defined]
     thing.__doc__ = "\n".join([inspect.cleandoc(thing.__doc__ or ""), "", *lines]).rstrip() + "\n"
     return thing
 
@@ -133,6 +190,37 @@ def _document(thing: Documented, lines: list[str]) -> Documented:
 def documented(thing: Documented) -> Documented:
     """Give a function or class of the two-agent game its tables and its signature."""
     return _document(thing, [*game_tables(), *options_table()])
+
+
+def builder_documented(
+    make_observer: Callable[..., Observer], conventions: Conventions, controls: ControlsName
+) -> Callable[[Documented], Documented]:
+    """Give an environment of the builder alone its tables and its signature; `controls` is its default encoding."""
+
+    def document(thing: Documented) -> Documented:
+        tables = builder_tables(make_observer, conventions, controls, thing)
+        lines = [*tables, *options_table(controls=controls)]
+        return _document(thing, lines, _option_parameters(controls=controls))
+
+    return document
+
+
+def batch_documented(
+    batch: Callable[..., Any], single: Callable[..., Any]
+) -> Callable[[Documented], Documented]:
+    """Give many worlds of the environment `single` its tables, and a signature with the options of `batch` as well."""
+
+    def document(thing: Documented) -> Documented:
+        parameters = [
+            *inspect.signature(batch).parameters.values(),
+            *inspect.signature(single).parameters.values(),
+        ]
+        more = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        taken = [one for one in more if one.name not in ("prototype", "architect")]
+        tables = inspect.cleandoc(single.__doc__ or "").partition("\nActions:\n")
+        return _document(thing, ["".join(tables[1:]).strip("\n")], taken)
+
+    return document
 
 
 def options_documented(thing: Documented) -> Documented:

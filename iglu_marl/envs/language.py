@@ -20,12 +20,12 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
+from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.single import SingleAgentEnv
-from iglu_marl.envs.stage import StageState
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
-from iglu_marl.game.observing import (
+from iglu_marl.game.observations import (
     Observer,
     Sight,
     agent_pos_sight,
@@ -35,11 +35,11 @@ from iglu_marl.game.observing import (
     pov_sight,
 )
 from iglu_marl.language import TemplateCodec
-from iglu_marl.language.arrangements import Piece, arrange, draw_pieces
 from iglu_marl.language.generator import Generator
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, program_of, statement_goals
 from iglu_marl.language.interpreter import Value, answer
 from iglu_marl.language.program import Program
+from iglu_marl.language.random_scenes import Piece, arrange, draw_pieces
 from iglu_marl.language.scene import Scene
 from iglu_marl.tasks import draw, is_source
 from iglu_marl.tasks.source import StatefulSources
@@ -58,7 +58,7 @@ class LanguageState(NamedTuple):
     source of its scenes is.
     """
 
-    inner: StageState
+    inner: EnvState
     pieces: tuple[Piece, ...]
     seed: int
     achieved: tuple[Goal, ...] | None

@@ -15,8 +15,8 @@ from typing_extensions import Unpack
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.stage import StageState
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 
@@ -41,7 +41,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ByAgent, ByAgent]:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
-        self._stage.start(seed, options)
+        self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self._cut = dict.fromkeys(AGENTS, False)
         return self._observations(), {agent: self._info(agent) for agent in AGENTS}
@@ -74,13 +74,13 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
             {agent: self._info(agent) for agent in AGENTS},
         )
 
-    def get_state(self) -> StageState:
+    def get_state(self) -> EnvState:
         """Everything needed to go on from here: one record copy and a few values."""
-        return self._stage.get_state(_View(tuple(self.agents), dict(self._cut)))
+        return self._setup.get_state(_View(tuple(self.agents), dict(self._cut)))
 
-    def set_state(self, state: StageState) -> None:
+    def set_state(self, state: EnvState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        view = self._stage.set_state(state, _View)
+        view = self._setup.set_state(state, _View)
         self.agents, self._cut = list(view.agents), dict(view.cut)
 
 

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import gymnasium
 import numpy as np
+from typing_extensions import Unpack
 
 from iglu_marl.core.controls import Controls, ControlsName
+from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022, ZONE_SHAPE
+from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, as_task
+from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvState, GameSetup, draw_view
 from iglu_marl.envs.batch import Batch
-from iglu_marl.envs.display import Display
-from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, StageState, draw_view
+from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.documentation import builder_documented
 from iglu_marl.game.agent import Agent, begin
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Episode, Say
-from iglu_marl.game.observing import (
+from iglu_marl.game.observations import (
     Observer,
     architect_observer,
     gridworld_observer,
@@ -52,15 +55,13 @@ def _check_flags(**flags: Any) -> None:
 
 
 def _choose(
-    config: GameConfig | None, options: dict[str, Any], default_controls: ControlsName, **chosen: Any
+    config: GameConfig | None, options: Mapping[str, Any], default_controls: ControlsName, **chosen: Any
 ) -> GameConfig:
     """The configuration: what was given (not None) under an older name counts for its field, else `config`."""
-    for name, value in chosen.items():
-        if value is not None:
-            options.setdefault(name, value)
+    fields = {name: value for name, value in chosen.items() if value is not None} | dict(options)
     if config is None:
-        options.setdefault("controls", default_controls)
-    config = GameConfig.of(config, options)
+        fields.setdefault("controls", default_controls)
+    config = GameConfig.of(config, fields)
     if config.render_mode is None and (mode := _default_render_mode()) is not None:
         config = dataclasses.replace(config, render_mode=mode)
     return config
@@ -83,8 +84,6 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
-        iglu2022: bool = False,
-        info_offset: int = 0,
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
@@ -92,16 +91,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._stage = Stage(config, controls, default_mode="turns")
-        self._episode = self._stage.episode
+        self._setup = GameSetup(config, controls, default_mode="turns")
+        self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
         self.observation_space = self._observer.space
         self.action_space = controls.space
         self._architect = architect
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
-        self._iglu2022 = iglu2022
-        self._info_offset = info_offset
+        self._read_target = target_info(controls.conventions)
         self._fixed_pose: Pose | None = None
         self._fixed_start: Task | None = None
 
@@ -118,9 +116,9 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._stage
+        return self._setup
 
     @property
     def first_pose(self) -> Pose | None:
@@ -129,19 +127,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def display(self, **shown: Any) -> Display:
         """How a batch shows colours, inventory and compass as this environment does; `shown` says what."""
-        ids, slots = list(range(7)), list(range(6))
-        if self._iglu2022:
-            ids, slots = IGLU2022_ID_OF_IGLU.tolist(), (IGLU_ID_OF_IGLU2022[1:] - 1).tolist()
-        return Display(
-            ids=tuple(number + self._info_offset for number in ids),
-            slots=tuple(slots),
-            half_turn=self._iglu2022,
-            **shown,
-        )
+        return Display(conventions=self._controls.conventions, **shown)
 
     def make_batch(self, count: int, display: Display, num_threads: int) -> Batch:
         """`count` episodes of this environment."""
-        return Batch(count, self._stage, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
+        return Batch(count, self._setup, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 
@@ -150,19 +140,19 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """The task of this episode; before the first reset, the one that was set."""
         if self._episode.task is not None:
             return self._episode.task
-        return self._stage.tasks if isinstance(self._stage.tasks, Task) else None
+        return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
     def set_task(self, task: Task) -> None:
         """Play this task from the next reset on.
 
         With `compat="iglu2022"`, grids of a task that does not say otherwise (`Task.ids`) are in 2022 ids.
         """
-        self._stage.tasks = as_task(task)
+        self._setup.tasks = as_task(task)
         self._fixed_start = self._fixed_pose = None
 
     def set_task_generator(self, generator: Any) -> None:
         """Draw tasks from a source, a function or a list at each reset from now on."""
-        self._stage.tasks = generator
+        self._setup.tasks = generator
         self._fixed_start = self._fixed_pose = None
 
     def update_taskset(self, tasks: Any) -> None:
@@ -174,15 +164,16 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
         Takes effect at the next reset, and stays until other tasks are set.
         """
-        ids = "iglu2022" if self._iglu2022 else "iglu"
+        ids = self._controls.conventions.ids
         checked = Task("", np.zeros(ZONE_SHAPE, dtype=np.int8), starting_grid=starting_grid, ids=ids)
-        pose = None if initial_position is None else self._stage.read_pose(initial_position)
+        pose = None if initial_position is None else self._setup.read_pose(initial_position)
         self._fixed_start, self._fixed_pose = checked, pose
 
     def _adapt(self, task: Task) -> Task:
         """The task as this environment plays it: in its id table, with the world that was initialised."""
-        if self._iglu2022 and task.ids is None:
-            task = task.replace(ids="iglu2022")
+        ids = self._controls.conventions.ids
+        if task.ids is None and ids != OWN.ids:
+            task = task.replace(ids=ids)
         if self._fixed_start is not None:
             task = task.replace(starting_grid=self._fixed_start.in_ids(task.ids or "iglu").start_grid)
         return task
@@ -194,15 +185,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         live = self._architect is not None
-        self._stage.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
-        self._np_random = self._stage.rng  # there is one generator, and Gymnasium's name for it
+        self._setup.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
+        self._np_random = self._setup.rng  # there is one generator, and Gymnasium's name for it
         if seed is not None:
             self._np_random_seed = seed
         if live:
             assert self._architect is not None
-            assert self._stage.rng is not None
+            assert self._setup.rng is not None
             begin(
-                self._architect, Role.ARCHITECT, int(self._stage.rng.integers(_MAX_SEED)), self._episode.task
+                self._architect, Role.ARCHITECT, int(self._setup.rng.integers(_MAX_SEED)), self._episode.task
             )
         self._architect_speaks()
         if self.render_mode == "human":
@@ -236,30 +227,40 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def _info(self) -> dict[str, Any]:
         episode = self._episode
         return {
-            "target_grid": target_info(episode, iglu2022=self._iglu2022, offset=self._info_offset),
+            "target_grid": self._read_target(episode),
             "event": EVENTS[episode.worlds.event[0]],
         }
 
     def render(self) -> Any:
         """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
-        return self._stage.render(self.render_mode)
+        return self._setup.render(self.render_mode)
 
     def close(self) -> None:
         """Close window, renderer and architect."""
-        self._stage.close()
+        self._setup.close()
         if self._architect is not None:
             self._architect.close()
 
-    def get_state(self) -> StageState:
+    def get_state(self) -> EnvState:
         """Everything needed to go on from here: one record copy and a few values. A live architect is not saved."""
-        return self._stage.get_state()
+        return self._setup.get_state()
 
-    def set_state(self, state: StageState) -> None:
+    def set_state(self, state: EnvState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
-        self._stage.set_state(state)
-        self._np_random = self._stage.rng
+        self._setup.set_state(state)
+        self._np_random = self._setup.rng
 
 
+class GridworldOptions(GameOptions, total=False):
+    """The further keyword arguments of `GridworldEnv`: those of 2022 are taken with `compat="iglu2022"` only."""
+
+    right_placement_scale: float
+    wrong_placement_scale: float
+    name: Any
+    fake: Any
+
+
+@builder_documented(gridworld_observer, OWN, "walking")
 class GridworldEnv(SingleAgentEnv):
     """`IGLUGridworld-v0` (IGLU 2022).
 
@@ -283,41 +284,38 @@ class GridworldEnv(SingleAgentEnv):
         render_size: tuple[int, int] | None = None,
         compat: Literal["iglu2022"] | None = None,
         architect: Agent | None = None,
-        render_mode: str | None = None,
         config: GameConfig | None = None,
-        **options: Any,
+        **options: Unpack[GridworldOptions],
     ) -> None:
-        options = read_options(compat, options, preset=config is None)
+        conventions, fields = read_options(compat, options, preset=config is None)
         _check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
-        config = _choose(
-            config, options, "walking", controls=action_space, pov_size=render_size, render_mode=render_mode
-        )
+        config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
         camera_limit = None
         if config.controls == "walking" and not discretize:
             config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
-        iglu2022 = compat is not None
         controls = Controls(
             config.controls,
             select_and_place=config.select_and_place,
             camera_limit=camera_limit,
-            iglu2022=iglu2022,
+            conventions=conventions,
         )
 
         def observer(episode: Episode) -> Observer:
             return gridworld_observer(
                 episode.config,
                 episode.chat,
+                conventions,
                 render=render,
                 vector_state=vector_state,
                 target_in_obs=target_in_obs,
-                iglu2022=iglu2022,
             )
 
-        super().__init__(config, controls, observer, architect=architect, iglu2022=iglu2022)
+        super().__init__(config, controls, observer, architect=architect)
 
 
+@builder_documented(silent_builder_observer, SILENT_BUILDER_2021, "human-level")
 class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
@@ -331,15 +329,17 @@ class SilentBuilderEnv(SingleAgentEnv):
         *,
         visual: bool = False,
         architect: Agent | None = None,
-        render_mode: str | None = None,
         config: GameConfig | None = None,
-        **options: Any,
+        **options: Unpack[GameOptions],
     ) -> None:
         _check_flags(visual=visual)
-        config = _choose(config, options, "human-level", controls=action_space, render_mode=render_mode)
-        controls = Controls(config.controls, select_and_place=config.select_and_place)
+        config = _choose(config, options, "human-level", controls=action_space)
+        conventions = SILENT_BUILDER_2021
+        controls = Controls(
+            config.controls, select_and_place=config.select_and_place, conventions=conventions
+        )
 
         def observer(episode: Episode) -> Observer:
-            return silent_builder_observer(episode.config, episode.chat, visual=visual)
+            return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
 
-        super().__init__(config, controls, observer, architect=architect, info_offset=-1)
+        super().__init__(config, controls, observer, architect=architect)

@@ -14,11 +14,11 @@ from iglu_marl.core.errors import ActionError, AgentError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
-from iglu_marl.envs.stage import FRAMES_PER_SECOND, Stage, draw_view
+from iglu_marl.envs.base import FRAMES_PER_SECOND, GameSetup, draw_view
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
-from iglu_marl.game.observing import Observer, architect_observer, builder_observer
+from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 AGENTS = (ARCHITECT, BUILDER)
@@ -47,9 +47,9 @@ class TwoAgentGame:
     def _set_up(self, config: GameConfig) -> None:
         self.config = config
         self.render_mode = config.render_mode
-        self._stage = Stage(config, config.make_controls(can_yield=True), default_mode="structures")
+        self._setup = GameSetup(config, config.make_controls(can_yield=True), default_mode="structures")
         self._control = np.zeros(1, CONTROL)
-        episode = self._episode = self._stage.episode
+        episode = self._episode = self._setup.episode
         self._observers: dict[str, Observer] = {
             ARCHITECT: architect_observer(config, episode.chat, draw_view),
             BUILDER: builder_observer(config, episode.chat),
@@ -67,7 +67,7 @@ class TwoAgentGame:
         self.action_spaces = self._action_spaces
 
     def _builder_space(self) -> spaces.Space[Any]:
-        act = self._stage.controls.space
+        act = self._setup.controls.space
         if not self.config.builder_can_ask:
             return act
         return spaces.Dict({"act": act, "say": self._episode.chat.action_space()})
@@ -78,9 +78,9 @@ class TwoAgentGame:
         return self._episode
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._stage
+        return self._setup
 
     # -- spaces
 
@@ -136,12 +136,12 @@ class TwoAgentGame:
     def _read_builder(self, action: Any) -> tuple[Move, bool]:
         """The builder's move, and whether its text was cut. Changes nothing."""
         if not self.config.builder_can_ask:
-            return Act(*self._stage.controls.encode(action, out=self._control)), False
+            return Act(*self._setup.controls.encode(action, out=self._control)), False
         if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
             raise ActionError(
                 f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say"
             )
-        act = Act(*self._stage.controls.encode(action["act"], out=self._control))
+        act = Act(*self._setup.controls.encode(action["act"], out=self._control))
         text, cut = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
         return (Say(text) if text.strip() else act), cut
 
@@ -168,8 +168,8 @@ class TwoAgentGame:
 
     def render(self) -> Any:
         """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
-        return self._stage.render(self.render_mode)
+        return self._setup.render(self.render_mode)
 
     def close(self) -> None:
         """Close window and renderer."""
-        self._stage.close()
+        self._setup.close()

@@ -7,23 +7,27 @@ rewards: world i after `reset(seed=s)` is the single environment after `reset(se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
+from typing_extensions import TypedDict, Unpack
 
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.base import GameSetup
 from iglu_marl.envs.batch import BatchState, read_mode
-from iglu_marl.envs.display import Copies, batched, rows, shown_space
-from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
-from iglu_marl.envs.stage import Stage
+from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
+from iglu_marl.envs.documentation import batch_documented
+from iglu_marl.envs.single import GridworldEnv, GridworldOptions, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
 
@@ -101,7 +105,7 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         )
         self._batch = prototype.make_batch(num_envs, display, num_threads)
         self.num_envs = self._batch.count
-        self._controls, self._records = prototype.stage.controls, np.zeros(self.num_envs, CONTROL)
+        self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
         self.single_observation_space = shown_space(space, display)
         self.action_space = batched(self.single_action_space, self.num_envs)
@@ -113,9 +117,9 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         return self._batch.worlds
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._prototype.stage
+        return self._prototype.setup
 
     @property
     def tasks(self) -> Array:
@@ -247,26 +251,65 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         self._batch.paint()
 
 
-_VECTOR_OPTIONS = ("autoreset_mode", "num_threads", "copy", "grid_dtype", "pov_layout", "info_keys")
+class BatchOptions(TypedDict, total=False):
+    """The keyword arguments of `BuilderVectorEnv`."""
+
+    autoreset_mode: str | AutoresetMode
+    num_threads: int
+    copy: bool
+    grid_dtype: str
+    pov_layout: Layout
+    info_keys: tuple[str, ...]
 
 
+class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
+    """The keyword arguments of `GridworldVectorEnv`."""
+
+    action_space: ControlsName | None
+    render: bool
+    vector_state: bool
+    target_in_obs: bool
+    discretize: bool
+    render_size: tuple[int, int] | None
+    compat: Literal["iglu2022"] | None
+    config: GameConfig | None
+
+
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
+    """The keyword arguments of `SilentBuilderVectorEnv`."""
+
+    action_space: ControlsName | None
+    visual: bool
+    config: GameConfig | None
+
+
+def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the batch, and those of each environment in it."""
+    ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
+    return ours, {name: value for name, value in options.items() if name not in ours}
+
+
+@batch_documented(BuilderVectorEnv, GridworldEnv)
 class GridworldVectorEnv(BuilderVectorEnv):
     """`IGLUGridworld-v0` and `IGLUGridworldVector-v0` in many worlds.
 
-    Takes the options of `GridworldEnv` and of `BuilderVectorEnv`.
+    Takes the options of `GridworldEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
+    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
     """
 
-    def __init__(self, num_envs: int = 1, **options: Any) -> None:
-        ours = {name: options.pop(name) for name in _VECTOR_OPTIONS if name in options}
-        super().__init__(GridworldEnv(**options), num_envs, **ours)
+    def __init__(self, num_envs: int = 1, **options: Unpack[GridworldVectorOptions]) -> None:
+        ours, theirs = _split(options)
+        super().__init__(GridworldEnv(**theirs), num_envs, **ours)
 
 
+@batch_documented(BuilderVectorEnv, SilentBuilderEnv)
 class SilentBuilderVectorEnv(BuilderVectorEnv):
     """`IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` in many worlds.
 
-    Takes the options of `SilentBuilderEnv` and of `BuilderVectorEnv`.
+    Takes the options of `SilentBuilderEnv` and of `BuilderVectorEnv`. Actions and observations have a first axis of
+    num_envs; the tables are of one world, but for grid_dtype and pov_layout.
     """
 
-    def __init__(self, num_envs: int = 1, **options: Any) -> None:
-        ours = {name: options.pop(name) for name in _VECTOR_OPTIONS if name in options}
-        super().__init__(SilentBuilderEnv(**options), num_envs, **ours)
+    def __init__(self, num_envs: int = 1, **options: Unpack[SilentBuilderVectorOptions]) -> None:
+        ours, theirs = _split(options)
+        super().__init__(SilentBuilderEnv(**theirs), num_envs, **ours)

@@ -23,12 +23,12 @@ from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs.base import GameSetup
 from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.display import Copies, Display, batched, rows, shown_space
+from iglu_marl.envs.batch_observations import Copies, Display, batched, rows, shown_space
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.draws import check_like
 from iglu_marl.envs.parallel import ParallelGame
-from iglu_marl.envs.stage import Stage
+from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig, GameOptions
@@ -110,9 +110,9 @@ class VectorGame:
             grid_dtype=grid_dtype,
             layout=layout,
         )
-        self._batch = Batch(count, self._single.stage, display, num_threads=num_threads)
+        self._batch = Batch(count, self._single.setup, display, num_threads=num_threads)
         self.num_games = self._batch.count
-        self._controls, self._records = self._single.stage.controls, np.zeros(count, CONTROL)
+        self._controls, self._records = self._single.setup.controls, np.zeros(count, CONTROL)
         self._copies = Copies()
 
     def _make_spaces(self) -> None:
@@ -152,9 +152,9 @@ class VectorGame:
         return self._batch.worlds
 
     @property
-    def stage(self) -> Stage:
+    def setup(self) -> GameSetup:
         """Tasks, controls and renderer."""
-        return self._single.stage
+        return self._single.setup
 
     @property
     def tasks(self) -> Array:

@@ -1,226 +1,26 @@
-"""Evaluation: every architect with every builder on the same tasks, over processes, resumable.
+"""Evaluation: metrics of games and actions, and every architect with every builder on the same tasks.
 
-`evaluate(...)` plays, measures and averages. Each game is written to `games.jsonl` in the output folder as soon as it
-is over; a killed evaluation, started again with the same arguments, plays what is missing and gives the same tables.
-All that is random follows from the seed, the task and the number of the episode, so the order of the games and the
-number of processes change nothing.
+`evaluate` plays and measures; `metrics` has the measures by themselves; `action_prediction` asks what a builder does
+next. Members load when they are first used.
 """
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from iglu_marl.core.lazy import members
 
-from iglu_marl import __version__, reports
-from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.evaluation.choosing import digest as digest
-from iglu_marl.evaluation.choosing import factory as factory
-from iglu_marl.evaluation.choosing import named as named
-from iglu_marl.evaluation.choosing import tasks_of as tasks_of
-from iglu_marl.evaluation.running import Job, Plan, games
-from iglu_marl.game.config import GameConfig
-from iglu_marl.row_log import RowLog
-from iglu_marl.tables import FORMAT, VERSION, Row, Tables
-from iglu_marl.tables import MEASURES as MEASURES
+if TYPE_CHECKING:  # what type checkers, editors and the API reference see
+    from iglu_marl.evaluation.evaluation import DEFAULTS as DEFAULTS
+    from iglu_marl.evaluation.evaluation import Evaluation as Evaluation
+    from iglu_marl.evaluation.evaluation import evaluate as evaluate
+    from iglu_marl.evaluation.open_loop import OpenLoop as OpenLoop
+    from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
+    from iglu_marl.evaluation.results import MEASURES as MEASURES
+    from iglu_marl.evaluation.results import is_scored as is_scored
+    from iglu_marl.evaluation.selection import digest as digest
+    from iglu_marl.evaluation.selection import factory as factory
+    from iglu_marl.evaluation.selection import named as named
+    from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
-GAMES = "games.jsonl"
-SEES = ("dialog", "inventory", "pose", "grid")
-DEFAULTS: dict[str, Any] = {
-    "builder_can_ask": True,
-    "builder_sees": SEES,
-    "max_turns": None,
-    "max_steps": 5000,
-}
-"""Of the game, where `config` says nothing else."""
-
-
-class Evaluation(Tables):
-    """What came of an evaluation: one row a game, in the order of agents, tasks and episodes.
-
-    settings: what was played. `summary` averages over any grouping, `matrix` crosses architects and builders, `write`
-    makes the files. Intervals are percentile bootstraps over tasks (all episodes of a task are drawn together).
-    """
-
-    def markdown(self) -> str:
-        """The tables as Markdown."""
-        return reports.markdown(self)
-
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write evaluation.json, pairs.csv, games.csv, evaluation.md and evaluation.html; returns the paths."""
-        return reports.write(self, Path(folder))
-
-
-@contextmanager
-def _progress(shown: bool | None, total: int, done: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr; None: where that is a terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    disabled = not (console.is_terminal if shown is None else shown)
-    with Progress(*columns, console=console, transient=True, disable=disabled) as progress:
-        bar = progress.add_task("games", total=total, completed=done)
-        yield lambda: progress.advance(bar)
-
-
-def _checked(
-    episodes: int, seed: int, processes: int, examples: int, view: str, on_error: str, resamples: int
-) -> None:
-    for name, value, least in (
-        ("episodes", episodes, 1),
-        ("seed", seed, 0),
-        ("processes", processes, 1),
-        ("examples", examples, 0),
-        ("resamples", resamples, 1),
-    ):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ConfigError(f"{name} is {value!r}, expected an integer of {least} or more")
-    for name, text, known in (
-        ("view", view, ("aec", "parallel")),
-        ("on_error", on_error, ("raise", "count")),
-    ):
-        if text not in known:
-            raise ConfigError(f"{name} is {text!r}, expected one of {', '.join(known)}")
-
-
-def _numbered(digests: Iterable[str]) -> list[str]:
-    """Each digest, with a number where it comes again."""
-    seen: Counter[str] = Counter()
-    keys = []
-    for name in digests:
-        keys.append(f"{name}/{seen[name]}" if seen[name] else name)
-        seen[name] += 1
-    return keys
-
-
-def evaluate(
-    architects: Any = "scripted",
-    builders: Any = "scripted",
-    tasks: Any = "bundled",
-    *,
-    count: int | None = None,
-    episodes: int = 1,
-    seed: int = 0,
-    processes: int = 1,
-    output: str | os.PathLike[str] | None = None,
-    controls: str = "walking",
-    chat: str = "text",
-    view: str = "aec",
-    config: Mapping[str, Any] | None = None,
-    examples: int = 3,
-    on_error: str = "raise",
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    progress: bool | None = None,
-) -> Evaluation:
-    """Play every architect with every builder on the same tasks, and measure.
-
-    architects, builders: names of `iglu_marl.agents` ("scripted", "terse", "hasty", …), "module:attribute", classes
-        with `for_env(env)`, functions of the environment; one, several, or a mapping from names to them. With several
-        processes they have to be importable from there, and a script needs its `if __name__ == "__main__":`.
-    tasks, count: see `tasks_of`. episodes: games of each pair on each task; they differ in their seeds.
-    seed: decides everything random. The n-th game on a task has the same seeds for every pair.
-    processes: how many to spread the games over; the result is the same for any number.
-    output: a folder; finished games are kept there, and the reports. Started again it goes on where it was.
-    controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
-        the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
-    examples: how many tasks have their transcripts and builds kept for the report.
-    on_error: "raise" what an agent raises, or "count" the game as it stands and go on.
-    confidence, resamples: of the bootstrap intervals. progress: a bar on stderr; None: on terminals.
-
-    Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used.
-    """
-    _checked(episodes, seed, processes, examples, view, on_error, resamples)
-    found = tasks_of(tasks, count=count, seed=seed)
-    fields = {**DEFAULTS, "controls": controls, "chat": chat, **dict(config or {})}
-    GameConfig.of(None, dict(fields))
-    chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
-    plan = Plan(
-        named(architects, Role.ARCHITECT),
-        named(builders, Role.BUILDER),
-        found,
-        _numbered(digest(task) for task in found),
-        episodes,
-        fields,
-        view,
-        int(seed),
-        frozenset(chosen),
-        on_error,
-    )
-    rows = _played(plan, processes, None if output is None else Path(output), progress)
-    settings = {
-        **plan.settings(),
-        "architects": list(plan.architects),
-        "builders": list(plan.builders),
-        "tasks": [task.task_id or f"task-{number}" for number, task in enumerate(found)],
-        "episodes": episodes,
-        "iglu_marl": __version__,
-    }
-    result = Evaluation(settings, rows, confidence, resamples, found)
-    if output is not None:
-        result.write(output)
-    return result
-
-
-def _played(plan: Plan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
-    """The rows of all games of a plan, in its order: those that are in the log, and those that are played now."""
-    jobs = list(plan.jobs())
-    log: RowLog[Row] | None = None
-    if output is not None:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            log = RowLog(
-                output / GAMES,
-                plan.settings(),
-                form=(FORMAT, VERSION),
-                what="an evaluation",
-                from_json=dict,
-                to_json=dict,
-            )
-        except OSError as error:
-            raise DataError(f"{output} cannot be used as a folder: {error.strerror or error}") from None
-    known = {_id(row): row for row in (log.rows if log else [])}
-    wanted = {job.id: job for job in jobs}
-    left = [job for job in jobs if not _is_kept(known.get(job.id), job, plan)]
-    rows = {id_: known[id_] for id_ in wanted if id_ in known}
-    try:
-        with _progress(progress, len(jobs), len(jobs) - len(left)) as advance:
-            for row in games(plan, left, processes):
-                rows[_id(row)] = row
-                if log is not None:
-                    log.add(row)
-                advance()
-    finally:
-        if log is not None:
-            log.close()
-    return [rows[job.id] for job in jobs]
-
-
-def _id(row: Row) -> tuple[str, str, str, int]:
-    return row["architect"], row["builder"], row["key"], row["episode"]
-
-
-def _is_kept(row: Row | None, job: Job, plan: Plan) -> bool:
-    """Whether a game need not be played again: it is known, with its transcript where that is wanted."""
-    wanted = job.task in plan.examples and job.episode == 0
-    return row is not None and ("dialogue" in row or not wanted)
+__getattr__, __dir__, __all__ = members(__name__, ("action_prediction", "metrics"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
 from iglu_marl.core.dialogue import Role
@@ -12,7 +13,10 @@ class Agent(Protocol):
     """Something that acts.
 
     An agent whose attribute `privileged` is true (an oracle, a replay) is also given the episode's `Task`: its `reset`
-    is called as `reset(role, seed, task=task)`.
+    is called as `reset(role, seed, task=task)`. One may have an attribute `idle`: true while nothing more is to be
+    expected of it, unless the world changes or somebody speaks. `play` ends a game in which everybody is.
+    And one `fault`: the `ServiceError` that tells what has failed in this episode of what it runs on, None if nothing;
+    such a game is no measure of how it plays.
     """
 
     def reset(self, role: Role, seed: int | None) -> None:
@@ -31,3 +35,15 @@ def begin(agent: Agent, role: Role, seed: int | None, task: Any) -> None:
         agent.reset(role, seed, task=task)  # type: ignore[call-arg]
     else:
         agent.reset(role, seed)
+
+
+def is_idle(agent: Agent) -> bool:
+    """Whether an agent says that nothing more is to be expected of it."""
+    return bool(getattr(agent, "idle", False))
+
+
+def check_service(agents: Iterable[Agent]) -> None:
+    """Raises what has failed of what agents run on (`fault`), if anything has."""
+    for agent in agents:
+        if (fault := getattr(agent, "fault", None)) is not None:
+            raise fault

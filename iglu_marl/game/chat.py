@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.core.dialogue import Codec, Dialogue, Role, Utterance
+from iglu_marl.core.dialogue import Codec, Dialogue, decode_dialogue, speaker_marks
 from iglu_marl.core.errors import ActionError, ConfigError, DialogueError
 from iglu_marl.game.config import GameConfig
 
@@ -132,7 +132,7 @@ class TokenChat:
             strict,
         )
         self._expected = f"expected integer token ids in 0..{codec.size - 1}, {message_length} at most"
-        self._marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+        self._marks = speaker_marks(codec)
         self._shown: tuple[Dialogue, np.ndarray[Any, Any]] | None = None
 
     @property
@@ -200,14 +200,7 @@ class TokenChat:
 
     def dialogue_of(self, shown: np.ndarray[Any, Any]) -> Dialogue:
         """The dialogue behind an observation, without what was cut off at its beginning."""
-        roles = {mark: role for role, mark in self._marks.items()}
-        said: list[tuple[Role, list[int]]] = []
-        for token in shown[shown != 0].tolist():
-            if token in roles:
-                said.append((roles[token], []))
-            elif said:
-                said[-1][1].append(token)
-        return Dialogue(Utterance(role, self.codec.decode(tokens)) for role, tokens in said)
+        return Dialogue(decode_dialogue(shown, self.codec))
 
     def words(self, text: str) -> int:
         """What an utterance costs, in tokens."""

@@ -1,4 +1,4 @@
-"""How older tools preset and spell what is chosen when an environment is made: the table behind `compat`."""
+"""How older tools preset, spell and show what is chosen when an environment is made: the table behind `compat`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from iglu_marl.core.conventions import IGLU2022, OWN, Conventions
 from iglu_marl.core.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The conventions of one older tool.
+    """One older tool.
 
-    defaults: of fields of `GameConfig`, where they are not ours. spellings: its keywords that have another name here.
-    idle: its keywords that are taken and change nothing here.
+    conventions: how it tells colours and directions. defaults: of fields of `GameConfig`, where they are not ours.
+    spellings: its keywords that have another name here. idle: its keywords that are taken and change nothing here.
     """
 
+    conventions: Conventions
     defaults: Mapping[str, Any]
     spellings: Mapping[str, str]
     idle: tuple[str, ...]
@@ -25,6 +27,7 @@ class Profile:
 
 PROFILES: Mapping[str, Profile] = {
     "iglu2022": Profile(
+        conventions=IGLU2022,
         defaults={"select_and_place": True, "max_steps": 250, "size_reward": True},
         spellings={"right_placement_scale": "right_scale", "wrong_placement_scale": "wrong_scale"},
         idle=("name", "fake"),
@@ -32,13 +35,17 @@ PROFILES: Mapping[str, Profile] = {
 }
 
 
-def read_options(compat: str | None, options: Mapping[str, Any], *, preset: bool) -> dict[str, Any]:
-    """The options in our names, where `preset` says so with a profile's defaults. Without `compat`, nothing changes.
+def read_options(
+    compat: str | None, options: Mapping[str, Any], *, preset: bool
+) -> tuple[Conventions, dict[str, Any]]:
+    """A profile's conventions, and the options in our names, where `preset` says so with the profile's defaults.
+
+    Without `compat`, nothing changes.
 
     Raises `ConfigError` for an unknown profile, and for an option that is given under both of its names.
     """
     if compat is None:
-        return dict(options)
+        return OWN, dict(options)
     if compat not in tuple(PROFILES):
         known = ", ".join(map(repr, PROFILES))
         raise ConfigError(f"compat is {compat!r}, expected None or one of {known}")
@@ -52,7 +59,7 @@ def read_options(compat: str | None, options: Mapping[str, Any], *, preset: bool
             )
         if name not in profile.idle:
             read[ours] = value
-    return read
+    return profile.conventions, read
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from iglu_marl.language.dialogue_acts import DialogueAct, Said, read, say
 from iglu_marl.language.generator import Generator, Record
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.instructions import Action, Edit, Failure, Reason, fits, parse, render, wordings
+from iglu_marl.language.instructions import CellEdit, EditKind, Failure, Reason, fits, parse, render, wordings
 from iglu_marl.language.interpreter import Programs, answer
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.program import Program
@@ -13,16 +14,15 @@ from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import At, Beside, Blocks, Context, It, LastBlock, NextTo, You
 from iglu_marl.language.scene import Scene, Thing
 from iglu_marl.language.shapes import Direction, Kind, Shape, shape_cells
-from iglu_marl.language.talk import Said, Talk, read, say
 from iglu_marl.language.verbs import (
     Build,
     Copy,
+    ExpectedWorld,
     Extend,
     Facing,
     Instruction,
     Mirror,
     Move,
-    Outcome,
     Pick,
     Place,
     Remove,
@@ -36,15 +36,17 @@ from iglu_marl.language.verify import done, progress
 from iglu_marl.language.vocabulary import SymbolCodec, TemplateCodec, make_codec
 
 __all__ = [
-    "Action",
     "At",
     "Beside",
     "Blocks",
     "Build",
+    "CellEdit",
     "Context",
     "Copy",
+    "DialogueAct",
     "Direction",
-    "Edit",
+    "EditKind",
+    "ExpectedWorld",
     "Extend",
     "Facing",
     "Failure",
@@ -61,7 +63,6 @@ __all__ = [
     "Mirror",
     "Move",
     "NextTo",
-    "Outcome",
     "Phrase",
     "Pick",
     "Place",
@@ -76,7 +77,6 @@ __all__ = [
     "Scene",
     "Shape",
     "SymbolCodec",
-    "Talk",
     "TemplateCodec",
     "Then",
     "Thing",

@@ -27,7 +27,7 @@ MAX_CHARACTERS = 200
 _GROUND_Y = -1
 
 
-class Action(str, Enum):
+class EditKind(str, Enum):
     """What an instruction asks for. Members compare equal to their lower-case names."""
 
     PLACE = "place"
@@ -44,7 +44,7 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 
 
 @dataclass(frozen=True)
-class Edit:
+class CellEdit:
     """One change of the world: `Edit("place", (0, -1, 0), color=6)`.
 
     action: place, remove or replace. cell: (x, y, z). color: the id 1..6 that is to be there (place,
@@ -54,14 +54,14 @@ class Edit:
     Raises `GridError` for cells outside the zone and colours that do not fit the action.
     """
 
-    action: Action
+    action: EditKind
     cell: Cell
     color: int | None = None
     old_color: int | None = None
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "action", Action(self.action))
+            object.__setattr__(self, "action", EditKind(self.action))
         except ValueError:
             raise GridError(f"unknown edit {self.action!r}, expected place, remove or replace") from None
         try:
@@ -73,7 +73,7 @@ class Edit:
         if not in_zone(x, y, z):
             raise GridError(f"edit at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)")
         object.__setattr__(self, "cell", (x, y, z))
-        if self.action is Action.REMOVE:
+        if self.action is EditKind.REMOVE:
             if self.color is not None:
                 raise GridError(
                     f"the removal at {self.cell} has color={self.color!r}; name the block in old_color"
@@ -81,7 +81,7 @@ class Edit:
         else:
             object.__setattr__(self, "color", _checked_color(self.color, "color", self.cell))
         if self.old_color is not None:
-            if self.action is Action.PLACE:
+            if self.action is EditKind.PLACE:
                 raise GridError(
                     f"the placement at {self.cell} has old_color={self.old_color!r}, expected None"
                 )
@@ -90,15 +90,15 @@ class Edit:
                 raise GridError(f"the edit at {self.cell} replaces colour {self.color} by itself")
 
     @classmethod
-    def between(cls, cell: Cell, before: int, after: int) -> Edit:
+    def between(cls, cell: Cell, before: int, after: int) -> CellEdit:
         """The edit that turns colour id `before` at a cell into `after`; 0 is air. They have to differ."""
         if before == after:
             raise GridError(f"no edit turns {before} into {after} at {cell}")
         if before == Color.AIR:
-            return cls(Action.PLACE, cell, color=after)
+            return cls(EditKind.PLACE, cell, color=after)
         if after == Color.AIR:
-            return cls(Action.REMOVE, cell, old_color=before)
-        return cls(Action.REPLACE, cell, color=after, old_color=before)
+            return cls(EditKind.REMOVE, cell, old_color=before)
+        return cls(EditKind.REPLACE, cell, color=after, old_color=before)
 
     @property
     def after(self) -> int:
@@ -178,7 +178,7 @@ def place_fillings(x: int, z: int, swapped: bool, spelled: bool) -> tuple[str, d
 
 
 def _phrase(
-    edit: Edit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool
+    edit: CellEdit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool
 ) -> str:
     x, y, z = edit.cell
     level = y - _GROUND_Y + 1
@@ -194,7 +194,7 @@ def _phrase(
     return sentence.format(a="an" if color[:1] in "aeiou" else "a", color=color, old=old, where=told)
 
 
-def _options(edit: Edit) -> list[list[Any]]:
+def _options(edit: CellEdit) -> list[list[Any]]:
     """The choices that make up a wording, each with the preferred one first."""
     x, y, z = edit.cell
     kind, _ = place_fillings(x, z, False, False)
@@ -214,7 +214,7 @@ def _fits(text: str) -> bool:
     return len(text) <= MAX_CHARACTERS and len(words(text)) <= MAX_WORDS
 
 
-def edit_wordings(edit: Edit) -> Iterator[str]:
+def edit_wordings(edit: CellEdit) -> Iterator[str]:
     """Every wording of an edit that fits a message (16 words, 200 characters), the preferred one first."""
     seen = set()
     for choices in product(*_options(edit)):
@@ -224,7 +224,7 @@ def edit_wordings(edit: Edit) -> Iterator[str]:
             yield text
 
 
-def say_edit(edit: Edit, rng: np.random.Generator | None = None) -> str:
+def say_edit(edit: CellEdit, rng: np.random.Generator | None = None) -> str:
     """An instruction for an edit: the preferred wording, or with `rng` any of them."""
     if rng is not None:
         options = _options(edit)
@@ -290,7 +290,7 @@ class _Reader:
         word, numbers = self.peek(ahead), templates()["numbers"]
         return numbers.index(word) if word in numbers else number_of(word)
 
-    def instruction(self) -> Edit:
+    def instruction(self) -> CellEdit:
         self.polite()
         while self.take("and"):
             self.polite()
@@ -299,30 +299,30 @@ class _Reader:
         if action is None:
             raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
         self.at += 1
-        edit = self.place() if action is Action.PLACE else self.change(action, verb)
+        edit = self.place() if action is EditKind.PLACE else self.change(action, verb)
         self.polite()
         if self.rest():
             raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
         return edit
 
-    def place(self) -> Edit:
+    def place(self) -> CellEdit:
         self.take("a", "an", "one", "another", "1")
         color = self.color()
         self.expect("block")
         if color is None:
             raise _NoSentence(Reason.NO_COLOR)
-        return Edit(Action.PLACE, self.where(), color=color)
+        return CellEdit(EditKind.PLACE, self.where(), color=color)
 
-    def change(self, action: Action, verb: str) -> Edit:
+    def change(self, action: EditKind, verb: str) -> CellEdit:
         away = verb == "take" and self.take("away")
         self.take("the")
         old = self.color()
         self.expect("block")
         cell = self.where()
-        if action is Action.REMOVE:
+        if action is EditKind.REMOVE:
             if verb == "take" and not away and not self.take("away"):
                 raise _NoSentence(Reason.NOT_UNDERSTOOD, self.rest())
-            return Edit(action, cell, old_color=old)
+            return CellEdit(action, cell, old_color=old)
         joined = self.take_any("to")
         self.take("a", "an", "1")
         color = self.color()
@@ -334,7 +334,7 @@ class _Reader:
             self.take_any("block")
         if color == old:
             raise _NoSentence(Reason.NOT_UNDERSTOOD, f"{color_name(color)} to {color_name(color)}")
-        return Edit(action, cell, color=color, old_color=old)
+        return CellEdit(action, cell, color=color, old_color=old)
 
     def where(self) -> Cell:
         """The height and the place, in either order; both have to be told, once."""
@@ -428,11 +428,11 @@ class _Reader:
 
 
 @lru_cache(maxsize=1)
-def _actions() -> dict[str, Action]:
+def _actions() -> dict[str, EditKind]:
     """What each verb asks for: the verbs that the templates begin with, and their synonyms."""
     return {
         verb: action
-        for action in Action
+        for action in EditKind
         for verb in (
             *_group(action.value),
             *(words(sentence)[0] for sentence in templates()["instructions"][action.value]),
@@ -446,7 +446,7 @@ def _ordinals() -> dict[str, int]:
     return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
 
 
-def read_edit(said: list[str]) -> Edit | Failure:
+def read_edit(said: list[str]) -> CellEdit | Failure:
     """The edit that known words ask for, or why they do not.
 
     The order of height and place does not matter.

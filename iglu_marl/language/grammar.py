@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.language.blocks import Action, Edit, Reason
+from iglu_marl.language.blocks import CellEdit, EditKind, Reason
 from iglu_marl.language.lexicon import Readings, rule, tried
 from iglu_marl.language.nouns import Nouns
 from iglu_marl.language.references import At, Beside, Blocks, It, Reference, Where, is_several
@@ -459,7 +459,7 @@ class _Call:
 
 def _placement(color: int, where: Where) -> Instruction:
     if isinstance(where, At):
-        return Edit(Action.PLACE, where.cell, color=color)
+        return CellEdit(EditKind.PLACE, where.cell, color=color)
     return Place(color, where)
 
 
@@ -473,7 +473,7 @@ def _removal(blocks: Reference) -> Instruction:
     if single is None:
         return Remove(blocks)
     assert isinstance(single.where, At)
-    return Edit(Action.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
+    return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
 
 
 def _change(blocks: Reference, color: int) -> Instruction:
@@ -482,4 +482,4 @@ def _change(blocks: Reference, color: int) -> Instruction:
         return Replace(blocks, color)
     assert isinstance(single.where, At)
     old = next(iter(single.colors), None)
-    return Edit(Action.REPLACE, single.where.cell, color=color, old_color=old)
+    return CellEdit(EditKind.REPLACE, single.where.cell, color=color, old_color=old)

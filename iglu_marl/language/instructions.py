@@ -15,8 +15,8 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.language.blocks import (
     MAX_CHARACTERS,
     MAX_WORDS,
-    Action,
-    Edit,
+    CellEdit,
+    EditKind,
     Failure,
     Reason,
     edit_wordings,
@@ -31,8 +31,8 @@ from iglu_marl.language.verbs import Instruction
 __all__ = [
     "MAX_CHARACTERS",
     "MAX_WORDS",
-    "Action",
-    "Edit",
+    "CellEdit",
+    "EditKind",
     "Failure",
     "Reason",
     "fits",
@@ -54,9 +54,9 @@ def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARAC
 def wordings(instruction: Instruction) -> Iterator[str]:
     """Every wording of an instruction, each once, the preferred one first.
 
-    Of an `Edit`, those that fit a message (16 words, 200 characters); of others all, however long.
+    Of an `CellEdit`, those that fit a message (16 words, 200 characters); of others all, however long.
     """
-    if isinstance(instruction, Edit):
+    if isinstance(instruction, CellEdit):
         yield from edit_wordings(instruction)
         return
     seen = set()
@@ -78,7 +78,7 @@ def render(
     Wordings of at most 16 words are taken as far as there are any. max_words, max_characters: what a message of the
     chat holds (tokens: words); raises `DialogueError` when no wording is short enough.
     """
-    if isinstance(instruction, Edit) and max_words is None:
+    if isinstance(instruction, CellEdit) and max_words is None:
         return say_edit(instruction, rng)
     wanted = MAX_WORDS if max_words is None else max_words
     if rng is not None:
@@ -121,7 +121,7 @@ def parse(text: str, *, generous: bool = False) -> Instruction | Failure:
         if word not in known and number_of(word) is None:
             return Failure(Reason.UNKNOWN_WORD, word, text)
     edit = read_edit(said)
-    if isinstance(edit, Edit):
+    if isinstance(edit, CellEdit):
         return edit
     grammar = Grammar(said, generous)
     readings = grammar.readings()

@@ -18,7 +18,7 @@ Value = Any
 """bool, int, a colour or shape name, a `Thing`, a tuple of them, or None for "no answer"."""
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """One function of a program that ran, and what it gave."""
 
     program: Program
@@ -36,11 +36,11 @@ def _decoded(kind: Type, value: int) -> Value:
     return value
 
 
-def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[Step] | None = None) -> Value:
+def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[ProgramStep] | None = None) -> Value:
     """What a program gives on a scene: bool, int, a colour or shape name, a `Thing` or a tuple of things.
 
     program: a `Program`, its compact text or its JSON nodes. scene: a `Scene`, or a grid (the builder looks north).
-    trace: a list that gets a `Step` for each function that ran, in the order of running.
+    trace: a list that gets a `ProgramStep` for each function that ran, in the order of running.
 
     None is the answer where `unique` meets no thing, or several: what is asked about is not there, or not
     clear. Raises `LanguageError` and `GridError` for what is no program or no grid.
@@ -56,7 +56,7 @@ def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[Step] | None 
     return _answer_in_full(program, scene, trace)
 
 
-def _answer_in_full(program: Program, scene: Scene, trace: list[Step] | None) -> Value:
+def _answer_in_full(program: Program, scene: Scene, trace: list[ProgramStep] | None) -> Value:
     code, table = program.code, scene.table
     count, length = len(table), len(code)
     sets, values = np.zeros(length * count, np.uint8), np.zeros(length, np.int32)
@@ -73,7 +73,7 @@ def _answer_in_full(program: Program, scene: Scene, trace: list[Step] | None) ->
         else:
             value = _decoded(part.kind, int(values[i]))
         if trace is not None:
-            trace.append(Step(part, value))
+            trace.append(ProgramStep(part, value))
     return value if done == length else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from iglu_marl.core.grid import Cell, color_name
-from iglu_marl.language.blocks import Edit, edit_wordings, place_fillings
+from iglu_marl.language.blocks import CellEdit, edit_wordings, place_fillings
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -96,7 +96,7 @@ def say_with(instruction: Instruction, choose: Chooser) -> str:
 
 
 def _sentence(instruction: Instruction, choose: Chooser) -> str:
-    if isinstance(instruction, Edit):
+    if isinstance(instruction, CellEdit):
         return str(choose(_edit_texts(instruction)))
     fillings = _FILLINGS[type(instruction)]
     name, filled = fillings(instruction, choose)
@@ -104,7 +104,7 @@ def _sentence(instruction: Instruction, choose: Chooser) -> str:
 
 
 @lru_cache(maxsize=512)
-def _edit_texts(edit: Edit) -> tuple[str, ...]:
+def _edit_texts(edit: CellEdit) -> tuple[str, ...]:
     return tuple(edit_wordings(edit))
 
 

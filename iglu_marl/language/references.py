@@ -132,7 +132,7 @@ class Blocks:
 
     @property
     def is_cell(self) -> bool:
-        """Whether this is no more than the block at a cell of the map: what an `Edit` speaks about."""
+        """Whether this is no more than the block at a cell of the map: what an `CellEdit` speaks about."""
         plain = self.kind is Kind.BLOCK and self.count == 1 and len(self.colors) < 2 and not self.middle
         return plain and self.extreme is None and isinstance(self.where, At)
 

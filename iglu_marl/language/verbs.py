@@ -1,6 +1,6 @@
 """Instructions as typed values, and what each of them makes of a world.
 
-An `Edit` changes one cell that is told from the centre of the zone. The verbs here change what their references mean
+A `CellEdit` changes one cell, told from the centre of the zone. The verbs here change what their references mean
 in the world at hand: `outcomes` says which worlds an instruction leads to, `expand` by which edits.
 """
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import Action, Edit, Failure, Reason
+from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -63,7 +63,7 @@ def _check_where(value: Any, verb: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """One block beside something, or one for each of several things. (`Edit` places one at a cell.)
+    """One block beside something, or one for each of several things. (`CellEdit` places one at a cell.)
 
     count: so many blocks in all beside several things, "3 blue blocks on top of the 3 red blocks": one for each of as
     many; or one above the other, where the things stand so and leave a single place.
@@ -253,8 +253,10 @@ class Then:
             raise DialogueError("after a part with a view come parts with a view: it holds until the next")
 
 
-Instruction = Edit | Place | Build | Remove | Replace | Move | Copy | Mirror | Extend | Pick | Facing | Then
-INSTRUCTIONS = (Edit, Place, Build, Remove, Replace, Move, Copy, Mirror, Extend, Pick, Facing, Then)
+Instruction = (
+    CellEdit | Place | Build | Remove | Replace | Move | Copy | Mirror | Extend | Pick | Facing | Then
+)
+INSTRUCTIONS = (CellEdit, Place, Build, Remove, Replace, Move, Copy, Mirror, Extend, Pick, Facing, Then)
 
 
 def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruction:
@@ -272,7 +274,7 @@ def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruc
             )
         if isinstance(value, tuple):
             return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (Edit, Shape)):
+        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
             return value
         parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
         return _plainest(type(value), parts)
@@ -282,15 +284,15 @@ def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruc
 
 
 def _plainest(kind: type, parts: dict[str, Any]) -> Any:
-    """A value of this kind, or the `Edit` that says the same."""
+    """A value of this kind, or the `CellEdit` that says the same."""
     blocks, where = parts.get("blocks"), parts.get("where")
     if kind is Place and isinstance(where, At):
-        return Edit(Action.PLACE, where.cell, color=parts["color"])
+        return CellEdit(EditKind.PLACE, where.cell, color=parts["color"])
     if kind in (Remove, Replace) and isinstance(blocks, Blocks) and blocks.is_cell:
         assert isinstance(blocks.where, At)
         old, color = next(iter(blocks.colors), None), parts.get("color")
-        action = Action.REMOVE if kind is Remove else Action.REPLACE
-        return Edit(action, blocks.where.cell, color=color, old_color=None if old == color else old)
+        action = EditKind.REMOVE if kind is Remove else EditKind.REPLACE
+        return CellEdit(action, blocks.where.cell, color=color, old_color=None if old == color else old)
     return kind(**parts)
 
 
@@ -298,7 +300,7 @@ def _plainest(kind: type, parts: dict[str, Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExpectedWorld:
     """A world that an instruction leads to: int8 [9, 11, 11], and the cells that it is about, in order."""
 
     grid: Grid
@@ -307,7 +309,7 @@ class Outcome:
 
 def outcomes(
     instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
-) -> tuple[Outcome, ...] | Failure:
+) -> tuple[ExpectedWorld, ...] | Failure:
     """The worlds that an instruction leads to, the plainest first; more than one where it leaves a choice.
 
     A `Failure` says why it leads to none: `AMBIGUOUS`, `NO_MATCH`, `NO_NUMBER`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR`,
@@ -324,7 +326,7 @@ def outcomes(
 
 def expand(
     instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
-) -> list[Edit] | Failure:
+) -> list[CellEdit] | Failure:
     """The edits that carry out an instruction; [] when everything is as it asks already."""
     found = outcomes(instruction, grid, context)
     if isinstance(found, Failure):
@@ -333,26 +335,26 @@ def expand(
     cells = [cell for cell in found[0].cells if in_zone(*cell)]
     rest = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(before != after)]
     return [
-        Edit.between(cell, int(before[cell_index(*cell)]), int(after[cell_index(*cell)]))
+        CellEdit.between(cell, int(before[cell_index(*cell)]), int(after[cell_index(*cell)]))
         for cell in dict.fromkeys([*sorted(set(rest) - set(cells)), *cells])
         if before[cell_index(*cell)] != after[cell_index(*cell)]
     ]
 
 
-def _follow(instruction: Instruction, setting: Setting) -> list[Outcome]:
+def _follow(instruction: Instruction, setting: Setting) -> list[ExpectedWorld]:
     rule = _RULES.get(type(instruction))
     if rule is None:
         raise DialogueError(f"{instruction!r:.80} is no instruction")
     return rule(instruction, setting)
 
 
-def _changed(setting: Setting, blocks: Iterable[tuple[Cell, int]]) -> Outcome:
+def _changed(setting: Setting, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
     grid = setting.grid.copy()
     cells = []
     for cell, color in blocks:
         grid[cell_index(*cell)] = color
         cells.append(cell)
-    return Outcome(grid, tuple(dict.fromkeys(cells)))
+    return ExpectedWorld(grid, tuple(dict.fromkeys(cells)))
 
 
 def _check_free(
@@ -367,25 +369,27 @@ def _check_free(
             raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
 
 
-def _edit(edit: Edit, setting: Setting) -> list[Outcome]:
+def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
     there = setting.color_at(edit.cell)
-    if edit.action is Action.PLACE and there not in (0, edit.after):
+    if edit.action is EditKind.PLACE and there not in (0, edit.after):
         raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {edit.cell}", color=there)
-    if edit.action is not Action.PLACE and there != edit.after:
+    if edit.action is not EditKind.PLACE and there != edit.after:
         if there == 0:
             raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
         if edit.old_color not in (None, there):
             raise Unresolved(Reason.WRONG_COLOR, f"a {color_name(there)} block at {edit.cell}", color=there)
-    if edit.action is Action.REMOVE and there == 0:
+    if edit.action is EditKind.REMOVE and there == 0:
         raise Unresolved(Reason.NO_MATCH, f"no block at {edit.cell}")
     return [_changed(setting, [(edit.cell, edit.after)])]
 
 
-def _put(where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cell, int]]]) -> list[Outcome]:
+def _put(
+    where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cell, int]]]
+) -> list[ExpectedWorld]:
     """Puts blocks at every anchor that a place means; of several anchors, those that are taken are passed over."""
     anchors = places(where, setting)
     several = len(anchors) > 1
-    found: list[Outcome] = []
+    found: list[ExpectedWorld] = []
     failure: Unresolved | None = None
     for choice in product(*(options[:MAX_OUTCOMES] for options in anchors)):
         if len(found) >= MAX_OUTCOMES:
@@ -409,7 +413,7 @@ def _put(where: Where, setting: Setting, blocks: Callable[[Cell], list[tuple[Cel
     return found
 
 
-def _place(instruction: Place, setting: Setting) -> list[Outcome]:
+def _place(instruction: Place, setting: Setting) -> list[ExpectedWorld]:
     if instruction.count is None:
         return _put(instruction.where, setting, lambda cell: [(cell, instruction.color)])
     assert isinstance(instruction.where, Beside)
@@ -422,7 +426,7 @@ def _place(instruction: Place, setting: Setting) -> list[Outcome]:
     return [_added(setting, [(cell, instruction.color) for cell in cells])]
 
 
-def _build(instruction: Build, setting: Setting) -> list[Outcome]:
+def _build(instruction: Build, setting: Setting) -> list[ExpectedWorld]:
     view = setting.view
     if view is None and any(way.relative for way in instruction.shape.directions):
         raise Unresolved(Reason.NO_VIEW, str(instruction.shape.kind))
@@ -442,11 +446,11 @@ def _cells(reference: Reference, setting: Setting) -> list[Cell]:
     return list(dict.fromkeys(cell for item in _filled(reference, setting) for cell in item))
 
 
-def _remove(instruction: Remove, setting: Setting) -> list[Outcome]:
+def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
     return [_changed(setting, [(cell, 0) for cell in _cells(instruction.blocks, setting)])]
 
 
-def _replace(instruction: Replace, setting: Setting) -> list[Outcome]:
+def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
     if isinstance(instruction.blocks, (It, LastBlock)):  # also what was just taken away
         cells = list(resolve(instruction.blocks, setting)[0])
     else:
@@ -454,7 +458,7 @@ def _replace(instruction: Replace, setting: Setting) -> list[Outcome]:
     return [_changed(setting, [(cell, instruction.color) for cell in cells])]
 
 
-def _move(instruction: Move, setting: Setting) -> list[Outcome]:
+def _move(instruction: Move, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     found = []
     for vector in _ways(instruction, cells, setting):
@@ -480,18 +484,18 @@ def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals[0]]
 
 
-def _copy(instruction: Copy, setting: Setting) -> list[Outcome]:
+def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     vector = setting.vector(instruction.by)
     cells = _cells(instruction.blocks, setting)
     return [_added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])]
 
 
-def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> Outcome:
+def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
     _check_free(blocks, setting)
     return _changed(setting, blocks)
 
 
-def _mirror(instruction: Mirror, setting: Setting) -> list[Outcome]:
+def _mirror(instruction: Mirror, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     vector = VECTORS[setting.on_map(instruction.direction)]
     axis = next(axis for axis in range(3) if vector[axis])
@@ -512,7 +516,7 @@ def _mirror(instruction: Mirror, setting: Setting) -> list[Outcome]:
     return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
 
 
-def _extend(instruction: Extend, setting: Setting) -> list[Outcome]:
+def _extend(instruction: Extend, setting: Setting) -> list[ExpectedWorld]:
     vector = VECTORS[setting.on_map(instruction.direction)]
     blocks = []
     for item in _filled(instruction.blocks, setting):
@@ -524,14 +528,14 @@ def _extend(instruction: Extend, setting: Setting) -> list[Outcome]:
     return [_added(setting, blocks)]
 
 
-def _facing(instruction: Facing, setting: Setting) -> list[Outcome]:
+def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
     return _follow(instruction.then, setting.facing(instruction.view))
 
 
-def _then(instruction: Then, setting: Setting) -> list[Outcome]:
-    found = [Outcome(setting.grid, setting.last)]
+def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
+    found = [ExpectedWorld(setting.grid, setting.last)]
     for part in instruction.parts:
-        following: list[Outcome] = []
+        following: list[ExpectedWorld] = []
         failure: Unresolved | None = None
         for outcome in found:
             try:
@@ -545,12 +549,12 @@ def _then(instruction: Then, setting: Setting) -> list[Outcome]:
     return found
 
 
-def _pick(instruction: Pick, setting: Setting) -> list[Outcome]:
+def _pick(instruction: Pick, setting: Setting) -> list[ExpectedWorld]:
     raise Unresolved(Reason.NO_MATCH, "nothing was asked")
 
 
-_RULES: dict[type, Callable[[Any, Setting], list[Outcome]]] = {
-    Edit: _edit,
+_RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
+    CellEdit: _edit,
     Place: _place,
     Build: _build,
     Remove: _remove,

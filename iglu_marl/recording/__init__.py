@@ -21,7 +21,7 @@ Actions are JSON as they are; a NumPy array or number keeps its type: `{"~": "fl
 
 from __future__ import annotations
 
-from iglu_marl.recording.reading import Move as Move
+from iglu_marl.recording.reading import RecordedMove as RecordedMove
 from iglu_marl.recording.reading import Recording as Recording
 from iglu_marl.recording.reading import read_recording as read_recording
 from iglu_marl.recording.replaying import replay as replay

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.conventions import IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.aec import raw_env
@@ -16,7 +17,7 @@ from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
-from iglu_marl.game.observing import Observer, gridworld_observer, silent_builder_observer
+from iglu_marl.game.observations import Observer, gridworld_observer, silent_builder_observer
 
 GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
 """Of a header: what the environment follows from, whatever is played in it."""
@@ -55,23 +56,14 @@ class LoneBuilder(SingleAgentEnv):
     def __init__(
         self, config: GameConfig, controls: Controls, observes: Mapping[str, Any], live: bool
     ) -> None:
-        silent = observes["id"] == "silent"
+        make = silent_builder_observer if observes["id"] == "silent" else gridworld_observer
+        chosen = {name: value for name, value in observes.items() if name != "id"}
 
         def observer(episode: Episode) -> Observer:
-            chosen = {name: value for name, value in observes.items() if name != "id"}
-            if silent:
-                return silent_builder_observer(episode.config, episode.chat, **chosen)
-            return gridworld_observer(episode.config, episode.chat, **chosen, iglu2022=controls.iglu2022)
+            return make(episode.config, episode.chat, controls.conventions, **chosen)
 
         self.heard = Heard() if live else None
-        super().__init__(
-            config,
-            controls,
-            observer,
-            architect=self.heard,
-            iglu2022=controls.iglu2022,
-            info_offset=-1 if silent else 0,
-        )
+        super().__init__(config, controls, observer, architect=self.heard)
         if self.heard is not None:
             self.heard.episode = lambda: self.episode
 
@@ -114,6 +106,13 @@ def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str,
     }
 
 
+def _conventions_of(observes: Mapping[str, Any], iglu2022: bool) -> Conventions:
+    """The conventions of a lone builder's game, as the header of its recording spells them."""
+    if observes["id"] == "silent":
+        return SILENT_BUILDER_2021
+    return IGLU2022 if iglu2022 else OWN
+
+
 def make_game(
     header: Mapping[str, Any],
     *,
@@ -145,9 +144,10 @@ def make_game(
         return (raw_env if header["view"] == "aec" else parallel_env)(config)
     shown = header.get("observes") or _PLAIN  # older recordings do not tell
     controls = dict(header["controls"])
+    conventions = _conventions_of(shown, controls.pop("iglu2022", False))
     return LoneBuilder(
         config,
-        Controls(controls.pop("name"), **controls),
+        Controls(controls.pop("name"), **controls, conventions=conventions),
         _seen_instead(shown, sees) if sees else shown,
         live=not header["recorded"],
     )

@@ -12,11 +12,11 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
-from iglu_marl import __version__
-from iglu_marl.agents import pairing
+from iglu_marl._version import __version__
+from iglu_marl.agents import registry as pairing
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ReplayError
-from iglu_marl.data.minari_export import minari_module, write_episodes
+from iglu_marl.data.iglu.minari_export import minari_module, write_episodes
 from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.envs.two_agent import BUILDER, ROLES
 from iglu_marl.recording.games import GAME_KEYS
@@ -52,7 +52,7 @@ def write_minari(
     `recover_environment()` of the dataset gives a `RecordedEnv`. An episode's `seed` and `options` are those of its
     reset; its metadata also tell `task`, `completed` and the file. A game that was broken off ends as truncated.
     Raises `DataError` and `ReplayError` for recordings that do not come back, `ConfigError` for those that differ in
-    kind, and what `iglu_marl.data.minari_export.write_episodes` raises.
+    kind, and what `iglu_marl.data.iglu.minari_export.write_episodes` raises.
     """
     minari_module()
     episodes = list(_episodes(recordings))

@@ -17,7 +17,7 @@ from iglu_marl.recording.values import FORMAT, VERSION, from_json, task_from_jso
 
 
 @dataclass(frozen=True)
-class Move:
+class RecordedMove:
     """A recorded move: where it stands in the file, actions and rewards by role, what was heard, the checksum.
 
     controls: the builder's new encoding, where it changed before this move.
@@ -38,7 +38,7 @@ class Recording:
     path: Path
     line: int
     header: dict[str, Any]
-    moves: list[Move] = field(default_factory=list)
+    moves: list[RecordedMove] = field(default_factory=list)
     end: dict[str, Any] | None = None
 
     @property
@@ -137,11 +137,11 @@ def _check_header(line: dict[str, Any], place: str) -> None:
         raise DataError(f"{place}: view is {line['view']!r:.20}, expected aec, parallel or single")
 
 
-def _move(line: dict[str, Any], number: int, count: int, place: str, controls: Any) -> Move:
+def _move(line: dict[str, Any], number: int, count: int, place: str, controls: Any) -> RecordedMove:
     if line.get("n") != count:
         raise DataError(f"{place}: move {line.get('n')!r:.20}, expected move {count}")
     try:
-        return Move(
+        return RecordedMove(
             number,
             {Role(name): from_json(action) for name, action in line["act"].items()},
             {Role(name): float(value) for name, value in line.get("rewards", {}).items()},

@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.agents import pairing
+from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
 from iglu_marl.core.errors import AgentError, DataError, StateError
 from iglu_marl.core.task import Task

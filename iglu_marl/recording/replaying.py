@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
-from iglu_marl.recording.reading import Move, Recording, read_recording
+from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
+from iglu_marl.recording.rollout import Trajectory, Turn
 from iglu_marl.recording.values import LAYOUT, checksum
-from iglu_marl.rollout import Trajectory, Turn
 
 
 class _Player:
@@ -54,7 +54,7 @@ class _Player:
         self.trajectory.task = self.env.episode.task
         self._compare(self.recording.line, header["state"], "at the start")
 
-    def move(self, number: int, move: Move) -> None:
+    def move(self, number: int, move: RecordedMove) -> None:
         try:
             rewards = self._act(move)
         except IgluMarlError as error:
@@ -84,7 +84,7 @@ class _Player:
         self.env.set_state(old.get_state())
         old.close()
 
-    def _act(self, move: Move) -> dict[Role, float]:
+    def _act(self, move: RecordedMove) -> dict[Role, float]:
         if move.controls is not None:
             self._switch(move.controls)
         env, actions = self.env, move.actions

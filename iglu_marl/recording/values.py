@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl import __version__
+from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
+from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, IgluMarlError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
@@ -188,11 +189,11 @@ def config_to_json(config: GameConfig) -> dict[str, Any]:
 
 
 def controls_to_json(controls: Controls) -> dict[str, Any]:
-    """The arguments of `Controls`."""
+    """The arguments of `Controls`; of its conventions, whether they are those of 2022."""
     return {
         "name": controls.name,
         "select_and_place": controls.select_and_place,
         "camera_limit": controls.camera_limit,
         "can_yield": controls.can_yield,
-        "iglu2022": controls.iglu2022,
+        "iglu2022": controls.conventions == IGLU2022,
     }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import gymnasium
 from pettingzoo import AECEnv
@@ -15,8 +14,10 @@ from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError, StateError
+from iglu_marl.core.files import JsonLines, json_line
 from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
+from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,
@@ -28,7 +29,6 @@ from iglu_marl.recording.values import (
     to_json,
     versions,
 )
-from iglu_marl.rollout import Trajectory
 
 
 def view_of(env: Any) -> str:
@@ -48,8 +48,9 @@ class Recorder:
     reset begins a new episode in the file. An existing recording is gone on with. agents: names for the header, by
     role.
 
-    Lines are handed to the operating system as they come; `close` closes the file, and so does a `with` block. Raises
-    `DataError` when the file cannot be written or holds something else.
+    Lines are handed to the operating system as they come. The file is this process's alone until `close`, which a
+    `with` block calls too. Raises `DataError` when it cannot be written, holds something else, or another process has
+    it.
     """
 
     def __init__(
@@ -65,30 +66,23 @@ class Recorder:
         self._said = 0
         self._live = False
         self._returns: dict[str, float] = {}
-        self._file: IO[str] | None = self._opened()
+        self._file: JsonLines | None = self._opened()
 
-    def _opened(self) -> IO[str]:
-        try:
-            known = self.path.exists() and self.path.stat().st_size > 0
-            if known:
-                with self.path.open("rb") as file:
-                    first = file.readline()
-                    file.seek(-1, os.SEEK_END)
-                    whole = file.read(1) == b"\n"
-                if FORMAT.encode() not in first and whole:
-                    raise DataError(f"{self.path} is not empty and no recording; nothing was written to it")
-            file_ = self.path.open("a", encoding="utf-8")
-            if known and not whole:
-                file_.write("\n")  # after a line that was cut off
-        except OSError as error:
-            raise DataError(f"{self.path} cannot be written: {error.strerror or error}") from None
-        return file_
+    def _opened(self) -> JsonLines:
+        file = JsonLines(self.path)
+        content = file.read()
+        first, whole = content.partition(b"\n")[0], content.rfind(b"\n") + 1
+        begun = json_line({"format": FORMAT}).startswith(first[:20])  # a header, or what is left of one
+        if not begun and not (whole and FORMAT.encode() in first):
+            file.close()
+            raise DataError(f"{self.path} is not empty and no recording; nothing was written to it")
+        file.cut(whole)  # of a line that was cut off nothing can be read
+        return file
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
             raise StateError(f"the recorder of {self.path} is closed")
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
-        self._file.flush()
+        self._file.append(line)
 
     # -- as on_step
 

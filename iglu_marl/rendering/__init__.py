@@ -31,26 +31,4 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.rendering.video import write_png as write_png
     from iglu_marl.rendering.video import write_video as write_video
 
-_MODULE_OF = {
-    "change_sheet": "sheets",
-    "composed_frame": "ui.composed",
-    "contact_sheet": "sheets",
-    "EYE_LENS": "renderer",
-    "layers_view": "top_down",
-    "Lens": "renderer",
-    "OpenGLRenderer": "opengl",
-    "orbit_view": "orbit",
-    "paint_scenes": "painter",
-    "Painter": "painter",
-    "read_replay": "html",
-    "replay_page": "html",
-    "ReplayRecorder": "html",
-    "top_view": "top_down",
-    "Window": "ui.window",
-    "WindowClosed": "ui.window",
-    "write_png": "video",
-    "write_replay": "html",
-    "write_video": "video",
-}
-
-__getattr__, __dir__, __all__ = members(__name__, _MODULE_OF)
+__getattr__, __dir__, __all__ = members(__name__)

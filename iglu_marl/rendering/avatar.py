@@ -11,29 +11,27 @@ from PIL import Image, ImageDraw
 from iglu_marl.core.grid import BlockGrid, cells_of, index_of
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of, cell_in_sight
-from iglu_marl.rendering.colors import ACCENT, RGB, blended
+from iglu_marl.rendering.colors import ACCENT, RGBColor, blended
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Pose
+from iglu_marl.rendering.renderer import Box, Viewpoint
 
 _SIGHT_LENGTH = 3.0  # cells
 _OPACITY_IN_FRONT = 0.72  # of the blocks that stand in front of the figure
 
 # From the feet up: (centre below or above the eye, half width, half height, half depth, colour), in cells.
-_PARTS: tuple[tuple[float, float, float, float, RGB], ...] = (
+_PARTS: tuple[tuple[float, float, float, float, RGBColor], ...] = (
     (-0.93, 0.19, 0.32, 0.13, (58, 74, 122)),
     (-0.43, 0.25, 0.19, 0.15, (0, 170, 160)),
     (-0.01, 0.23, 0.23, 0.23, (242, 201, 160)),
     (0.20, 0.25, 0.08, 0.25, (94, 62, 40)),
 )
 _EYES = ((-0.15, -0.05), (0.05, 0.15))
-_EYE_COLOR: RGB = (40, 48, 70)
+_EYE_COLOR: RGBColor = (40, 48, 70)
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 _LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # how far the figure reaches from its eye
 
-Box = tuple[int, int, int, int]
 
-
-def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Pose) -> None:
+def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
     """Draw a builder with its eye at pose = (x, y, z, yaw, pitch) into a camera's picture of a grid.
 
     Blocks in front half cover it.
@@ -57,7 +55,7 @@ def _draw_body(picture: Image.Image, camera: Camera, eye: npt.NDArray[np.float64
     axes, viewer = axes_of(yaw_deg, 0.0), np.array(camera.pose[:3])
     touched: list[Points] = []
 
-    def face(middle: Points, normal: Points, across: Points, along: Points, color: RGB) -> None:
+    def face(middle: Points, normal: Points, across: Points, along: Points, color: RGBColor) -> None:
         """A rectangle from its middle and its half sides, where it is turned to the camera."""
         if np.dot(viewer - middle, normal) > 0.0:
             touched.append(camera.project([middle + a * across + b * along for a, b in _CORNERS]))
@@ -93,7 +91,7 @@ def _in_front(grid: BlockGrid, eye: Points, viewer: Points) -> BlockGrid:
     return front
 
 
-def _draw_sight(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Pose) -> None:
+def _draw_sight(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
     """Dots from the face along the line of sight, up to the cell that is looked at, at most 3 cells."""
     eye, forward = np.array(pose[:3], float), axes_of(pose[3], pose[4])[2]
     length, cell = _SIGHT_LENGTH, cell_in_sight(grid, pose)

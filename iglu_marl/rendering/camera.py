@@ -11,7 +11,7 @@ import numpy.typing as npt
 from iglu_marl.core.grid import BlockGrid, Cell
 from iglu_marl.core.kernels.ray import cast_many
 from iglu_marl.core.kernels.records import NO_CELL
-from iglu_marl.rendering.renderer import Lens, Pose
+from iglu_marl.rendering.renderer import Lens, Viewpoint
 
 Points = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ Points = npt.NDArray[np.float64]
 class Camera:
     """An eye (x, y, z, yaw, pitch) with a lens and a picture size (height, width)."""
 
-    pose: Pose
+    pose: Viewpoint
     lens: Lens
     size: tuple[int, int]
 
@@ -49,7 +49,7 @@ def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
     return np.array([right, np.cross(right, forward), forward])
 
 
-def cell_in_sight(grid: BlockGrid, pose: Pose) -> Cell | None:
+def cell_in_sight(grid: BlockGrid, pose: Viewpoint) -> Cell | None:
     """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
     hit, before = np.empty((2, 1, 3), np.int8)
     cast_many(np.array(grid, np.int8), np.array([pose], np.float64), hit, before)

@@ -35,11 +35,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import check_pose
-from iglu_marl.rendering.video import replacing
+from iglu_marl.rendering.video import checked_name
 
 FORMAT, VERSION = "iglu_marl replay", 1
 STATUS = (
@@ -196,16 +197,16 @@ def replay_page(data: Mapping[str, Any]) -> str:
 def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
     """Write the data of a replay as a page (.html) or as data (.json), and return the path.
 
-    Raises `RenderError` for data that is none, other suffixes and folders that do not exist.
+    Raises `RenderError` for data that is none, other suffixes, folders that do not exist, and files that cannot be
+    written.
     """
-    with replacing(path, (".html", ".json")) as temporary:
-        if temporary.suffix == ".html":
-            text = replay_page(data)
-        else:
-            check_replay(data)
-            text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-        temporary.write_text(text, encoding="utf-8")
-    return Path(path)
+    final = checked_name(path, ".html", ".json")
+    if final.suffix.lower() == ".html":
+        text = replay_page(data)
+    else:
+        check_replay(data)
+        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return write_text(final, text, RenderError)
 
 
 def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:

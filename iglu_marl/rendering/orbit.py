@@ -22,22 +22,22 @@ from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.avatar import draw_avatar
 from iglu_marl.rendering.camera import Camera, axes_of
-from iglu_marl.rendering.colors import ACCENT, BOARD, PALE, PANEL, REMOVED, RGB, blended
+from iglu_marl.rendering.colors import ACCENT, BOARD, PALE, PANEL, REMOVED, RGBColor, blended
 from iglu_marl.rendering.kernels import GROUND_SURFACE
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_pose, check_size
+from iglu_marl.rendering.renderer import Colors, Lens, Picture, check_pose, check_size
 
 DEFAULT_AZIMUTH_DEG = 18.0
 DEFAULT_ELEVATION_DEG = 42.0
-BACKGROUND: RGB = PANEL
+BACKGROUND: RGBColor = PANEL
 GHOST_OPACITY = 0.42
 
 _LENS = Lens(fov_deg=26.0, near=1.0, far=200.0, ground=6.45)
-_BOARD_LINE: RGB = (203, 210, 221)
-_RIM: RGB = (64, 75, 96)  # of the board, with the compass points
-_SLAB: RGB = (46, 54, 71)
+_BOARD_LINE: RGBColor = (203, 210, 221)
+_RIM: RGBColor = (64, 75, 96)  # of the board, with the compass points
+_SLAB: RGBColor = (46, 54, 71)
 _SLAB_DEPTH = 0.45  # cells
-_POINT: RGB = (128, 141, 166)
+_POINT: RGBColor = (128, 141, 166)
 _SHADES = (1.0, 0.84, 0.70, 0.45)  # top, ±z, ±x, bottom: softer than the builder's picture
 _MARGIN = 0.965  # share of the picture that the board may fill
 _MIN_TOP = 2.5  # at least this height (y) is in the picture
@@ -83,7 +83,7 @@ def orbit_camera(
 class BlockStyle(NamedTuple):
     """How a group of blocks is drawn: its edges' colour, and how far its faces are washed out to grey."""
 
-    edge: RGB | None = None  # None: the block's own colour
+    edge: RGBColor | None = None  # None: the block's own colour
     edge_light: float = 0.72  # of the block's own colour
     wash: float = 0.0
 
@@ -124,7 +124,7 @@ def orbit_view(
     pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
     top: float | None = None,
     smoothing: int = 2,
-) -> Frames:
+) -> Picture:
     """A picture uint8[height, width, 3] of a dense grid [9, 11, 11] on its board.
 
     The camera looks in the compass direction `azimuth_deg` (0 north, 90 east), `elevation_deg` (5..90) down.
@@ -162,7 +162,7 @@ def board_view(
     elevation_deg: float = DEFAULT_ELEVATION_DEG,
     pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
     smoothing: int = 3,
-) -> Frames:
+) -> Picture:
     """As `orbit_view`, of solid and translucent blocks with ids as `color_table(*styles)` has them."""
     if smoothing not in (1, 2, 3, 4):
         raise RenderError(f"smoothing is {smoothing!r}, expected 1..4")

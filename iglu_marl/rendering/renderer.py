@@ -23,8 +23,10 @@ Layout = Literal["hwc", "chw", "index"]
 LAYOUTS: tuple[Layout, ...] = ("hwc", "chw", "index")
 
 FloatArray = npt.NDArray[np.float64]
-Frames = npt.NDArray[np.uint8]
-Pose = tuple[float, float, float, float, float]  # an eye: x, y, z (cells), yaw, pitch (degrees)
+Frames = npt.NDArray[np.uint8]  # pictures [k, height, width, 3]
+Picture = npt.NDArray[np.uint8]  # one of them
+Box = tuple[int, int, int, int]  # left, top, right, bottom: pixels from the upper left corner
+Viewpoint = tuple[float, float, float, float, float]  # an eye: x, y, z (cells), yaw, pitch (degrees)
 Colors = npt.NDArray[np.uint32]  # a packed palette, see `palette.pack`
 
 
@@ -73,7 +75,7 @@ class HasScenes(Protocol):
         ...
 
 
-def check_pose(pose: Any) -> Pose:
+def check_pose(pose: Any) -> Viewpoint:
     """An eye's pose as five floats; raises `RenderError` for anything else."""
     try:
         x, y, z, yaw, pitch = (float(value) for value in pose)
@@ -103,7 +105,7 @@ def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
     return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
 
 
-def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Frames:
+def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Picture:
     """A picture uint8[height, width, 3] as a C-contiguous array; raises `RenderError` for anything else."""
     array = np.ascontiguousarray(picture)
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] not in channels or not array.size:
@@ -211,7 +213,7 @@ class SceneRenderer:
         self.draw(blocks, eyes, out, colors)
         return out
 
-    def render_grid(self, grid: npt.ArrayLike, pose: npt.ArrayLike, size: tuple[int, int]) -> Frames:
+    def render_grid(self, grid: npt.ArrayLike, pose: npt.ArrayLike, size: tuple[int, int]) -> Picture:
         """One picture uint8[height, width, 3] of a lone structure from a pose (x, y, z, yaw, pitch)."""
         return self.render_scenes(as_grid(grid)[None], np.asarray(pose, np.float64)[None], size)[0]
 

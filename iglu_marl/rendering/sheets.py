@@ -11,18 +11,18 @@ from PIL import Image, ImageDraw
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
-from iglu_marl.rendering.colors import ADDED, DIM, GOOD, PAGE, PALE, RECOLORED, REMOVED, RGB, TEXT
+from iglu_marl.rendering.colors import ADDED, DIM, GOOD, PAGE, PALE, RECOLORED, REMOVED, TEXT, RGBColor
 from iglu_marl.rendering.orbit import BlockStyle, board_view, highest, orbit_view
 from iglu_marl.rendering.palette import block_color
-from iglu_marl.rendering.renderer import Frames, check_size
-from iglu_marl.rendering.text import cut, width, wrapped, write
-from iglu_marl.rendering.top_down import Change, change_of, layers_view, top_view
+from iglu_marl.rendering.renderer import Box, Picture, check_size
+from iglu_marl.rendering.text import cut, draw_text, width, wrap_text
+from iglu_marl.rendering.top_down import GridChange, change_of, layers_view, top_view
 from iglu_marl.rendering.ui.widgets import rounded_mask
 
 SHEET_SIZE = (800, 1120)
 CHANGE_SIZE = (860, 1120)
 MIN_SIZE = (380, 530)
-SIDES = (
+_SIDES = (
     ("from the south", 0.0),
     ("from the west", 90.0),
     ("from the north", 180.0),
@@ -38,8 +38,6 @@ _STYLES = (
     BlockStyle(edge=REMOVED, wash=0.35),
     BlockStyle(edge=RECOLORED),
 )
-
-Box = tuple[int, int, int, int]
 
 
 class _Sheet:
@@ -59,18 +57,18 @@ class _Sheet:
         self.draw = ImageDraw.Draw(self.picture)
         self.free = float(self.width - self.margin)  # where the header's facts begin, so far
 
-    def text(self, x: float, y: float, text: str, color: RGB, pixels: float, align: str = "l") -> float:
+    def text(self, x: float, y: float, text: str, color: RGBColor, pixels: float, align: str = "l") -> float:
         """Write a line; returns its width."""
         size = round(pixels * self.u)
-        write(self.draw, (x, y), text, size, color, align)
+        draw_text(self.draw, (x, y), text, size, color, align)
         return width(text, size)
 
-    def fact(self, text: str, color: RGB, gap: float) -> None:
+    def fact(self, text: str, color: RGBColor, gap: float) -> None:
         """A line at the right of the header, `gap` left of what stands there."""
         self.free -= gap * self.u
         self.free -= self.text(self.free, self.middle, text, color, 16, "r")
 
-    def chip(self, fill: RGB, outline: RGB | None = None, corner: RGB | None = None) -> None:
+    def chip(self, fill: RGBColor, outline: RGBColor | None = None, corner: RGBColor | None = None) -> None:
         """A small square beside a fact; `corner` fills its upper left half."""
         u, side = self.u, 14 * self.u
         x, y = self.free - 7 * u, self.middle - side / 2
@@ -85,7 +83,7 @@ class _Sheet:
         line = cut(" ".join(text.split())[:400], round(23 * self.u), room)
         self.text(self.margin, self.middle, line, TEXT, 23)
 
-    def panel(self, name: str, box: Box, draw: Callable[..., Frames]) -> None:
+    def panel(self, name: str, box: Box, draw: Callable[..., Picture]) -> None:
         """A named picture in a box (left, top, right, bottom), the name above its left corner."""
         left, top, right, bottom = box
         self.text(left + 2 * self.u, top - 0.5 * self.label, name, DIM, 15)
@@ -104,7 +102,7 @@ class _Sheet:
         return boxes
 
 
-def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int] = SHEET_SIZE) -> Frames:
+def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int] = SHEET_SIZE) -> Picture:
     """A dense grid [9, 11, 11] in six views: from four sides, from above, and layer by layer.
 
     The header holds the title, the number of blocks, the extent (east-west x north-south x height, in
@@ -116,7 +114,7 @@ def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int]
     _structure_facts(sheet, blocks)
     sheet.title(title or "Structure")
     side = partial(orbit_view, blocks, elevation_deg=_ELEVATION_DEG, top=highest(blocks), smoothing=3)
-    draws = [(name, partial(side, azimuth_deg=azimuth + _TURN_DEG)) for name, azimuth in SIDES]
+    draws = [(name, partial(side, azimuth_deg=azimuth + _TURN_DEG)) for name, azimuth in _SIDES]
     draws.insert(2, ("from above", partial(top_view, blocks)))  # the flat views stand in the last column
     draws.append(("layers, north up", partial(layers_view, blocks)))
     for box, (name, draw) in zip(
@@ -148,7 +146,7 @@ def change_sheet(
     title: str = "",
     caption: str = "",
     size: tuple[int, int] = CHANGE_SIZE,
-) -> Frames:
+) -> Picture:
     """Two dense grids [9, 11, 11] as before, after and difference, and the changed layers as maps.
 
     In the difference, blocks that stay are pale; added, removed (translucent) and recoloured ones have edges
@@ -167,7 +165,7 @@ def change_sheet(
     top = highest(old, new)
     solid = new + 6 * change.added.astype(np.int8) + 18 * change.recolored
     removed = (old + 12) * change.removed
-    draws: dict[str, Callable[..., Frames]] = {
+    draws: dict[str, Callable[..., Picture]] = {
         "before": partial(orbit_view, old, top=top, smoothing=3),
         "after": partial(orbit_view, new, top=top, smoothing=3),
         "difference": partial(board_view, solid, removed, _STYLES, top=top),
@@ -186,7 +184,7 @@ def _caption(sheet: _Sheet, caption: str) -> int:
         return sheet.top
     pixels = round(17 * sheet.u)
     room = sheet.width - 2 * sheet.margin
-    lines = wrapped(caption.strip()[:1200], pixels, room)
+    lines = wrap_text(caption.strip()[:1200], pixels, room)
     if len(lines) > 3:
         lines = (*lines[:2], cut(f"{lines[2]} ...", pixels, room))
     for number, line in enumerate(lines):
@@ -194,7 +192,7 @@ def _caption(sheet: _Sheet, caption: str) -> int:
     return round((70 + 24 * len(lines)) * sheet.u)
 
 
-def _change_facts(sheet: _Sheet, change: Change) -> None:
+def _change_facts(sheet: _Sheet, change: GridChange) -> None:
     """The legend with counts at the right of the header."""
     if not (change.added | change.removed | change.recolored).any():
         sheet.fact("no difference", GOOD, 0)

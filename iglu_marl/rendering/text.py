@@ -10,9 +10,9 @@ from pathlib import Path
 
 from PIL import ImageDraw, ImageFont
 
-from iglu_marl.rendering.colors import RGB
+from iglu_marl.rendering.colors import RGBColor
 
-Color = RGB | tuple[int, int, int, int]
+TextColor = RGBColor | tuple[int, int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 # Pillow's own font has ASCII and little else; these are asked for what it lacks, in this order.
@@ -84,8 +84,13 @@ def width(text: str, pixels: int) -> float:
     return sum(font(pixels, number).getlength(piece) for piece, number in _runs(text))
 
 
-def write(
-    draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str, pixels: int, color: Color, align: str = "l"
+def draw_text(
+    draw: ImageDraw.ImageDraw,
+    at: tuple[float, float],
+    text: str,
+    pixels: int,
+    color: TextColor,
+    align: str = "l",
 ) -> None:
     """Draw a line whose middle is at the height at[1]; align: "l", "m" or "r" of at[0]."""
     x, y = at
@@ -109,7 +114,7 @@ def cut(text: str, pixels: int, room: float) -> str:
 
 
 @lru_cache(maxsize=512)
-def wrapped(text: str, pixels: int, room: int) -> tuple[str, ...]:
+def wrap_text(text: str, pixels: int, room: int) -> tuple[str, ...]:
     """The text in lines that fit a width; long words are cut."""
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:

@@ -15,20 +15,20 @@ from PIL import Image, ImageDraw
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.rendering import colors
-from iglu_marl.rendering.colors import DIM, INK, RGB, TEXT, blended
+from iglu_marl.rendering.colors import DIM, INK, TEXT, RGBColor, blended
 from iglu_marl.rendering.palette import block_color
-from iglu_marl.rendering.renderer import Frames, check_size
-from iglu_marl.rendering.text import write
+from iglu_marl.rendering.renderer import Picture, check_size
+from iglu_marl.rendering.text import draw_text
 
 MIN_SIDE = 64  # pixels
 
 _SMOOTH = 2  # drawn so much larger, then reduced
-_LINE: RGB = (210, 216, 226)
-_CENTER: RGB = (150, 160, 178)
-_BELOW: RGB = (160, 168, 184)
+_LINE: RGBColor = (210, 216, 226)
+_CENTER: RGBColor = (150, 160, 178)
+_BELOW: RGBColor = (160, 168, 184)
 
 
-class Change(NamedTuple):
+class GridChange(NamedTuple):
     """What differs between two grids: bool [9, 11, 11] each, and blocks that stay as they are."""
 
     added: npt.NDArray[np.bool_]
@@ -37,14 +37,16 @@ class Change(NamedTuple):
     kept: npt.NDArray[np.bool_]
 
 
-def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> Change:
+def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> GridChange:
     """The change from one dense grid [9, 11, 11] to another. Raises `GridError` for bad grids."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     both = (old != 0) & (new != 0)
-    return Change((old == 0) & (new != 0), (old != 0) & (new == 0), both & (old != new), both & (old == new))
+    return GridChange(
+        (old == 0) & (new != 0), (old != 0) & (new == 0), both & (old != new), both & (old == new)
+    )
 
 
-def _contrast(color: RGB) -> RGB:
+def _contrast(color: RGBColor) -> RGBColor:
     """Ink that is legible on a colour."""
     light = 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
     return INK if light > 120 else (255, 255, 255)
@@ -76,14 +78,16 @@ class _Board:
         """A line's width in pixels."""
         return max(1, round(share * self.cell))
 
-    def block(self, ix: int, iz: int, fill: RGB, edge: RGB | None = None, width: float = 0.07) -> None:
+    def block(
+        self, ix: int, iz: int, fill: RGBColor, edge: RGBColor | None = None, width: float = 0.07
+    ) -> None:
         """A filled cell with an edge."""
         edge = edge or blended(fill, INK, 0.3)
         self.draw.rectangle(self.box(ix, iz), fill=fill, outline=edge, width=self.thick(width))
 
-    def write(self, x: float, z: float, text: str, color: RGB, size: float, align: str = "m") -> None:
+    def write(self, x: float, z: float, text: str, color: RGBColor, size: float, align: str = "m") -> None:
         """A short text whose middle is at a place."""
-        write(self.draw, self.at(x, z), text, round(size * self.cell), color, align)
+        draw_text(self.draw, self.at(x, z), text, round(size * self.cell), color, align)
 
     def axes(self) -> None:
         """Coordinates below and at the left, compass letters outside of the sides."""
@@ -106,7 +110,7 @@ def _page(size: tuple[int, int]) -> tuple[Image.Image, ImageDraw.ImageDraw]:
     return picture, ImageDraw.Draw(picture)
 
 
-def top_view(grid: npt.ArrayLike, *, size: tuple[int, int] = (360, 360)) -> Frames:
+def top_view(grid: npt.ArrayLike, *, size: tuple[int, int] = (360, 360)) -> Picture:
     """A dense grid [9, 11, 11] from straight above, uint8[height, width, 3], with labelled axes x and z.
 
     Each column shows the colour of its highest block and that block's height; lower ones are darker. A ring
@@ -136,7 +140,7 @@ def layers_view(
     *,
     before: npt.ArrayLike | None = None,
     size: tuple[int, int] = (360, 360),
-) -> Frames:
+) -> Picture:
     """The layers of a dense grid [9, 11, 11], lowest first, as maps with north up: uint8[height, width, 3].
 
     Small squares are blocks of the layer below. With `before`, an earlier grid, what changed since stands out:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import uuid
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.files import replacing
 from iglu_marl.rendering.gif import write_gif
 
 Frame = npt.NDArray[np.uint8]
@@ -22,12 +24,14 @@ Frame = npt.NDArray[np.uint8]
 def write_png(path: str | os.PathLike[str], frame: Frame) -> Path:
     """Write a frame uint8[height, width, 3] as PNG and return the path.
 
-    Raises `RenderError` for another suffix than .png, another kind of array, or a folder that does not exist.
+    Raises `RenderError` for another suffix than .png, another kind of array, a folder that does not exist, or when
+    the file cannot be written.
     """
     picture = _checked(frame, "frame")
-    with replacing(path, (".png",)) as temporary:
+    final = checked_name(path, ".png")
+    with replacing(final, RenderError) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
-    return Path(path)
+    return final
 
 
 def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float = 10.0) -> Path:
@@ -36,18 +40,19 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: floa
     `frames` may be a generator. MP4 frames are written as they come; a GIF waits for the last one, to choose its
     palette, and plays at most 50 frames a second. MP4 needs even sides, so the last row or column is doubled
     where they are odd. Raises `RenderError` for other suffixes, no frames, frames of
-    different shapes, or a folder that does not exist.
+    different shapes, a folder that does not exist, or when the file cannot be written.
     """
     if not 0 < fps <= 1000:
         raise RenderError(f"fps is {fps!r}, expected a number above 0, at most 1000")
-    with replacing(path, (".gif", ".mp4")) as temporary:
+    final = checked_name(path, ".gif", ".mp4")
+    with replacing(final, RenderError) as temporary:
         stream = _alike(frames)
         first = next(stream, None)
         if first is None:
             raise RenderError(f"no frames to write to {os.fspath(path)!r}")
-        write = write_gif if temporary.suffix == ".gif" else _write_mp4
+        write = write_gif if final.suffix.lower() == ".gif" else _write_mp4
         write(temporary, chain([first], stream), fps)
-    return Path(path)
+    return final
 
 
 def _checked(frame: Frame, name: str) -> Frame:
@@ -68,33 +73,47 @@ def _alike(frames: Iterable[Frame]) -> Iterator[Frame]:
         yield array
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """A temporary name beside `path` that is renamed to it at the end, or removed after an error."""
+def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
+    """The path of a file to be written. Raises `RenderError` for another suffix, or without its folder."""
     final = Path(path)
-    suffix = final.suffix.lower()
-    if suffix not in suffixes:
+    if final.suffix.lower() not in suffixes:
         raise RenderError(f"file {final.name!r} ends with {final.suffix!r}, expected {' or '.join(suffixes)}")
     if not final.parent.is_dir():
         raise RenderError(f"folder {str(final.parent)!r} for {final.name!r} does not exist")
-    temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{suffix}")
-    try:
-        yield temporary
-        temporary.replace(final)
-    finally:
-        temporary.unlink(missing_ok=True)
+    return final
 
 
 def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:
-    import imageio.v2  # half a second; only films need it
+    """Raises `OSError` with what ffmpeg says when it cannot write, or not all of it."""
+    import imageio_ffmpeg  # only films need it
 
     try:
-        writer = imageio.v2.get_writer(
-            path, format="FFMPEG", mode="I", fps=fps, codec="libx264", quality=8, macro_block_size=1
-        )
-    except (ImportError, RuntimeError, OSError) as error:
+        program = imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
         raise RenderError(f"no ffmpeg to write {path.suffix} with ({error}); write a .gif instead") from error
-    with closing(writer):  # its own context manager leaves ffmpeg running after an error
-        for frame in frames:
-            odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
-            writer.append_data(np.pad(frame, odd, mode="edge"))
+    first = next(frames)
+    height, width = (side + side % 2 for side in first.shape[:2])
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:.9g}", "-i", "-"]
+    wanted = ["-c:v", "libx264", "-crf", "10", "-pix_fmt", "yuv420p", f"file:{path}"]
+    with tempfile.TemporaryFile() as said:
+        ffmpeg = subprocess.Popen(
+            [program, "-y", "-v", "error", *given, *wanted], stdin=subprocess.PIPE, stderr=said
+        )
+        assert ffmpeg.stdin is not None
+        try:
+            for frame in chain([first], frames):
+                odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
+                ffmpeg.stdin.write(np.pad(frame, odd, mode="edge").data)
+        except BrokenPipeError:
+            pass  # it has ended, and says why
+        except BaseException:
+            ffmpeg.kill()
+            raise
+        finally:
+            with suppress(BrokenPipeError):
+                ffmpeg.stdin.close()
+            ffmpeg.wait()
+        said.seek(0)
+        complaint = said.readline().decode("utf-8", "replace").strip()
+    if complaint or ffmpeg.returncode:
+        raise OSError(f"ffmpeg ended with {ffmpeg.returncode}: {complaint or 'no word'}")

@@ -10,13 +10,13 @@ import numpy as np
 
 from iglu_marl.core.errors import TaskError
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.tasks.source import TaskSource
+from iglu_marl.core.task_source import GroupedSource, TaskSource
 from iglu_marl.tasks.task_set import TaskSet, at_hand
 
 Mode = Literal["turns", "structures"]
 
 
-class SessionTasks(TaskSource):
+class SessionTasks(GroupedSource):
     """Sessions of the game, by structure: `source.tasks["bridge"][0]` is a `Subtasks`.
 
     tasks: for each structure its sessions.
@@ -44,26 +44,15 @@ class SessionTasks(TaskSource):
         self.mode = mode
         self.dialog = bool(dialog)
         self.tasks = {name: [copy.copy(session) for session in sessions] for name, sessions in tasks.items()}
-        for sessions in self.tasks.values():
-            for session in sessions:
-                session.progressive = progressive
-        self._names = list(self.tasks)
+        for session in self.entries():
+            session.progressive = progressive
         self._wholes: dict[int, Task] = {}
-
-    def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from, those of the sessions included."""
-        super().seed(rng)
-        for sessions in self.tasks.values():
-            for session in sessions:
-                session.seed(self.rng)
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """A random structure, of it a random session, of it a random turn (or the whole)."""
-        generator = self.rng if rng is None else rng
-        name = self._names[int(generator.integers(len(self._names)))]
-        sessions = self.tasks[name]
-        session = sessions[int(generator.integers(len(sessions)))]
-        return self._whole(name, session) if self.mode == "structures" else session.sample(generator)
+        if self.mode == "turns":
+            return super().sample(rng)
+        return self._whole(*self.sample_entry(self.rng if rng is None else rng))
 
     def _whole(self, name: str, session: Subtasks) -> Task:
         if id(session) not in self._wholes:
@@ -73,7 +62,7 @@ class SessionTasks(TaskSource):
 
     def __iter__(self) -> Iterator[Task]:
         if self.mode == "turns":
-            yield from (turn for sessions in self.tasks.values() for session in sessions for turn in session)
+            yield from super().__iter__()
             return
         for name, sessions in self.tasks.items():
             wholes = [self._whole(name, session) for session in sessions]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 from zlib import error as ZlibError
@@ -13,6 +12,7 @@ from zlib import error as ZlibError
 import numpy as np
 
 from iglu_marl.core.errors import DataError, TaskError
+from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.source import TaskSource
@@ -151,7 +151,7 @@ class RandomTasks(TaskSource):
     def dump(self, path: str | os.PathLike[str]) -> None:
         """Write the whole stock and the parameters to an npz file (whole or not at all).
 
-        Raises `TaskError` without a stock (max_cache = 0).
+        Raises `TaskError` without a stock (max_cache = 0), `DataError` when the file cannot be written.
         """
         if not self.max_cache:
             raise TaskError(
@@ -159,14 +159,8 @@ class RandomTasks(TaskSource):
             )
         grids = np.stack([task.target_grid for task in self])
         about = json.dumps({"format": _FORMAT, "ids": "iglu", "parameters": self.parameters})
-        target = Path(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            with open(partial, "wb") as file:
-                np.savez_compressed(file, grids=grids, about=np.array(about))
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as partial, partial.open("wb") as file:
+            np.savez_compressed(file, grids=grids, about=np.array(about))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RandomTasks:

@@ -1,4 +1,4 @@
-"""Where tasks come from: the base of all sources, and `draw`, which takes a task from any of them."""
+"""Where tasks come from: `draw` takes a task from any source."""
 
 from __future__ import annotations
 
@@ -11,61 +11,12 @@ import numpy as np
 
 from iglu_marl.core.errors import StateError, TaskError
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data.dataset import Dataset
+from iglu_marl.core.task_source import TaskSource as TaskSource
 
 MAX_SKIPS = 1000
 """After so many tasks in a row that ask for no change, `draw` gives up."""
 
 _CALLS = ("sample", "reset", "sample_task")
-
-
-class TaskSource:
-    """The base of task sources.
-
-    A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do: `draw`, and
-    with it every environment, calls the one that was overridden last. `skipped` counts the tasks left out
-    because they were complete at their start. One whose draws depend on more than the generator overrides
-    `get_state` and `set_state` as well: environments save and restore it with their own state.
-    """
-
-    skipped: int = 0
-    _rng: np.random.Generator | None = None
-
-    def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from."""
-        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """The source's own generator, made at its first use unless `seed` gave one."""
-        if self._rng is None:
-            self.seed(None)
-        assert self._rng is not None
-        return self._rng
-
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task, drawn from `rng` or from the source's own generator."""
-        raise TaskError(f"{type(self).__name__} has to define sample(rng), reset() or sample_task()")
-
-    def reset(self) -> Task:
-        """A random task, under the name that `set_task_generator` objects use."""
-        return self.sample()
-
-    def sample_task(self) -> Task:
-        """A random task, under the name of the 2021 tools."""
-        return self.sample()
-
-    def get_state(self) -> Any:
-        """What later draws depend on besides the generator, as a value that does not change; None: on nothing."""
-        return None
-
-    def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
-        if not isinstance(state, type(self.get_state())):
-            raise StateError(f"the state of {self!r} is {state!r:.80}, expected what its get_state returns")
-
-    def set_state(self, state: Any) -> None:
-        """Put back what `get_state` gave."""
 
 
 class StatefulSources:
@@ -125,6 +76,21 @@ class FiniteSource(TaskSource):
         return self._all[index]
 
 
+_OWN = {"sample": FiniteSource.sample, "reset": TaskSource.reset, "sample_task": TaskSource.sample_task}
+
+
+def stock_of(source: Any) -> tuple[Task, ...] | None:
+    """The tasks of a source from which `draw` takes number `rng.integers(len(tasks))`; None for other sources."""
+    if isinstance(source, (list, tuple)):
+        return tuple(source) if source and all(isinstance(task, Task) for task in source) else None
+    if not isinstance(source, FiniteSource):
+        return None
+    own = vars(source)
+    if any(name in own or getattr(type(source), name) is not method for name, method in _OWN.items()):
+        return None
+    return tuple(source)
+
+
 @lru_cache(maxsize=256)
 def _takes_rng(function: Callable[..., Any], bound: bool) -> str:
     """How a function wants the generator: "rng" (by that name), "first" (its first argument) or "no"."""
@@ -153,7 +119,7 @@ def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = N
     if way == "first":
         return function(rng)
     # Nothing to hand the generator to: let the source's own calls draw from it, so that seeds still decide.
-    if isinstance(owner, (TaskSource, Subtasks, Dataset)) and owner._rng is not rng:
+    if isinstance(owner, TaskSource) and owner.rng is not rng:
         owner.seed(rng)
     return function()
 
@@ -214,7 +180,7 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
         )
     if isinstance(drawn, (Subtasks, list, tuple, Mapping)):
         return _draw_once(drawn, rng)
-    if isinstance(drawn, Task) and isinstance(source, (TaskSource, Dataset)) and drawn.is_complete_at_start:
+    if isinstance(drawn, Task) and isinstance(source, TaskSource) and drawn.is_complete_at_start:
         source.skipped += 1
     if not isinstance(drawn, Task):
         raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")

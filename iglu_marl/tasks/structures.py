@@ -12,9 +12,9 @@ from typing import Any
 from iglu_marl.core.errors import DataError, GridError, TaskError
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
 from iglu_marl.core.task import Task
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.tasks.source import FiniteSource
 
-DATA_PATH_VARIABLE = "IGLU_DATA_PATH"
 _AXES = ("x", "y", "z", "colour_id")
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.listing import LISTED, Listed
-from iglu_marl.tasks.source import FiniteSource
-from iglu_marl.tasks.structures import DATA_PATH_VARIABLE, Structure, find_structure_files, load_structures
+from iglu_marl.core.task_source import GroupedSource
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
+from iglu_marl.tasks.corpus_structures import LISTED, Listed
+from iglu_marl.tasks.structures import Structure, find_structure_files, load_structures
 
 _WHERE = (
     f"pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
@@ -30,7 +29,7 @@ def at_hand(key: str) -> bool:
     """
     if any(key in load_structures(file) for file in find_structure_files()):
         return True
-    from iglu_marl.data.store import local_pack  # read when it is needed
+    from iglu_marl.data.packs.store import local_pack  # read when it is needed
 
     pack = local_pack("mdc")
     if pack is None:
@@ -53,9 +52,9 @@ class _Found:
         self.places.append(str(path))
 
     def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
-        from iglu_marl.data.cdm import session_task
-        from iglu_marl.data.mdc import Corpus
-        from iglu_marl.data.store import find_pack, local_pack
+        from iglu_marl.data.mdc.corpus import Corpus
+        from iglu_marl.data.mdc.dataset import session_task
+        from iglu_marl.data.packs.store import find_pack, local_pack
 
         pack = find_pack("mdc", path, fetch) if fetch or path is not None else local_pack("mdc")
         if pack is None:
@@ -89,7 +88,7 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> 
     return found
 
 
-class TaskSet(FiniteSource):
+class TaskSet(GroupedSource):
     """Structures of the Minecraft Dialogue Corpus: `TaskSet(preset=["C1", "C2", "C3"])`.
 
     preset: ids C1..C157; `TaskSet.ALL` for all of them.
@@ -134,7 +133,8 @@ class TaskSet(FiniteSource):
             )
         self.structures = {key: found.structures[key] for key in keys if key in found.structures}
         self.tasks = {key: self._tasks_of(key, found, target, dialog) for key in keys}
-        super().__init__([task for tasks in self.tasks.values() for task in tasks], "TaskSet")
+        if not len(self):
+            raise TaskError("TaskSet holds no tasks, expected at least one")
 
     @staticmethod
     def _tasks_of(key: str, found: _Found, target: str, dialog: bool) -> list[Task]:
@@ -153,15 +153,9 @@ class TaskSet(FiniteSource):
         """The ids in use."""
         return list(self.tasks)
 
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random structure, of it a random task."""
-        generator = self.rng if rng is None else rng
-        tasks = self.tasks[self.preset[int(generator.integers(len(self.tasks)))]]
-        return tasks[int(generator.integers(len(tasks)))]
-
     def __getitem__(self, key: int | str) -> Task:
         if isinstance(key, str):
             if key not in self.tasks:
                 raise TaskError(f"{key!r} is not in this set, expected one of {', '.join(self.tasks)}")
             return self.tasks[key][0]
-        return super().__getitem__(key)
+        return list(self)[key]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.body import in_the_way
@@ -23,6 +25,9 @@ from iglu_marl.core.kernels.records import (
     REMOVED,
 )
 from iglu_marl.core.kernels.score import count
+
+# Not the literal 0, for which Numba would compile `set_block` and all that it calls once more.
+AIR = np.int8(0)
 
 
 @jit
@@ -59,7 +64,7 @@ def remove(s):
     hit = s["hit"]
     if hit[1] == GROUND_Y:
         return REMOVE_GROUND
-    set_block(s, int(hit[0]), int(hit[1]), int(hit[2]), 0)
+    set_block(s, int(hit[0]), int(hit[1]), int(hit[2]), AIR)
     return REMOVED
 
 
@@ -98,6 +103,6 @@ def set_block(s, x, y, z, color):
     grid[iy, ix, iz] = color
     wanted = int(s["target"][iy, ix, iz])
     if wanted != s["start"][iy, ix, iz]:
-        s["missing"] += (color != wanted) - (old != wanted)
+        s["missing"] += int(color != wanted) - int(old != wanted)
     change = s["change"]
     change[0], change[1], change[2], change[3], change[4] = x, y, z, old, color

@@ -25,40 +25,30 @@ def gaze(yaw_deg: float, pitch_deg: float) -> Vector:
 
 
 @jit
-def sample_step(way: Vector) -> Vector:
-    """What lies between one sample of a ray along a unit vector and the next."""
-    return way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
-
-
-@jit
-def cell_at(at: Vector) -> Cell:
-    """The cell (x, y, z) of a sample."""
-    return cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
-
-
-@jit
-def next_cell(at: Vector, step: Vector, left: int) -> tuple[Vector, int]:
-    """The next sample in another cell than this one, which is the first of `left`, and how many are left then.
+def next_cell(at: Vector, way: Vector) -> tuple[Vector, int]:
+    """The first sample behind one that lies in another cell, along a unit vector, and how many samples on that is.
 
     Samples are 1/5 cell apart, so they can jump across an edge: a cell need not share a face with the next.
     """
     x, y, z = at
-    dx, dy, dz = step
-    cx, cy, cz = cell_at(at)
-    while left > 0:
-        x, y, z, left = x + dx, y + dy, z + dz, left - 1
+    dx, dy, dz = way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
+    cx, cy, cz = cell_of(x), cell_of(y), cell_of(z)
+    on = 0
+    while on < RAY_SAMPLES:
+        x, y, z, on = x + dx, y + dy, z + dz, on + 1
         if cell_of(x) != cx or cell_of(y) != cy or cell_of(z) != cz:
             break
-    return (x, y, z), left
+    return (x, y, z), on
 
 
 @jit
 def cells_along(eye: Vector, way: Vector) -> Iterator[Cell]:
     """The cells (x, y, z) that a ray samples from an eye along a unit vector, whatever is in them."""
-    at, step, left = eye, sample_step(way), RAY_SAMPLES
-    while left > 0:
-        yield cell_at(at)
-        at, left = next_cell(at, step, left)
+    at, sample = eye, 0
+    while sample < RAY_SAMPLES:
+        yield cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
+        at, on = next_cell(at, way)
+        sample += on
 
 
 @jit
@@ -73,16 +63,17 @@ def cast(
 
     Both are `NO_CELL` where it meets nothing; `before` alone where the eye is inside the solid cell.
     """
-    at, step, left = eye, sample_step(way), RAY_SAMPLES
+    at, sample = eye, 0
     last = NO_CELL, NO_CELL, NO_CELL
-    while left > 0:
-        cell = cell_at(at)
+    while sample < RAY_SAMPLES:
+        cell = cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
         if solid(grid, cell[0], cell[1], cell[2]):
             hit[0], hit[1], hit[2] = cell
             before[0], before[1], before[2] = last
             return True
         last = cell
-        at, left = next_cell(at, step, left)
+        at, on = next_cell(at, way)
+        sample += on
     hit[:] = NO_CELL
     before[:] = NO_CELL
     return False

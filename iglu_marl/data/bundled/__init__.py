@@ -13,7 +13,8 @@ from typing import cast
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.multiturn import Folder, Report, read_sessions
+from iglu_marl.data.iglu.multiturn import Folder, MultiturnSkip, read_sessions
+from iglu_marl.data.report import Report
 
 __all__ = ["files", "load"]
 
@@ -34,7 +35,7 @@ def load() -> dict[str, list[Subtasks]]:
 
 @cache
 def _read() -> dict[str, tuple[Subtasks, ...]]:
-    report = Report()
+    report = Report[MultiturnSkip]()
     sessions = read_sessions(files(), report)
     if report.skipped:
         raise DataError(f"the bundled data are damaged: {report.skipped[0]}; reinstall iglu_marl")

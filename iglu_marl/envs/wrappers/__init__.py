@@ -24,11 +24,20 @@ from gymnasium.vector import VectorEnv
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.envs.wrappers.hosts import Alike, Change, GameHost, MaskedHost, Recipe, Seat, seats, wrap
-from iglu_marl.envs.wrappers.layout import Grids, Style, Vector, Words
-from iglu_marl.envs.wrappers.masks import ActionMask
-from iglu_marl.envs.wrappers.moves import KINDS, Digits, Kind, Shared, action_table
-from iglu_marl.envs.wrappers.words import Tokens
+from iglu_marl.envs.wrappers.action_masks import ActionMask
+from iglu_marl.envs.wrappers.actions import KINDS, Digits, Kind, Shared, action_table
+from iglu_marl.envs.wrappers.adapters import (
+    AgentChange,
+    AgentSpaces,
+    CombinedChange,
+    GameHost,
+    MaskedHost,
+    Recipe,
+    spaces_of,
+    wrap,
+)
+from iglu_marl.envs.wrappers.flatten import Grids, Style, Vector, Words
+from iglu_marl.envs.wrappers.tokens import TokenizedTexts
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 
@@ -59,13 +68,13 @@ def tokenize(
     length, words = config.dialog_length, config.max_message_length
     assert length is not None  # filled in by the config, as is the next
     assert words is not None
-    if not any(_has_text(part) for seat in seats(env).values() for part in seat[1:]):
+    if not any(_has_text(part) for given in spaces_of(env).values() for part in given[1:]):
         return env
     if isinstance(env, VectorEnv):
         raise ConfigError("env is a vector environment with texts, expected chat='tokens' when it is made")
 
-    def change(seat: Seat) -> Change:
-        return Tokens(seat, TokenChat(make_codec(vocabulary), words, length))
+    def change(given: AgentSpaces) -> AgentChange:
+        return TokenizedTexts(given, TokenChat(make_codec(vocabulary), words, length))
 
     arguments = {
         "vocabulary": vocabulary,
@@ -94,7 +103,7 @@ def flatten(env: Any, *, drop: Iterable[str] = (), grids: Grids = "one-hot", wor
     `iglu_marl.game.episode.EVENTS`. Raises `ConfigError` for texts (see `tokenize`).
     """
     style = Style(_keys(drop), grids, words).check()
-    return wrap(env, lambda seat: Vector(seat, (seat,), style), Recipe("flatten", style._asdict()))
+    return wrap(env, lambda given: Vector(given, (given,), style), Recipe("flatten", style._asdict()))
 
 
 def _keys(drop: Any) -> tuple[str, ...]:
@@ -123,7 +132,7 @@ def discretize(
         raise ConfigError("table is given, expected none with kind='multidiscrete'")
     rows = None if table is None else list(table)
     arguments = {"kind": kind, "camera_deg": camera_deg, "table": rows}
-    return wrap(env, lambda seat: Digits(seat, kind, camera_deg, rows), Recipe("discretize", arguments))
+    return wrap(env, lambda given: Digits(given, kind, camera_deg, rows), Recipe("discretize", arguments))
 
 
 def align(
@@ -144,12 +153,12 @@ def align(
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, both = Style(_keys(drop), grids, words).check(), seats(env)
+    style, both = Style(_keys(drop), grids, words).check(), spaces_of(env)
     if len(both) == 1:
         raise ConfigError("env has one agent, expected two to align; use flatten() for one")
 
-    def change(seat: Seat) -> Change:
-        return Alike(Vector(seat, tuple(both.values()), style), Shared(seat, both, actions))
+    def change(given: AgentSpaces) -> AgentChange:
+        return CombinedChange(Vector(given, tuple(both.values()), style), Shared(given, both, actions))
 
     return wrap(env, change, Recipe("align", {**style._asdict(), "actions": actions}))
 
@@ -171,8 +180,8 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
             "in_observation is True, expected False for many worlds: their masks are in the infos"
         )
 
-    def change(seat: Seat) -> Change:
-        return ActionMask(seat, env, in_observation, lambda action: _innermost(env, seat.agent, action))
+    def change(given: AgentSpaces) -> AgentChange:
+        return ActionMask(given, env, in_observation, lambda action: _innermost(env, given.agent, action))
 
     recipe = Recipe("mask", {"in_observation": in_observation})
     if isinstance(env, gymnasium.Env):

@@ -19,14 +19,4 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
     from iglu_marl.rendering.opengl.screen import ScreenDrawer as ScreenDrawer
 
-_MODULE_OF = {
-    "AutoRenderer": "auto",
-    "LARGE": "auto",
-    "OpenGLRenderer": "renderer",
-    "SceneDrawer": "drawer",
-    "ScreenDrawer": "screen",
-    "gpu_present": "auto",
-    "list_devices": "egl",
-}
-
-__getattr__, __dir__, __all__ = members(__name__, _MODULE_OF)
+__getattr__, __dir__, __all__ = members(__name__)

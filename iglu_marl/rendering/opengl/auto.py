@@ -15,7 +15,7 @@ from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, L
 
 LARGE = 256 * 256  # pixels of a picture from which on a GPU may be worth its way there and back
 
-DEVICES = Path("/dev")
+DEVICE_FILES = Path("/dev")
 
 _told = False
 
@@ -24,8 +24,8 @@ def gpu_present() -> bool:
     """Whether the machine shows a GPU to this process; looks at device files only, and loads no driver."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     cuda = visible is None or not (visible.strip() in ("", "NoDevFiles") or visible.strip().startswith("-"))
-    nvidia = cuda and any(path.name[6:].isdecimal() for path in DEVICES.glob("nvidia*"))
-    return nvidia or any(DEVICES.glob("dri/renderD*"))
+    nvidia = cuda and any(path.name[6:].isdecimal() for path in DEVICE_FILES.glob("nvidia*"))
+    return nvidia or any(DEVICE_FILES.glob("dri/renderD*"))
 
 
 class AutoRenderer(SceneRenderer):

@@ -247,7 +247,7 @@ class SceneDrawer:
         self._program = 0
 
 
-class Target:
+class Framebuffer:
     """An off-screen framebuffer of stacked tiles: packed colours and depths, read back in one go."""
 
     def __init__(self, width: int, height: int) -> None:
@@ -301,14 +301,14 @@ class PixelBuffer:
         self._buffer = int(GL.glGenBuffers(1))
         self._size = 0
 
-    def fetch(self, target: Target, rows: int) -> None:
+    def fetch(self, framebuffer: Framebuffer, rows: int) -> None:
         """Start to read the lowest rows."""
-        size = 4 * rows * target.width
+        size = 4 * rows * framebuffer.width
         GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, self._buffer)
         if size > self._size:
             GL.glBufferData(GL.GL_PIXEL_PACK_BUFFER, size, None, GL.GL_STREAM_READ)
             self._size = size
-        target.read(rows, None)
+        framebuffer.read(rows, None)
         GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
 
     @contextmanager

@@ -196,7 +196,7 @@ def environment(name: str, value: str) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-class Context:
+class EGLContext:
     """An OpenGL 3.3 core context without a window. `with context:` makes it current, and puts back what was.
 
     `device` is a number of `list_devices()`; None chooses. `software=True` passes GPUs over. `pbuffer=True` uses a
@@ -278,7 +278,7 @@ class Context:
         self._display, self._context, self._surface = display, context, surface
         return None
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> EGLContext:
         """Make it current. Raises `AnotherContextError`, or `RenderError` for a lost or closed context."""
         egl = self._egl
         if not self._context:

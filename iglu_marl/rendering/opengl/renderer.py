@@ -27,12 +27,12 @@ from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
 
 if TYPE_CHECKING:
-    from iglu_marl.rendering.opengl.drawer import PixelBuffer, SceneDrawer, Scenes, Target
+    from iglu_marl.rendering.opengl.drawer import Framebuffer, PixelBuffer, SceneDrawer, Scenes
 
 # One draw call and one readback up to this many pixels; larger batches are drawn in parts, and a part is read while the
 # next one is drawn.
 PIXELS_AT_ONCE = 1 << 22
-_KEPT_TARGETS = 4
+_KEPT_FRAMEBUFFERS = 4
 
 _GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 
@@ -45,11 +45,11 @@ class SharedContext:
     def __init__(self, device: int | None, *, software: bool = False) -> None:
         self._lock = threading.RLock()
         self._elsewhere: ThreadPoolExecutor | None = None
-        self._targets: dict[int, Target] = {}
+        self._framebuffers: dict[int, Framebuffer] = {}
         self._buffers: list[PixelBuffer] = []
         self._staging = np.empty(0, np.uint32)
         self._threads = os.environ.get("LP_NUM_THREADS", "0") != "0"
-        self._context = egl.Context(device, software=software)
+        self._context = egl.EGLContext(device, software=software)
         try:
             self._drawer: SceneDrawer = self.run(_new_drawer)
         except BaseException:
@@ -119,24 +119,24 @@ class SharedContext:
                 with self._buffers[(number - 1) % 2].pixels(len(done) * height * width) as pixels:
                     _unpack(pixels, done)
 
-    def _draw_part(self, scenes: Scenes, size: tuple[int, int]) -> Target:
+    def _draw_part(self, scenes: Scenes, size: tuple[int, int]) -> Framebuffer:
         rows = len(scenes.grids) * size[0]
-        target = self._target(size[1], rows)
+        target = self._framebuffer(size[1], rows)
         target.clear(rows, int(scenes.colors[palette.SKY]))
         self._drawer.draw_tiles(scenes, size)
         return target
 
-    def _target(self, width: int, rows: int) -> Target:
+    def _framebuffer(self, width: int, rows: int) -> Framebuffer:
         """A framebuffer for so many rows; one is kept for each of the last few widths."""
-        from iglu_marl.rendering.opengl.drawer import Target
+        from iglu_marl.rendering.opengl.drawer import Framebuffer
 
-        target = self._targets.pop(width, None)
+        target = self._framebuffers.pop(width, None)
         if target is not None and target.height < rows:
             target.close()
             target = None
-        self._targets[width] = target = target or Target(width, rows)
-        if len(self._targets) > _KEPT_TARGETS:
-            self._targets.pop(next(iter(self._targets))).close()
+        self._framebuffers[width] = target = target or Framebuffer(width, rows)
+        if len(self._framebuffers) > _KEPT_FRAMEBUFFERS:
+            self._framebuffers.pop(next(iter(self._framebuffers))).close()
         return target
 
     def _stage(self, count: int) -> Colors:

@@ -7,11 +7,9 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.rendering.colors import RGBColor
 from iglu_marl.rendering.opengl.drawer import GL, SceneDrawer, address_of, link, reported
-from iglu_marl.rendering.renderer import Colors, Frames, Lens, check_picture
-
-RGB = tuple[int, int, int]
-Box = tuple[int, int, int, int]  # left, top, right, bottom: pixels from the window's upper left corner
+from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, check_picture
 
 _KEPT_TEXTURES = 96
 
@@ -47,13 +45,13 @@ class ScreenDrawer:
         self._scenes = SceneDrawer()
         self.description, self.software = self._scenes.description, self._scenes.software
         self._size = (1, 1)
-        self._textures: OrderedDict[int, tuple[npt.NDArray[np.uint8], int]] = OrderedDict()
+        self._textures: OrderedDict[int, tuple[Picture, int]] = OrderedDict()
         with reported():
             self._program = link(_VERTEX, _FRAGMENT)
             self._box, self._window = (GL.glGetUniformLocation(self._program, n) for n in ("box", "window"))
             self._array = GL.glGenVertexArrays(1)
 
-    def begin(self, size: tuple[int, int], background: RGB = (0, 0, 0)) -> None:
+    def begin(self, size: tuple[int, int], background: RGBColor = (0, 0, 0)) -> None:
         """Start a frame of (height, width) pixels, all in one colour."""
         self._size = size
         height, width = size
@@ -77,7 +75,7 @@ class ScreenDrawer:
         viewport = (left, self._size[0] - bottom, right - left, bottom - top)
         self._scenes.draw(grid, pose, lens, viewport, colors=colors)
 
-    def picture(self, picture: npt.NDArray[np.uint8], left: int, top: int) -> None:
+    def picture(self, picture: Picture, left: int, top: int) -> None:
         """Draw a picture uint8[height, width, 3 or 4 (with opacity)] with its upper left corner at a place."""
         check_picture(picture, "picture", (3, 4))
         height, width = self._size
@@ -97,7 +95,7 @@ class ScreenDrawer:
             GL.glBindVertexArray(0)
             GL.glUseProgram(0)
 
-    def _texture(self, picture: npt.NDArray[np.uint8]) -> int:
+    def _texture(self, picture: Picture) -> int:
         """The texture of a picture, made anew for one that was not drawn lately."""
         # the array is kept so that its id stays its own
         kept = self._textures.pop(id(picture), None) or (picture, _new_texture(np.ascontiguousarray(picture)))
@@ -107,7 +105,7 @@ class ScreenDrawer:
             GL.glDeleteTextures([oldest])
         return kept[1]
 
-    def read(self) -> Frames:
+    def read(self) -> Picture:
         """What was drawn since `begin`: uint8[height, width, 3]. Before the flip; for tests and screenshots."""
         height, width = self._size
         pixels = np.empty((height, width, 3), np.uint8)
@@ -127,7 +125,7 @@ class ScreenDrawer:
         self._scenes.close()
 
 
-def _new_texture(picture: npt.NDArray[np.uint8]) -> int:
+def _new_texture(picture: Picture) -> int:
     height, width, channels = picture.shape
     texture = int(GL.glGenTextures(1))
     GL.glBindTexture(GL.GL_TEXTURE_2D, texture)

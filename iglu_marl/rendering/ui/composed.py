@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import as_grid
-from iglu_marl.rendering.renderer import Frames, check_picture, check_pose, check_size
+from iglu_marl.rendering.renderer import Picture, check_picture, check_pose, check_size
 from iglu_marl.rendering.ui.layers import composite
 from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, OrbitAngles, Overlay, onlooker_screen
 
@@ -85,7 +85,7 @@ def composed_frame(
     status: Mapping[str, Any] | None = None,
     pov: npt.NDArray[np.uint8] | None = None,
     size: tuple[int, int] = FRAME_SIZE,
-) -> Frames:
+) -> Picture:
     """A picture uint8[height, width, 3] of the whole game: the screen of an onlooker, as in a window.
 
     `grid` is the build and `pose` the builder's x, y, z (eye, cells), yaw and pitch (degrees). `dialogue`
@@ -114,8 +114,9 @@ def composed_frame(
         status=status,
         pov=pov,
     )
-    screen = onlooker_screen(*views, (height, width), Overlay(), OrbitAngles())
-    return np.array(composite(screen, (height, width)))
+    double = 2 * height, 2 * width  # text is smooth then, too
+    screen = onlooker_screen(*views, double, Overlay(), OrbitAngles(), smoothing=1)
+    return np.array(composite(screen, double, smoothing=1).reduce(2))
 
 
 def _short(value: Any) -> str:

@@ -15,10 +15,7 @@ from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.colors import PAGE
 from iglu_marl.rendering.kernels import GROUND_SURFACE
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Colors, Frames, Lens, Pose
-
-Box = tuple[int, int, int, int]  # left, top, right, bottom
-Picture = Frames  # a single one
+from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, Viewpoint
 
 LENS = Lens(fov_deg=70.0)  # a person's; the builder's own pictures have 90 degrees
 
@@ -58,7 +55,7 @@ class SceneLayer(NamedTuple):
     """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell looked at."""
 
     grid: BlockGrid
-    pose: Pose
+    pose: Viewpoint
     box: Box
     focus: Cell | None = None
 

@@ -22,11 +22,6 @@ class LineEdit:
         self._place = 0  # in the history; its length means the line being written
         self._draft = ""
 
-    @property
-    def full(self) -> bool:
-        """Whether nothing more fits."""
-        return len(self.text) >= self.limit
-
     def insert(self, text: str) -> None:
         """Put text at the cursor, as far as there is room."""
         clean = "".join(

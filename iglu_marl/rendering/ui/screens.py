@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell
+from iglu_marl.core.grid import BlockGrid, Cell
 from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PANEL
-from iglu_marl.rendering.renderer import Pose
+from iglu_marl.rendering.renderer import Box, Picture, Viewpoint
 from iglu_marl.rendering.ui import widgets
-from iglu_marl.rendering.ui.layers import Box, ImageLayer, Layer, Picture, SceneLayer, scaled
+from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
 from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
@@ -38,8 +38,8 @@ class BuilderView:
     """
 
     grid: BlockGrid | None = None
-    pose: Pose | None = None
-    aim: Pose | None = None
+    pose: Viewpoint | None = None
+    aim: Viewpoint | None = None
     picture: Picture | None = None
     inventory: tuple[int, ...] | None = None
     active: int = 1
@@ -61,7 +61,7 @@ class ArchitectView:
     target: BlockGrid | None
     grid: BlockGrid
     aligned_target: BlockGrid | None = None  # the target as it lies over the build: shown as a ghost
-    pose: Pose | None = None
+    pose: Viewpoint | None = None
     dialogue: Sequence[tuple[str, str]] = ()
     intersection: float | None = None
     target_blocks: float = 0
@@ -97,8 +97,9 @@ class Overlay:
 class _Canvas:
     """A window's area, and the layers that are put on it; places are told by an anchor."""
 
-    def __init__(self, size: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int], smoothing: int = 2) -> None:
         self.height, self.width = size
+        self.smoothing = smoothing  # of orbit views
         u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
         self.u = max(0.5, round(u * 20) / 20)  # in steps, so that widgets are drawn anew only now and then
         self.gap = round(12 * self.u)
@@ -135,22 +136,24 @@ class _Canvas:
 
     def orbit(self, title: str, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
         """The "Build" with the ghost, or the "Target", in a frame."""
-        size = box[3] - box[1], box[2] - box[0]
-        tall = orbit.highest(view.grid, view.aligned_target, view.target)
-        camera = round(angles.azimuth_deg, 2), round(angles.elevation_deg, 2), tall
-        if title == "Target":
-            shown: tuple[Any, ...] = (None if view.target is None else view.target.tobytes(), None, None)
-        else:
-            ghost = None if view.aligned_target is None else view.aligned_target.tobytes()
-            pose = None if view.pose is None else tuple(round(value, 3) for value in view.pose)
-            shown = view.grid.tobytes(), ghost, pose
-        self.put(_orbit_panel(title, size, camera, self.u, *shown), box[0], box[1])
+        options: dict[str, Any] = {
+            "size": (box[3] - box[1], box[2] - box[0]),
+            "azimuth_deg": round(angles.azimuth_deg, 2),
+            "elevation_deg": round(angles.elevation_deg, 2),
+            "top": orbit.highest(view.grid, view.aligned_target, view.target),
+            "smoothing": self.smoothing,
+        }
+        if title == "Build":
+            options["pose"] = None if view.pose is None else tuple(round(value, 3) for value in view.pose)
+            options["ghost"] = view.aligned_target
+        shown = view.grid if title == "Build" else view.target
+        self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])
 
     def progress(self, view: ArchitectView) -> float:
         """How far the build is, in the upper right corner; returns where it begins."""
         if view.intersection is None or not view.target_blocks:
             return self.width
-        bar = widgets.progress(view.intersection, view.target_blocks, view.complete, self.u)
+        bar = widgets.score_bar(view.intersection, view.target_blocks, view.complete, self.u)
         return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
 
     def finish(self, overlay: Overlay, left: float, right: float, bottom: float) -> list[Layer]:
@@ -161,7 +164,7 @@ class _Canvas:
             line = widgets.entry(text, cursor, overlay.prompt, round(right - left), u, overlay.caret)
             bottom = self.put(line, left, bottom, "lb")[1] - 8 * u
         if overlay.note:
-            self.put(widgets.note(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
+            self.put(widgets.message(overlay.note, u, 0.9), (left + right) / 2, bottom, "mb")
         if overlay.card is not None:
             self.put(widgets.backdrop(self.width, self.height, 0.55), 0, 0)
             card = widgets.card(*overlay.card, min(u, self.height / 560))
@@ -170,28 +173,12 @@ class _Canvas:
 
 
 @widgets.kept(24)
-def _orbit_panel(
-    title: str,
-    size: tuple[int, int],
-    camera: tuple[float, float, float],
-    u: float,
-    grid: bytes | None,
-    ghost: bytes | None,
-    pose: Pose | None,
-) -> Image.Image:
-    """An orbit view (height, width) in its frame; kept as long as nothing in it moves. Without a grid, it is empty."""
+def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -> Image.Image:
+    """An orbit view in its frame, kept as long as nothing in it moves. Without a grid, it is empty."""
     if grid is None:
-        return widgets.framed(np.full((*size, 3), PANEL, np.uint8), title, u)
-    blocks, aligned = (
-        None if cells is None else np.frombuffer(cells, np.int8).reshape(ZONE_SHAPE)
-        for cells in (grid, ghost)
-    )
-    assert blocks is not None
-    azimuth, elevation, top = camera
-    picture = orbit.orbit_view(
-        blocks, size=size, azimuth_deg=azimuth, elevation_deg=elevation, ghost=aligned, pose=pose, top=top
-    )
-    return widgets.framed(picture, title, u, None if ghost is None else widgets.legend(u))
+        return widgets.framed(np.full((*options["size"], 3), PANEL, np.uint8), title, u)
+    aside = None if options.get("ghost") is None else widgets.legend(u)
+    return widgets.framed(orbit.orbit_view(grid, **options), title, u, aside)
 
 
 def place_in_words(x: float, z: float) -> str:
@@ -202,7 +189,7 @@ def place_in_words(x: float, z: float) -> str:
     return " ".join(parts) or "centre"
 
 
-def _places(view: BuilderView, pose: Pose) -> Pairs:
+def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
     """Where the builder stands, and what it looks at."""
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
@@ -289,15 +276,18 @@ def onlooker_screen(
     size: tuple[int, int],
     overlay: Overlay,
     angles: OrbitAngles,
+    smoothing: int = 2,
 ) -> list[Layer]:
     """All of a game for someone who watches: the builder's view, the build, the target, the talk, and how far it is."""
-    canvas = _Canvas(size)
+    canvas = _Canvas(size, smoothing)
     u, gap = canvas.u, canvas.gap
     eyes, build, target, talk = _onlooker_boxes(canvas)
     left, top, right, bottom = eyes
     middle = (left + right) / 2
     canvas.first_person(builder, eyes)
-    canvas.put(widgets.corners(right - left, bottom - top, u), left, top)
+    for anchor in ("lt", "rt", "lb", "rb"):
+        corner = left if anchor[0] == "l" else right, top if anchor[1] == "t" else bottom
+        canvas.put(widgets.corner(anchor, u), *corner, anchor)
     low = canvas.put(widgets.hotbar(builder.inventory, builder.active, u), middle, bottom - 8 * u, "mb")
     if builder.pose is not None:
         canvas.put(widgets.compass(round(builder.pose[3]) % 360, u), middle, top + 8 * u, "mt")
@@ -311,7 +301,7 @@ def onlooker_screen(
         if plate.shape[1] < 0.62 * canvas.width:
             free = canvas.put(plate, free - 4 * u, gap, "rt")[0]
             break
-    canvas.put(widgets.heading(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
+    canvas.put(widgets.title_line(title, max(1, round(free - 2 * gap)), u), gap + 2 * u, gap)
     if overlay.hints:
         canvas.put(widgets.key_hints(overlay.hints[:1], u), left + 8 * u, top + 8 * u)
     return canvas.finish(overlay, left, right, low[1] - gap)

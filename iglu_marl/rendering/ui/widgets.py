@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
-from typing import ParamSpec, cast
+from typing import Any, ParamSpec
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from iglu_marl.rendering import colors
 from iglu_marl.rendering.colors import DIM, PAGE, TEXT
 from iglu_marl.rendering.palette import SHADE_TOP, SHADE_X, SHADE_Z, block_color
-from iglu_marl.rendering.text import Color, cut, width, wrapped, write
+from iglu_marl.rendering.renderer import Picture
+from iglu_marl.rendering.text import TextColor, cut, draw_text, width, wrap_text
 
-Picture = npt.NDArray[np.uint8]
 Pairs = tuple[tuple[str, str], ...]
 Drawing = tuple[Image.Image, ImageDraw.ImageDraw]
 P = ParamSpec("P")
@@ -31,16 +30,25 @@ _POINTS = {0: "N", 45: "NE", 90: "E", 135: "SE", 180: "S", 225: "SW", 270: "W", 
 
 
 def kept(count: int) -> Callable[[Callable[P, Image.Image]], Callable[P, Picture]]:
-    """Widgets are read-only arrays, of which the last `count` are kept."""
+    """Makes read-only arrays of drawings, and keeps the `count` used last; arrays may be among the arguments."""
 
     def decorate(draw: Callable[P, Image.Image]) -> Callable[P, Picture]:
+        pictures: dict[Any, Picture] = {}  # in the order of their use
+
         @wraps(draw)
         def widget(*args: P.args, **kwargs: P.kwargs) -> Picture:
-            picture = np.array(draw(*args, **kwargs))
-            picture.setflags(write=False)
+            named = (*args, *kwargs, *kwargs.values())
+            key = tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in named)
+            picture = pictures.pop(key, None)
+            if picture is None:
+                picture = np.array(draw(*args, **kwargs))
+                picture.setflags(write=False)
+            pictures[key] = picture
+            if len(pictures) > count:
+                pictures.pop(next(iter(pictures)), None)
             return picture
 
-        return cast(Callable[P, Picture], lru_cache(maxsize=count)(widget))
+        return widget
 
     return decorate
 
@@ -54,7 +62,7 @@ def rounded_mask(size: tuple[int, int], radius: int) -> Image.Image:
     return mask.reduce(4)
 
 
-def _blank(size: tuple[float, float], color: Color = (*PAGE, 0)) -> Drawing:
+def _blank(size: tuple[float, float], color: TextColor = (*PAGE, 0)) -> Drawing:
     picture = Image.new("RGBA", (max(1, round(size[0])), max(1, round(size[1]))), color)
     return picture, ImageDraw.Draw(picture)
 
@@ -119,10 +127,10 @@ def hotbar(counts: tuple[int, ...] | None, active: int, u: float) -> Image.Image
         )
         draw.rounded_rectangle((x, y, x + slot - 1, y + slot - 1), 8 * v, fill, edge, round(line * v))
         _cube(draw, x + 0.52 * slot, y + 0.44 * slot, 0.25 * slot, k + 1)
-        write(draw, (x + 0.12 * slot, y + 0.17 * slot), str(k + 1), round(11 * v), DIM)
+        draw_text(draw, (x + 0.12 * slot, y + 0.17 * slot), str(k + 1), round(11 * v), DIM)
         if counts is not None:
             color = colors.WARNING if counts[k] == 0 else TEXT
-            write(draw, (x + 0.90 * slot, y + 0.85 * slot), str(counts[k]), round(14 * v), color, "r")
+            draw_text(draw, (x + 0.90 * slot, y + 0.85 * slot), str(counts[k]), round(14 * v), color, "r")
     return picture.reduce(2)
 
 
@@ -141,7 +149,7 @@ def compass(yaw_deg: int, u: float) -> Image.Image:
         if mark in _POINTS:
             color = colors.ACCENT if mark == 0 else TEXT if mark % 90 == 0 else DIM
             size = round((16 if mark % 90 == 0 else 11.5) * u)
-            write(draw, (x, line), _POINTS[mark], size, (*color, round(255 * fade)), "m")
+            draw_text(draw, (x, line), _POINTS[mark], size, (*color, round(255 * fade)), "m")
         else:
             draw.line((x, line - 4 * u, x, line + 4 * u), (*DIM, round(170 * fade)), round(u) or 1)
     mid, tip = wide / 2, high - 4 * u
@@ -163,7 +171,7 @@ def _chat(dialogue: Pairs, wide: int, high: int, u: float) -> Image.Image:
     room = float(high - 2 * pad)
     shown: list[tuple[str, tuple[str, ...]]] = []  # the newest first
     for speaker, text in reversed(dialogue):
-        lines = wrapped(text, pixels, max(1, round(wide - pad - indent)))
+        lines = wrap_text(text, pixels, max(1, round(wide - pad - indent)))
         need = name_step + len(lines) * step + (gap if shown else 0)
         if need > room:
             if shown:
@@ -175,16 +183,16 @@ def _chat(dialogue: Pairs, wide: int, high: int, u: float) -> Image.Image:
     picture, draw = _plate((wide, high - room if shown else 2 * pad + 16 * u), 10 * u)
     y = float(pad)
     if not shown:
-        write(draw, (pad, y + 8 * u), "Nothing has been said yet.", name_pixels, DIM)
+        draw_text(draw, (pad, y + 8 * u), "Nothing has been said yet.", name_pixels, DIM)
     for age, (speaker, lines) in reversed(list(enumerate(shown))):
         color = colors.SPEAKERS.get(speaker.lower(), DIM)
         tall = name_step + len(lines) * step
         draw.rounded_rectangle((pad, y + 2 * u, pad + 2.6 * u, y + tall - 2 * u), 1, fill=color)
         name = cut(speaker.capitalize()[:12], name_pixels, 84 * u)
-        write(draw, (pad + 9 * u, y + (name_step or step) / 2), name, name_pixels, color)
+        draw_text(draw, (pad + 9 * u, y + (name_step or step) / 2), name, name_pixels, color)
         for number, line in enumerate(lines):
             place = indent, y + name_step + (number + 0.5) * step
-            write(draw, place, line, pixels, colors.OLDER if age else TEXT)
+            draw_text(draw, place, line, pixels, colors.OLDER if age else TEXT)
         y += tall + gap
     return picture
 
@@ -197,21 +205,21 @@ def facts(pairs: Pairs, u: float) -> Image.Image:
     picture, draw = _plate((2 * pad - gap + wide, 30 * u), 9 * u)
     x = pad
     for name, value in pairs:
-        write(draw, (x, 15 * u), name, pixels, DIM)
+        draw_text(draw, (x, 15 * u), name, pixels, DIM)
         x += width(name, pixels) + 6 * u
-        write(draw, (x, 15 * u), value, pixels, colors.SPEAKERS.get(value, TEXT))
+        draw_text(draw, (x, 15 * u), value, pixels, colors.SPEAKERS.get(value, TEXT))
         x += width(value, pixels) + gap
     return picture
 
 
 @kept(128)
-def progress(score: float, goal: float, done: bool, u: float) -> Image.Image:
+def score_bar(score: float, goal: float, done: bool, u: float) -> Image.Image:
     """A bar with "score / goal"; green when done."""
     wide, high = 250 * u, 30 * u
     picture, draw = _plate((wide, high), 9 * u)
     _bar(draw, 12 * u, high / 2, 158 * u, 5 * u, min(max(score / goal, 0.0), 1.0) if goal else 0.0)
     told = f"{score:g} / {goal:g}"
-    write(draw, (wide - 12 * u, high / 2), told, round(15 * u), colors.GOOD if done else TEXT, "r")
+    draw_text(draw, (wide - 12 * u, high / 2), told, round(15 * u), colors.GOOD if done else TEXT, "r")
     return picture
 
 
@@ -228,9 +236,9 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
     before = width(text[:cursor], pixels)
     shift = min(0.0, room - 3 * u - before)
     if text:
-        write(pen, (shift, high / 2), text, pixels, TEXT)
+        draw_text(pen, (shift, high / 2), text, pixels, TEXT)
     else:
-        write(pen, (6 * u, high / 2), prompt, pixels, DIM)
+        draw_text(pen, (6 * u, high / 2), prompt, pixels, DIM)
     if caret:
         x = round(before + shift + u)
         pen.rectangle((x, high * 0.24, x + line - 1, high * 0.76), fill=colors.ACCENT)
@@ -239,21 +247,21 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
 
 
 @kept(64)
-def note(text: str, u: float, opacity: float = _GLASS) -> Image.Image:
+def message(text: str, u: float, opacity: float = _GLASS) -> Image.Image:
     """One line on a plate."""
     pixels = round(14 * u)
     picture, draw = _plate((width(text, pixels) + 24 * u, 30 * u), 9 * u, opacity)
-    write(draw, (picture.width / 2, picture.height / 2), text, pixels, TEXT, "m")
+    draw_text(draw, (picture.width / 2, picture.height / 2), text, pixels, TEXT, "m")
     return picture
 
 
 @kept(64)
-def heading(text: str, room: int, u: float) -> Image.Image:
+def title_line(text: str, room: int, u: float) -> Image.Image:
     """A line of larger letters, cut where it has no room."""
     pixels = round(19 * u)
     line = cut(" ".join(text.split())[:SHOWN_CHARACTERS], pixels, room)
     picture, draw = _blank((width(line, pixels), 30 * u))
-    write(draw, (0, 15 * u), line, pixels, TEXT)
+    draw_text(draw, (0, 15 * u), line, pixels, TEXT)
     return picture
 
 
@@ -268,7 +276,7 @@ def legend(u: float) -> Image.Image:
     for text, fill, outline in entries:
         box = (x, 12 * u - side / 2, x + side, 12 * u + side / 2)
         draw.rectangle(box, fill=fill, outline=outline, width=max(1, round(2 * u)))
-        write(draw, (x + 14 * u, 12 * u), text, pixels, DIM)
+        draw_text(draw, (x + 14 * u, 12 * u), text, pixels, DIM)
         x += width(text, pixels) + 28 * u
     return picture
 
@@ -283,9 +291,9 @@ def key_hints(pairs: Pairs, u: float) -> Image.Image:
     for key, name in pairs:
         end = x + width(key, pixels) + 10 * u
         draw.rounded_rectangle((x, middle - half, end, middle + half), 4 * u, fill=(66, 76, 98))
-        write(draw, ((x + end) / 2, middle), key, pixels, TEXT, "m")
+        draw_text(draw, ((x + end) / 2, middle), key, pixels, TEXT, "m")
         x = end + 7 * u
-        write(draw, (x, middle), name, pixels, (*TEXT, 225))
+        draw_text(draw, (x, middle), name, pixels, (*TEXT, 225))
         x += width(name, pixels) + gap
     return picture
 
@@ -300,12 +308,12 @@ def card(title: str, rows: Pairs, foot: str, u: float) -> Image.Image:
     wide = max(column + right, width(title, large), width(foot, small), 220 * u) + 2 * pad
     high = 2 * pad + 40 * u + len(rows) * step + (26 * u if foot else 0)
     picture, draw = _plate((wide, high), 14 * u, 0.94)
-    write(draw, (pad, pad + 8 * u), title, large, TEXT)
+    draw_text(draw, (pad, pad + 8 * u), title, large, TEXT)
     for number, (key, text) in enumerate(rows):
         y = pad + 44 * u + number * step
-        write(draw, (pad, y), key, pixels, colors.ACCENT)
-        write(draw, (pad + column, y), text, pixels, TEXT)
-    write(draw, (pad, high - pad - 2 * u), foot, small, DIM)
+        draw_text(draw, (pad, y), key, pixels, colors.ACCENT)
+        draw_text(draw, (pad + column, y), text, pixels, TEXT)
+    draw_text(draw, (pad, high - pad - 2 * u), foot, small, DIM)
     return picture
 
 
@@ -323,7 +331,7 @@ def framed(picture: Picture, title: str, u: float, aside: Picture | None = None)
     image = Image.fromarray(picture).convert("RGBA")
     image.putalpha(rounded_mask(image.size, max(1, round(10 * u))))
     left, gap = 0, round(8 * u)
-    label = note(title, 0.86 * u, 0.62)
+    label = message(title, 0.86 * u, 0.62)
     if left + label.shape[1] + 2 * gap < image.width:
         image.alpha_composite(Image.fromarray(label), (gap, gap))
         left = gap + label.shape[1]
@@ -332,10 +340,11 @@ def framed(picture: Picture, title: str, u: float, aside: Picture | None = None)
     return image
 
 
-@kept(8)
-def corners(wide: int, high: int, u: float) -> Image.Image:
-    """The page's colour outside of round corners: makes a panel of whatever lies below."""
-    picture, _ = _blank((wide, high), PAGE)
-    inside = rounded_mask(picture.size, max(1, round(10 * u)))
-    picture.putalpha(inside.point(lambda value: 255 - value))
-    return picture
+@kept(16)
+def corner(anchor: str, u: float) -> Image.Image:
+    """The page's colour outside of a round corner, "lt", "rt", "lb" or "rb": makes panels of what lies below."""
+    radius = max(1, round(10 * u))
+    picture, _ = _blank((2 * radius, 2 * radius), PAGE)
+    picture.putalpha(rounded_mask(picture.size, radius).point(lambda value: 255 - value))
+    left, top = radius * (anchor[0] == "r"), radius * (anchor[1] == "b")
+    return picture.crop((left, top, left + radius, top + radius))

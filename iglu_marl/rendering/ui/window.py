@@ -14,7 +14,7 @@ import numpy as np
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.rendering.colors import PAGE
-from iglu_marl.rendering.renderer import Frames, check_picture
+from iglu_marl.rendering.renderer import Picture, check_picture
 from iglu_marl.rendering.ui.layers import FOCUS_COLORS, LENS, ImageLayer, Layer, SceneLayer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
 
@@ -47,7 +47,7 @@ class Typed(NamedTuple):
     text: str
 
 
-class Moved(NamedTuple):
+class MouseMoved(NamedTuple):
     """The mouse moved by (dx, dy) pixels; `held` are the buttons held down (1 left, 2 middle, 3 right)."""
 
     dx: float
@@ -78,7 +78,7 @@ class Closed(NamedTuple):
     """The window's own close button was pressed."""
 
 
-Input = Key | Typed | Moved | Button | Wheel | Unfocused | Closed
+Input = Key | Typed | MouseMoved | Button | Wheel | Unfocused | Closed
 
 
 class Window:
@@ -111,7 +111,7 @@ class Window:
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
         self._canvas: _Software | _OpenGL | None = None
-        self._frame: Frames | None = None
+        self._frame: Picture | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
         self._captured = self._typing = self._is_stale = False
@@ -141,7 +141,7 @@ class Window:
 
     # -- showing
 
-    def show(self, frame: Frames) -> bool:
+    def show(self, frame: Picture) -> bool:
         """Show a frame uint8[height, width, 3] and answer the window's events; False once it is closed.
 
         A frame keeps its proportions. Raises `RenderError` for other arrays, and where no window can be opened.
@@ -167,7 +167,7 @@ class Window:
         self._draw()
         return True
 
-    def read(self) -> Frames:
+    def read(self) -> Picture:
         """What the window shows, uint8[height, width, 3]. Raises `RenderError` when it is not open."""
         if self._canvas is None:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
@@ -303,7 +303,7 @@ class _Software:
         assert surface is not None
         surface.blit(image, (0, 0))
 
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Frames:
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Picture:
         """The layers as one picture."""
         return np.array(composite(layers, size))
 
@@ -342,7 +342,7 @@ class _OpenGL:
             else:
                 self._drawer.picture(layer.picture, layer.left, layer.top)
 
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Frames:
+    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Picture:
         """The layers, drawn once more: what was flipped is gone."""
         self.draw(layers, size)
         return self._drawer.read()
@@ -365,7 +365,7 @@ def _read(event: pygame.event.Event) -> Input | None:
         return Typed(event.text)
     if event.type == pygame.MOUSEMOTION:
         held = tuple(number for number, down in enumerate(getattr(event, "buttons", ()), start=1) if down)
-        return Moved(float(event.rel[0]), float(event.rel[1]), held)
+        return MouseMoved(float(event.rel[0]), float(event.rel[1]), held)
     if event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
         if event.button > 3:  # the wheel, as older programs are told it
             return None
@@ -378,5 +378,5 @@ def _read(event: pygame.event.Event) -> Input | None:
 
 
 __all__ = [
-    "Button", "Closed", "Input", "Key", "Moved", "Typed", "Unfocused", "Wheel", "Window", "WindowClosed",
+    "Button", "Closed", "Input", "Key", "MouseMoved", "Typed", "Unfocused", "Wheel", "Window", "WindowClosed",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""People as agents, at a window."""

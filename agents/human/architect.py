@@ -1,0 +1,222 @@
+"""A person as the architect, who types at a window: an agent like any other."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl import AgentError, DialogueError, Role, Task, Utterance
+from iglu_marl.agents.human.player import DRAG_DEG, TEXT_LIMIT, PlayerWindow, spelled
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.settings import Settings
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.kernels.records import STEP_S
+from iglu_marl.core.scoring import Alignment, Shifts, Target, align
+from iglu_marl.rendering.ui.screens import (
+    ArchitectView,
+    OrbitAngles,
+    architect_screen,
+)
+from iglu_marl.rendering.ui.widgets import Pairs
+
+
+class HumanArchitect:
+    """A person who sees the target and explains it in words, through a window.
+
+    `act` waits for a line and Enter; an empty line is silence, which lets the builder go on. To follow the builder at
+    work, pass `watch` to `iglu_marl.play` as `on_step`: the window then shows each step, at the pace of the world
+    (`step_s` seconds a step; 0 = at once), and what is entered meanwhile is said at the next turn.
+
+    It is given the task (`privileged`): an architect knows what it wants, and its window shows how far it is. shifts:
+    of the game's score. Leaving raises `iglu_marl.rendering.WindowClosed`.
+    """
+
+    privileged = True
+
+    def __init__(
+        self,
+        *,
+        codec: Codec | None = None,
+        message_length: int = TEXT_LIMIT,
+        shifts: Shifts = "all",
+        cockpit: PlayerWindow | None = None,
+        step_s: float = STEP_S,
+    ) -> None:
+        self.shifts, self.step_s = shifts, step_s
+        self.cockpit = cockpit or PlayerWindow(title="iglu_marl: architect")
+        self.orbit = OrbitAngles()
+        self.ghost = True
+        self._dialogue = DialogueTracker(codec, message_length)
+        self._limit = message_length if codec is None else TEXT_LIMIT
+        self._forget(None)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> HumanArchitect:
+        """One that fits an environment's chat and score."""
+        fitting = Settings.of(env).only("codec", "message_length")
+        return cls(**{**fitting, "shifts": env.unwrapped.config.shifts, **options})
+
+    def _forget(self, task: Task | None) -> None:
+        self._dialogue.forget()
+        self._task = task
+        self._heard: list[Utterance] = []
+        self._ahead: deque[str] = deque()
+        self._observation: Any = None
+        self._target: tuple[bytes, Target] | None = None
+        self._turns = self._steps = 0
+        self._due = time.monotonic()
+
+    # -- Agent
+
+    def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        if role != Role.ARCHITECT:
+            raise AgentError(f"a HumanArchitect cannot play the {role}")
+        self._forget(task)
+
+    def act(self, observation: Any) -> Any:
+        """Show target and build, and return what the person says; an empty line is silence.
+
+        Raises `AgentError` when target or build are not observed, `WindowClosed` when the person leaves.
+        """
+        self._see(observation)
+        self._turns += 1
+        while not self._ahead:
+            self._attend("Tell the builder what to do, then press Enter", "your turn")
+            self.cockpit.rest(time.monotonic() + 1)
+        self._due = time.monotonic()
+        if not self._ahead[0]:
+            self.cockpit.tell("You said nothing; the builder goes on.")
+        self.cockpit.talking = False  # what is half written stays
+        return self._dialogue.utter(self._ahead.popleft())
+
+    def watch(self, env: Any) -> None:
+        """Show the state of a two-agent environment; give it to `iglu_marl.play` as `on_step`."""
+        self._see(env.unwrapped.observe(f"{Role.ARCHITECT.value}_0"))
+        self._steps = int(env.unwrapped.episode.worlds.steps[0])
+        while True:
+            self._attend(
+                "The builder is at work; what you enter now is said at your next turn", "the builder's turn"
+            )
+            if time.monotonic() >= self._due and not self.cockpit.has_card:
+                break
+            self.cockpit.rest(time.monotonic() + 1 if self.cockpit.has_card else self._due)
+        self._due = max(self._due + self.step_s, time.monotonic())
+
+    def close(self) -> None:
+        """Close the window."""
+        self.cockpit.window.close()
+
+    # -- the window
+
+    def _attend(self, prompt: str, floor: str) -> None:
+        """Answer input and draw, once."""
+        cockpit = self.cockpit
+        cockpit.help = _ARCHITECT_HELP
+        cockpit.line.limit = self._limit
+        cockpit.talking = True
+        for event in cockpit.events():
+            self._answer(event)
+        hints = (("F1", "help"), ("Esc", "menu"))
+        cockpit.window.capture(False)
+        overlay = cockpit.overlay(hints, prompt)
+        cockpit.window.draw(architect_screen(self.view(floor), cockpit.window.size, overlay, self.orbit))
+
+    def _answer(self, event: Any) -> None:
+        from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel
+
+        if isinstance(event, str):
+            self._enter(event)
+        elif isinstance(event, MouseMoved) and event.held:
+            self.orbit.turn(-event.dx * DRAG_DEG, event.dy * DRAG_DEG)
+        elif isinstance(event, Wheel):
+            self.orbit.turn(0.0, 5.0 * event.up)
+        elif isinstance(event, Key) and event.down:
+            self._key(event.name)
+
+    def _key(self, name: str) -> None:
+        if name == "f1":
+            self.cockpit.open_help()
+        elif name == "f2":
+            self.ghost = not self.ghost
+        elif name == "f3":
+            self.orbit = OrbitAngles()
+        elif name in ("page up", "page down"):
+            self.orbit.turn(15.0 if name == "page down" else -15.0, 0.0)
+        elif name == "escape" and self.cockpit.line.text:
+            self.cockpit.line.clear()
+        elif name == "escape":
+            self.cockpit.open_menu()
+
+    def _enter(self, text: str) -> None:
+        try:
+            self._dialogue.utter(text)
+        except (AgentError, DialogueError) as error:
+            self.cockpit.tell(str(error))
+            self.cockpit.line.insert(text)
+            return
+        self._ahead.append(text)
+
+    # -- seeing
+
+    def _see(self, observation: Any) -> None:
+        hint = 'let it see that: architect_sees=("target_grid", "grid", "dialog", "pose")'
+        for key in ("target_grid", "grid"):
+            need(observation, (key,), "HumanArchitect", hint)
+        self._observation = observation
+        if any(key in observation for key in DIALOG_KEYS):
+            self._heard += self._dialogue.hear(need(observation, DIALOG_KEYS, "HumanArchitect", hint))
+
+    def _measured(self, grid: Any, goal: npt.NDArray[np.int8]) -> tuple[int, Target, npt.NDArray[np.int8]]:
+        """How much of the target stands, the prepared target, and the target as it lies over the build."""
+        key = goal.tobytes()
+        if self._target is None or self._target[0] != key:
+            task = None if self._task is None else self._task.in_ids("iglu")
+            options = (True, None) if task is None else (task.is_invariant, task.full_grid)
+            self._target = key, Target(goal, self.shifts, *options)
+        prepared = self._target[1]
+        matches = prepared.match_counts(grid)
+        best = int(matches.max())
+        here = Alignment(0, 0, 0) if matches[0, 10, 10] == best else prepared.alignment(grid)[1]
+        return best, prepared, align(goal, here)
+
+    def view(self, floor: str) -> ArchitectView:
+        """What the screen shows now."""
+        grid, goal = (np.asarray(self._observation[key], dtype=np.int8) for key in ("grid", "target_grid"))
+        best, prepared, aligned = self._measured(grid, goal)
+        pose = None
+        if "agentPos" in self._observation:
+            x, y, z, pitch, yaw = np.asarray(self._observation["agentPos"], dtype=np.float64).tolist()
+            pose = (x, y, z, yaw, pitch)
+        facts = [("turn", str(self._turns))]
+        facts += [("step", str(self._steps))] if self._steps else []
+        facts.append(("", f"{floor}, {len(self._ahead)} to be said" if self._ahead else floor))
+        return ArchitectView(
+            target=goal,
+            grid=grid,
+            aligned_target=aligned if self.ghost else None,
+            pose=pose,
+            dialogue=spelled(self._heard),
+            intersection=best,
+            target_blocks=prepared.size,
+            complete=best == prepared.size == int(np.count_nonzero(grid)),
+            facts=tuple(facts),
+        )
+
+
+_ARCHITECT_HELP: Pairs = (
+    ("type, Enter", "tell the builder something"),
+    ("Enter alone", "say nothing: the builder goes on"),
+    ("Up, Down", "what you said before"),
+    ("drag the mouse", "walk around build and target"),
+    ("wheel", "look more or less from above"),
+    ("PgUp PgDn", "a step around"),
+    ("F2", "the target's ghost over the build, on or off"),
+    ("F3", "the first view again"),
+    ("Esc", "menu: the game waits; leave it there"),
+    ("F1", "these keys"),
+)

@@ -1,0 +1,147 @@
+"""What a person at the window has in either role: menu, help, a line to write in, notes, time that can stand still."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from iglu_marl.rendering.ui.line_edit import LineEdit
+from iglu_marl.rendering.ui.screens import Overlay
+from iglu_marl.rendering.ui.widgets import Pairs
+
+SCREEN_FRAMES_PER_SECOND = 60
+# "?" stands elsewhere on each keyboard, and is told only while text is written.
+HELP_KEYS = ("f1", "h", "/", "?")
+NOTE_S = 3.0
+DRAG_DEG = 0.4  # that the orbit camera turns by, a pixel
+TEXT_LIMIT = 200  # characters of a line that is typed
+_BLINK_S = 0.53
+_MENU: Pairs = (("Esc", "go on"), ("H", "help"), ("Q", "leave the game"))
+
+
+class PlayerWindow:
+    """A window with a menu (Escape), help, a text line and short notes.
+
+    Two people's roles may share one. help: keys and meanings for the help card. Leaving, by the menu or by the
+    window's close button, raises `iglu_marl.rendering.WindowClosed` in whatever waits for input.
+    """
+
+    def __init__(self, window: Any = None, title: str = "iglu_marl", limit: int = TEXT_LIMIT) -> None:
+        if window is None:
+            from iglu_marl.rendering import Window
+
+            window = Window(title)
+        self.window = window
+        self.line = LineEdit(limit)
+        self.help: Pairs = ()
+        self.talking = False
+        self.notice = ""  # a note that stays
+        self._note, self._note_until = "", 0.0
+        self._card = ""  # "", "menu" or "help"
+        self._next_frame = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether the game stands still: a card is open, or something is being typed."""
+        return bool(self._card) or self.talking
+
+    @property
+    def has_card(self) -> bool:
+        """Whether menu or help are open."""
+        return bool(self._card)
+
+    def tell(self, note: str) -> None:
+        """Show a note for some seconds."""
+        self._note, self._note_until = note, time.monotonic() + NOTE_S
+
+    def open_help(self) -> None:
+        """Show the keys."""
+        self._card = "help"
+
+    def open_menu(self) -> None:
+        """Show the menu."""
+        self._card = "menu"
+
+    def talk(self, on: bool) -> None:
+        """Open or close the line to write in."""
+        self.talking = on
+        self.line.clear()
+
+    # -- input
+
+    def events(self) -> Iterator[Any]:
+        """The input that is left for the role after menu, help and typing took theirs, one by one.
+
+        A line that was entered comes as a string. Raises `WindowClosed` when the person leaves.
+        """
+        from iglu_marl.rendering.ui.window import Closed, Key, Typed
+
+        if self.window.closed:
+            self.leave()
+        self.window.typing(self.talking and not self._card)
+        for event in self.window.poll():
+            if isinstance(event, Closed):
+                self.leave()
+            elif isinstance(event, Key) and event.down:
+                yield from self._key(event)
+            elif isinstance(event, Typed):
+                if self.talking and not self._card:
+                    self.line.insert(event.text)
+            elif isinstance(event, Key) or not self._card:
+                yield event
+
+    def leave(self) -> None:
+        """Close the window; raises `WindowClosed`."""
+        from iglu_marl.rendering.ui.window import WindowClosed
+
+        self.window.close()
+        raise WindowClosed("the window was closed")
+
+    def _key(self, event: Any) -> Iterator[Any]:
+        """A key went down: for the card, for the line, or for the role."""
+        if self._card:
+            self._card_key(event)
+        elif self.talking:
+            if event.name == "return":
+                yield self.line.enter()
+            elif not self.line.key(event.name, event.ctrl) and len(event.name) > 1 and event.name != "space":
+                yield event
+        elif event.name == "escape":
+            self.open_menu()
+        else:
+            yield event
+
+    def _card_key(self, event: Any) -> None:
+        if event.name in HELP_KEYS or event.text == "?":
+            self._card = "menu" if self._card == "help" else "help"
+        elif event.name in ("escape", "return", "space"):
+            self._card = ""
+        elif event.name == "q" and self._card == "menu":
+            self.leave()
+
+    # -- showing
+
+    def overlay(self, hints: Pairs = (), prompt: str = "") -> Overlay:
+        """What lies over the screen now."""
+        now = time.monotonic()
+        note = self._note if now < self._note_until else self.notice
+        overlay = Overlay(hints=hints, prompt=prompt, note=note, caret=int(now / _BLINK_S) % 2 == 0)
+        if self.talking:
+            overlay.typed = self.line.text, self.line.cursor
+        if self._card == "menu":
+            overlay.card = "Paused", _MENU, "The game waits."
+        elif self._card == "help":
+            overlay.card = "Keys", self.help, "Esc goes back to the game, which waits."
+        return overlay
+
+    def rest(self, until: float) -> None:
+        """Sleep until the next frame is due, at the latest until a moment (monotonic seconds)."""
+        now = time.monotonic()
+        self._next_frame = max(self._next_frame + 1 / SCREEN_FRAMES_PER_SECOND, now)
+        time.sleep(max(0.0, min(self._next_frame, until) - now))
+
+
+def spelled(dialogue: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    """A dialogue's utterances as (speaker, text)."""
+    return tuple((utterance.role.value, utterance.text) for utterance in dialogue)

@@ -1,0 +1,129 @@
+"""A trained model in a folder: `model.json` (sizes, vocabulary, thresholds, how it was made) and `weights.pt`.
+
+The weights are read as plain tensors (`weights_only`): a model of somebody else's cannot run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from iglu_marl import ConfigError, DataError
+from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look, marginals, step_by_step
+from iglu_marl.agents.learned.examples import Example, example_of
+from iglu_marl.agents.learned.model import EditModel, ModelConfig
+from iglu_marl.agents.learned.text import Vocabulary
+from iglu_marl.core.files import replacing, write_text
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.evaluation.action_prediction import Situation
+
+FORMAT, VERSION = "iglu_marl edit model", 1
+DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
+
+
+@dataclass
+class TrainedModel:
+    """A model with its vocabulary and thresholds; a predictor for `iglu_marl.evaluation.action_prediction`.
+
+    thresholds: by decoding ("threshold" and "steps"). decoding: the one that calls use. notes: how it was made.
+    """
+
+    model: EditModel
+    vocabulary: Vocabulary
+    thresholds: dict[str, float]
+    decoding: Decoding = "threshold"
+    notes: dict[str, Any] = field(default_factory=dict)
+    device: str = "cpu"
+
+    def __call__(self, situation: Situation) -> list[Action]:
+        """What the model would do in a situation."""
+        return self.actions([example_of(situation, self.vocabulary)])[0]
+
+    def predict(self, situations: Iterable[Situation]) -> list[list[Action]]:
+        """What it would do in each of many situations."""
+        return self.actions([example_of(situation, self.vocabulary) for situation in situations])
+
+    def actions(self, examples: Sequence[Example], decoding: Decoding | None = None) -> list[list[Action]]:
+        """The actions for examples; their own are not looked at."""
+        chosen: Decoding = decoding or self.decoding
+        threshold = self.thresholds[chosen]
+        rows: list[npt.NDArray[np.int64]]
+        if chosen == "steps":
+            rows = step_by_step(self.model, examples, threshold, device=self.device)
+        else:
+            rows = in_one_look(marginals(self.model, examples, device=self.device), examples, threshold)
+        return [as_actions(part) for part in rows]
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hexadecimal digits that tell this model and its thresholds from others."""
+        made = hashlib.blake2b(json.dumps([self.thresholds, self.vocabulary.words]).encode(), digest_size=6)
+        for name, part in sorted(self.model.state_dict().items()):
+            made.update(name.encode() + part.cpu().numpy().tobytes())
+        return made.hexdigest()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the two files; what was there stays whole until the new ones are."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model.config.to_json(),
+            "thresholds": self.thresholds,
+            "notes": self.notes,
+            "words": self.vocabulary.words,
+        }
+        save_tensors(self.model.state_dict(), path / WEIGHTS)
+        write_text(path / DESCRIPTION, json.dumps(description, indent=1) + "\n")
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        decoding: Decoding = "threshold",
+        device: str = "cpu",
+        threads: int = 0,
+    ) -> TrainedModel:
+        """Read what `save` wrote. Raises `DataError` where no model fits, `ConfigError` for other decodings.
+
+        threads: of PyTorch, in the whole process; 0 leaves them as they are. A single situation is too small to be
+        shared among several.
+        """
+        path = Path(folder)
+        if decoding not in get_args(Decoding):
+            raise ConfigError(f"decoding is {decoding!r}, expected one of {', '.join(get_args(Decoding))}")
+        if threads:
+            torch.set_num_threads(threads)
+        try:
+            described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+            if described["format"] != FORMAT or described["version"] != VERSION:
+                raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
+            vocabulary = Vocabulary(described["words"])
+            model = EditModel(ModelConfig(**described["model"]))
+            thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
+            model.load_state_dict(torch.load(path / WEIGHTS, map_location=device, weights_only=True))
+        except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
+            raise DataError(
+                f"{path} holds no model of this version ({error!s:.200}); make one with `iglu-marl train edits`"
+            ) from None
+        return cls(model.to(device).eval(), vocabulary, thresholds, decoding, described["notes"], device)
+
+
+def save_tensors(state: Any, path: Path) -> None:
+    """`torch.save`, whole or not at all."""
+    with (
+        replacing(path) as partial,
+        partial.open("wb") as file,
+    ):  # a file: a name would become part of the content
+        torch.save(state, file)

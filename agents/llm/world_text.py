@@ -1,0 +1,129 @@
+"""A world for a model to read: layers, lists of blocks or pictures, in the words of the instructions.
+
+Places are told as architects tell them: blocks east or west and north or south of the centre column, and heights, of
+which 1 is on the ground. Height h is y = h - 2, north is -z.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.grid import COLOR_NAMES, Cell
+from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
+
+LETTERS = SMALL_LETTERS.upper()  # of the colour ids 0..6
+PICTURE_SIZE = (512, 512)
+_WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+
+Grid = npt.NDArray[Any]
+
+
+def height_of(y: int) -> int:
+    """The height, 1..9, of a block at y = -1..7."""
+    return y + 2
+
+
+def place_of(cell: Cell) -> str:
+    """`2 east, 3 north, height 1` of a cell (x, y, z)."""
+    x, y, z = cell
+    across = f"{abs(x)} {'east' if x > 0 else 'west'}" if x else ""
+    along = f"{abs(z)} {'south' if z > 0 else 'north'}" if z else ""
+    place = ", ".join(part for part in (across, along) if part) or "centre"
+    return f"{place}, height {height_of(y)}"
+
+
+def cells_of(grid: Grid) -> list[tuple[Cell, int]]:
+    """The blocks of a grid [9, 11, 11] as (x, y, z) and colour id, from the ground up."""
+    return [((int(x) - 5, int(y) - 1, int(z) - 5), int(grid[y, x, z])) for y, x, z in np.argwhere(grid)]
+
+
+def told_as_coordinates(grid: Grid) -> str:
+    """One line a block: `red: 2 east, 3 north, height 1`."""
+    lines = [f"{COLOR_NAMES[color]}: {place_of(cell)}" for cell, color in cells_of(grid)]
+    return "\n".join(lines) or "(no blocks)"
+
+
+def told_as_layers(grid: Grid) -> str:
+    """A map of each height that has blocks, north at the top; only the rows and columns around the blocks."""
+    blocks = cells_of(grid)
+    if not blocks:
+        return "(no blocks)"
+    xs, zs = [cell[0] for cell, _ in blocks], [cell[2] for cell, _ in blocks]
+    east, south = range(min(xs), max(xs) + 1), range(min(zs), max(zs) + 1)
+    used = [f"{letter} = {name}" for letter, name in zip(LETTERS, COLOR_NAMES, strict=True) if letter != "."]
+    lines = [f"({', '.join(used)}, . = empty; west to east, north at the top; all else is empty)"]
+    for y in sorted({cell[1] for cell, _ in blocks}):
+        lines.append(f"height {height_of(y)}{' (on the ground)' if y == -1 else ''}:")
+        lines.append(f"{'':>9}" + " ".join(f"{_mark(x, 'E', 'W'):>2}" for x in east))
+        for z in south:
+            row = " ".join(f"{LETTERS[grid[y + 1, x + 5, z + 5]]:>2}" for x in east)
+            lines.append(f"{_mark(-z, 'N', 'S'):>8} {row}")
+    return "\n".join(lines)
+
+
+def _mark(number: int, positive: str, negative: str) -> str:
+    return f"{abs(number)}{positive if number > 0 else negative}" if number else "0"
+
+
+def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
+    """What is still to be done, as a list: what is wrong, then what is missing from the ground up."""
+    wrong, missing = [], []
+    for y, x, z in np.argwhere(grid != target):
+        cell = (int(x) - 5, int(y) - 1, int(z) - 5)
+        old, new = COLOR_NAMES[grid[y, x, z]], COLOR_NAMES[target[y, x, z]]
+        if new == "air":
+            wrong.append(f"remove {old}: {place_of(cell)}")
+        elif old == "air":
+            missing.append(f"place {new}: {place_of(cell)}")
+        else:
+            wrong.append(f"replace {old} by {new}: {place_of(cell)}")
+    lines = wrong + missing
+    more = [f"(and {len(lines) - limit} more)"] if len(lines) > limit else []
+    return "\n".join([*lines[:limit], *more]) or "(nothing: the build is the target)"
+
+
+def told_pose(agent_pos: npt.NDArray[Any]) -> tuple[str, str]:
+    """Where a builder stands and whither it looks, in words, from agentPos (x, y, z, pitch, yaw)."""
+    x, y, z, pitch, yaw = (float(value) for value in agent_pos)
+    across = f"{abs(x):.1f} {'east' if x > 0 else 'west'}" if abs(x) >= 0.05 else ""
+    along = f"{abs(z):.1f} {'south' if z > 0 else 'north'}" if abs(z) >= 0.05 else ""
+    place = f"{', '.join(part for part in (across, along) if part)} of" if across or along else "at"
+    level = "on the ground" if y < 0.25 else f"with the feet {y:.1f} blocks above the ground"
+    gaze = _WINDS[int(np.floor(yaw / 45 + 0.5)) % 8]
+    tilt = " and down" if pitch < -20 else " and up" if pitch > 20 else ""
+    return f"{place} the centre, {level}", gaze + tilt
+
+
+def pictured(grid: Grid) -> bytes:
+    """A PNG of a build, seen from the south and above."""
+    from iglu_marl.rendering import orbit_view
+
+    return as_png(orbit_view(grid, size=PICTURE_SIZE))
+
+
+def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
+    """A picture uint8 [height, width, 3] as the bytes of a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(np.asarray(picture, dtype=np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def told(grid: Grid, view: str) -> str:
+    """A build as text, in one of the views "layers" and "coordinates"."""
+    return told_as_coordinates(grid) if view == "coordinates" else told_as_layers(grid)
+
+
+def counts_of(inventory: Iterable[float]) -> dict[str, int]:
+    """The blocks that are left, by colour name."""
+    found: dict[str, int] = defaultdict(int)
+    for name, count in zip(COLOR_NAMES[1:], inventory, strict=True):
+        found[name] = int(count)
+    return dict(found)

@@ -1,0 +1,115 @@
+"""Agents that act at random: a floor for every comparison, and a test for everything else."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from typing_extensions import Self, Unpack
+
+from iglu_marl import Controls, Role
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.settings import Options, Settings, act_space
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.language import TemplateCodec
+
+
+class _Speaker:
+    """Random utterances: words of the template vocabulary, or tokens of a codec."""
+
+    def __init__(self, game: Settings) -> None:
+        self.tokens, self.message_length = game.tokens, game.most
+        self.size = (game.codec or TemplateCodec()).size
+        self.words = TemplateCodec().words
+
+    def utter(self, rng: np.random.Generator, speaks: bool) -> Any:
+        if not self.tokens:
+            if not speaks:
+                return ""
+            chosen = rng.integers(len(self.words), size=int(rng.integers(1, 9)))
+            return " ".join(self.words[number] for number in chosen)[: self.message_length]
+        tokens = np.zeros(self.message_length, dtype=np.int64)
+        if speaks:
+            length = int(rng.integers(1, self.message_length + 1))
+            tokens[:length] = rng.integers(1, self.size, size=length)
+        return tokens
+
+
+class RandomArchitect:
+    """Says random words, or nothing.
+
+    silence: the probability of silence, 0..1. tokens, codec, message_length: the form of the chat; message_length
+    counts characters of text or tokens (None = 200 or 16).
+    """
+
+    def __init__(
+        self,
+        silence: float = 0.5,
+        *,
+        tokens: bool = False,
+        codec: Codec | None = None,
+        message_length: int | None = None,
+    ) -> None:
+        self.silence = silence
+        self._speaker = _Speaker(Settings(tokens=tokens, codec=codec, message_length=message_length))
+        self._rng = np.random.default_rng(0)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> RandomArchitect:
+        """One that fits an environment's chat."""
+        return cls(**{**Settings.of(env).only("tokens", "codec", "message_length"), **options})
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode."""
+        self._rng = np.random.default_rng(seed)
+
+    def act(self, observation: Any) -> Any:
+        """An utterance; the observation is not looked at."""
+        return self._speaker.utter(self._rng, self._rng.random() >= self.silence)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class RandomBuilder(BuilderBase):
+    """Draws actions from a builder's action space.
+
+    controls, select_and_place, can_yield, can_ask: as in the game; or `space`, any action space. With `can_ask` it says
+    something random with probability `talk`. tokens, codec, message_length: the form of the chat.
+    """
+
+    def __init__(
+        self,
+        controls: ControlsName = "walking",
+        *,
+        talk: float = 0.05,
+        space: spaces.Space[Any] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(Settings(controls, **options))
+        if space is None:
+            space = Controls(controls, **self.game.only("can_yield", "select_and_place")).space
+        self._space = copy.deepcopy(space)  # spaces hold a generator: an environment's is its own
+        self.talk = talk
+        self._speaker = _Speaker(self.game)
+        self._rng = np.random.default_rng(0)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> Self:
+        """One that fits an environment's action space and chat."""
+        return super().for_env(env, **{"space": act_space(env), **options})
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode."""
+        self._rng = np.random.default_rng(seed)
+        self._space.seed(int(self._rng.integers(2**31)))
+
+    def act(self, observation: Any) -> Any:
+        """An action; the observation is not looked at."""
+        act = self._space.sample()
+        if not self.can_ask:
+            return act
+        return {"act": act, "say": self._speaker.utter(self._rng, self._rng.random() < self.talk)}

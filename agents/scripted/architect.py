@@ -1,0 +1,337 @@
+"""An architect that asks for block after block, or shape after shape, in plain words, and checks what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl import AgentError, DialogueError, Role
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
+from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.grid import Cell, color_at, index_of
+from iglu_marl.language import (
+    At,
+    Build,
+    CellEdit,
+    DialogueAct,
+    Failure,
+    Instruction,
+    Pick,
+    Said,
+    outcomes,
+    read,
+    render,
+    say,
+)
+from iglu_marl.planning import order_edits
+
+Level = Literal["blocks", "shapes"]
+References = Literal["none", "exact", "loose"]
+LEVELS = ("blocks", "shapes")
+REFERENCES = ("none", "exact", "loose")
+
+PATIENCE = 6  # turns without anything visible happening before something new is said
+REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is happening
+PERSISTENCE = 3  # tries at one block before another is asked for instead
+MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
+
+_NOT_HEARD = frozenset(
+    {
+        DialogueAct.NOT_UNDERSTOOD,
+        DialogueAct.UNKNOWN_WORD,
+        DialogueAct.WHICH_COLOR,
+        DialogueAct.WHICH_HEIGHT,
+        DialogueAct.WHICH_PLACE,
+        DialogueAct.WHICH_NUMBER,
+        DialogueAct.WHICH_WAY,
+        DialogueAct.OUTSIDE,
+    }
+)
+_REFUSED = frozenset(
+    {
+        DialogueAct.NO_BLOCKS,
+        DialogueAct.OCCUPIED,
+        DialogueAct.NOTHING_THERE,
+        DialogueAct.WRONG_COLOR,
+        DialogueAct.UNREACHABLE,
+        DialogueAct.NO_SUCH,
+    }
+)
+_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
+
+
+@dataclass(frozen=True)
+class PendingRequest:
+    """What was asked for last.
+
+    instruction: in the words that were chosen; plain: the same told from the centre of the zone. cells: those that it
+    changes; about: those that it speaks about, in its order, also where they are right already: "it" to the builder.
+    goal: the build when it is done, int8 [9, 11, 11]. meant: the block that its reference means, if any.
+    """
+
+    instruction: Instruction
+    plain: Instruction
+    cells: tuple[Cell, ...]
+    about: tuple[Cell, ...]
+    goal: npt.NDArray[np.int8]
+    meant: Cell | None = None
+
+    def open_cells(self, grid: npt.NDArray[Any]) -> list[Cell]:
+        """The cells that are not yet as asked."""
+        return [cell for cell in self.cells if color_at(grid, cell) != color_at(self.goal, cell)]
+
+
+class ScriptedArchitect:
+    """Says one thing per turn in the plain phrasing of `iglu_marl.language`, in an order in which things can be built.
+
+    It looks at `target_grid` and `grid` and takes the target where the map has it, neither shifted nor turned. It
+    keeps silent for as long as the builder is seen to work on what was asked, asks for wrong blocks to be removed or
+    changed, says an instruction again in other words when it was not understood, and comes back later to what cannot
+    be done now.
+
+    level: "blocks" asks for one block after the other; "shapes" for the shapes that the target is made of (see
+    `agents/scripted/decomposition.py`), and for single blocks where there is none, or where a shape did not come off.
+    references: "none" tells all places from the centre of the zone; "exact" from blocks that are there, where only one
+    thing can be meant; "loose" as well, but without looking what else could be meant. When the builder asks which one,
+    it is told; when it only waits, the same is said plainly.
+
+    controls: how the builder moves, which decides what is a good order. codec: the vocabulary of token chat (None:
+    text, or the template vocabulary when the dialog is seen to hold tokens). message_length: of token utterances;
+    max_characters: of text. What does not fit is not asked for.
+    patience: turns in which nothing visible happens before it goes on; repeat_after: turns before it repeats itself
+    even so. varied: random wordings instead of the plainest.
+    """
+
+    def __init__(
+        self,
+        *,
+        controls: ControlsName = "walking",
+        codec: Codec | None = None,
+        message_length: int = MESSAGE_TOKENS,
+        max_characters: int = MESSAGE_CHARACTERS,
+        level: Level = "blocks",
+        references: References = "none",
+        patience: int = PATIENCE,
+        repeat_after: int = REPEAT_AFTER,
+        varied: bool = False,
+    ) -> None:
+        if patience < 1 or repeat_after < 1:
+            raise AgentError(f"patience is {patience} and repeat_after {repeat_after}, expected 1 or more")
+        if level not in LEVELS or references not in REFERENCES:
+            expected = f"one of {', '.join(LEVELS)}, and of {', '.join(REFERENCES)}"
+            raise AgentError(f"level is {level!r} and references {references!r}, expected {expected}")
+        self.level, self.references, self.max_characters = level, references, max_characters
+        self.controls: ControlsName = controls
+        self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
+        self._dialogue = DialogueTracker(codec, message_length)
+        self._forget(None)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
+        """One that fits an environment's chat and its builder."""
+        settings = Settings.of(env)
+        most = {"message_length" if settings.tokens else "max_characters": settings.most}
+        return cls(**{**settings.only("controls", "codec"), **most, **options})
+
+    def _forget(self, seed: int | None) -> None:
+        self._dialogue.forget()
+        self._rng = np.random.default_rng(seed)
+        self._asked: PendingRequest | None = None
+        self._latest: tuple[Cell, ...] = ()  # the cells of the last thing that was asked for and done
+        self._alone: set[Cell] = set()  # cells of shapes that did not come off
+        self._plainly: set[Cell] = set()  # cells of what was said with references and not done
+        self._steps: list[InstructionStep] = []  # what was thought of to be asked for next
+        self._base: npt.NDArray[Any] | None = None  # the build when that was asked
+        self._last = b""  # what could be seen a turn ago
+        self._goal = b""
+        self._still = self._waited = 0
+        self._sees_pose = False
+        self._tries: Counter[Cell] = Counter()
+        self._refusals: Counter[Cell] = Counter()
+        self._order: list[Cell] = []
+        self._closed = False
+
+    # -- Agent
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        if role != Role.ARCHITECT:
+            raise AgentError(f"a ScriptedArchitect cannot play the {role}")
+        self._forget(seed)
+
+    def act(self, observation: Any) -> Any:
+        """The next instruction, or silence. Raises `AgentError` when target_grid or grid is not observed."""
+        target = need(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
+        grid = need(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
+        answer = self._answer(observation)
+        self._watch(grid, observation.get("agentPos"))
+        if (goal := target.tobytes()) != self._goal:  # of the next turn of a progressive task
+            self._goal, self._tries, self._refusals = goal, Counter(), Counter()
+            self._alone, self._plainly, self._steps = set(), set(), []
+        return self._dialogue.utter(self._speak(grid, target, answer))
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has said its last words, since there is nothing more to ask for, or nothing that can be done."""
+        return self._closed
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # -- looking and listening
+
+    def _answer(self, observation: Any) -> Said | None:
+        """The latest new words of the builder, as far as they are understood."""
+        dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
+        fresh = () if dialog is None else self._dialogue.hear(dialog)
+        texts = [utterance.text for utterance in fresh if utterance.role == Role.BUILDER]
+        return read(texts[-1]) if texts else None
+
+    def _watch(self, grid: npt.NDArray[Any], pose: Any) -> None:
+        """Count the turns in which nothing visible happened."""
+        self._sees_pose = pose is not None
+        seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
+        self._still = self._still + 1 if seen == self._last else 0
+        self._last = seen
+        self._waited += 1
+
+    def _at_work(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> bool:
+        """Whether the last instruction is not yet done, or not yet tidied up after."""
+        assert self._asked is not None
+        assert self._base is not None
+        if left := self._asked.open_cells(grid):  # unless it is no longer wanted
+            return any(color_at(target, cell) == color_at(self._asked.goal, cell) for cell in left)
+        odd = (grid != target) & (grid != self._base)
+        return bool(odd.any())
+
+    # -- speaking
+
+    def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], answer: Said | None) -> str:
+        if self._asked is None or not self._at_work(grid, target):
+            return self._next(grid, target)
+        talk, cells = None if answer is None else answer.talk, self._asked.cells
+        patience = self.patience if self._sees_pose else self.repeat_after
+        if talk in _WHICH and self._asked.meant is not None:
+            self._waited = 0
+            return self._words(Pick(At(self._asked.meant)))
+        if talk in _REFUSED:
+            self._refusals.update(cells)
+            self._tries.update(dict.fromkeys(cells, PERSISTENCE))
+        elif talk not in _NOT_HEARD | _WHICH and self._still < patience:
+            if self._waited < self.repeat_after or not self._asked.open_cells(grid):
+                return ""
+            self._waited = 0
+            if isinstance(
+                self._asked.plain, (CellEdit, Build)
+            ):  # what can be said twice without being done twice
+                return self._words(self._asked.plain)
+        self._tries.update(cells)
+        return self._next(grid, target, other_words=talk in _NOT_HEARD | _WHICH)
+
+    def _words(self, instruction: Instruction, other_words: bool = False) -> str:
+        return self._said(instruction, self._rng if self.varied or other_words else None)
+
+    def _said(self, instruction: Instruction, rng: np.random.Generator | None) -> str:
+        """In words that a message can hold; raises `DialogueError` when there are none."""
+        if self._dialogue.tokens:
+            return render(instruction, rng, max_words=self._dialogue.message_length, max_characters=10_000)
+        return render(instruction, rng, max_characters=self.max_characters)
+
+    def _sayable(self, instruction: Instruction) -> bool:
+        try:
+            self._said(instruction, None)
+        except DialogueError:
+            return False
+        return True
+
+    def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
+        """Ask for the next thing; say the closing line when there is none, once."""
+        self._still = self._waited = 0
+        self._settle(grid)
+        cells = self._open_cells(grid, target)
+        if any(self._refusals[cell] < MAX_REFUSALS for cell in cells):
+            step = self._shape(grid, target) if self.level == "shapes" else None
+            if step is None:
+                # The first of those that were tried least.
+                cell = min(cells, key=lambda cell: self._tries[cell] // PERSISTENCE)
+                step = InstructionStep(
+                    CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), (cell,)
+                )
+            self._asked = self._request(step, grid, target)
+            self._base = grid.copy()
+            self._closed = False
+            return self._words(self._asked.instruction, other_words)
+        self._asked = None
+        if self._closed:
+            return ""
+        self._closed = True
+        return say(DialogueAct.GIVE_UP if cells else DialogueAct.COMPLETE)
+
+    def _settle(self, grid: npt.NDArray[Any]) -> None:
+        """Draw the conclusions from what became of the last request."""
+        if self._asked is None:
+            return
+        if not self._asked.open_cells(grid):
+            self._latest = self._asked.about
+            for cell in self._asked.cells:
+                self._tries[cell] = 0
+            self._refusals.clear()  # what could not be done before may be possible now
+            return
+        self._latest, self._steps = (), []
+        self._plainly.update(self._asked.cells)
+        if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
+            self._alone.update(self._asked.cells)
+
+    def _request(
+        self, step: InstructionStep, grid: npt.NDArray[Any], target: npt.NDArray[Any]
+    ) -> PendingRequest:
+        """A step in the words of this architect: with references, if it uses any."""
+        goal = grid.astype(np.int8)
+        for cell in step.cells:
+            goal[index_of(cell)] = color_at(target, cell)
+        pointed = None
+        if self.references != "none" and self._plainly.isdisjoint(step.cells):
+            build = grid.astype(np.int8)
+            if self.references == "loose":
+                pointed = by_loose_reference(step.instruction, build, self._sayable)
+            else:
+                pointed = by_reference(step.instruction, build, goal, self._latest, self._sayable)
+        found = outcomes(step.instruction, grid)
+        about = step.cells if isinstance(found, Failure) else found[0].cells
+        if pointed is None:
+            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal)
+        return PendingRequest(pointed.instruction, step.instruction, step.cells, about, goal, pointed.meant)
+
+    def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
+        """The next step of a decomposition; None when it is a single block that was tried before."""
+        done = len(self._steps) and all(
+            color_at(grid, cell) == color_at(target, cell) for cell in self._steps[0].cells
+        )
+        self._steps = self._steps[1:] if done else []
+        rest = {cell for step in self._steps for cell in step.cells}
+        if len(rest) != np.count_nonzero(grid != target) or any(
+            color_at(grid, cell) == color_at(target, cell) for cell in rest
+        ):
+            self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
+        step = self._steps[0] if self._steps else None
+        if step is not None and (len(step.cells) > 1 or not self._tries[step.cells[0]]):
+            return step
+        self._steps = []
+        return None
+
+    def _open_cells(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> list[Cell]:
+        """The cells that are not as they shall be, in the order thought of at first, while that will do."""
+        differing = int(np.count_nonzero(grid != target))
+        cells = [cell for cell in self._order if color_at(grid, cell) != color_at(target, cell)]
+        if len(cells) < differing:  # the world has changed in ways that were not asked for
+            self._order = list(dict.fromkeys(edit.cell for edit in order_edits(grid, target, self.controls)))
+            cells = self._order
+        return cells

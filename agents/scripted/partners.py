@@ -1,0 +1,470 @@
+"""Scripted partners of several kinds: the same game with people who talk, listen and err differently.
+
+They are the scripted pair in other manners, for cross-play: a builder that was trained with one architect has to cope
+with the others. All of them speak and read the plain phrasing of `iglu_marl.language`, in text and in token chat. What
+they do at random follows from the seed of `reset`.
+
+| name | role | manner |
+|---|---|---|
+| `precise` | architect | one edit a turn, in full, always in the same wording |
+| `terse` | architect | the fewest words that can still be read |
+| `talkative` | architect | greets, is polite, varies its words, comments and repeats itself while the builder works |
+| `vague` | architect | often leaves out colour, height or place at first; in full when asked, or when nothing happens |
+| `mistaken` | architect | now and then names a wrong colour or cell, sees it and corrects it |
+| `careful` | builder | does what it fully understands, and nothing else; says what it lacks |
+| `hasty` | builder | never asks: guesses what was not said, and now and then slips by a cell or a colour |
+| `forgetful` | builder | now and then has forgotten what it was told, and does nothing |
+| `asking` | builder | often asks back before it begins (where the game lets it speak; else it is `careful`) |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Unpack
+
+from iglu_marl import AgentError, Dialogue, Role
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.scripted.architect import ScriptedArchitect
+from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.scripted.state_tracker import StateTracker
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
+from iglu_marl.language import CellEdit, DialogueAct, EditKind, Failure, Reason, parse, render, say, wordings
+
+PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
+_NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
+_VAGUE = (Reason.NO_COLOR, Reason.NO_HEIGHT, Reason.NO_PLACE)
+_HINT = "let it see the dialog and the grid"
+
+
+def _check_share(value: float, name: str) -> float:
+    if not 0 <= value <= 1:
+        raise AgentError(f"{name} is {value!r}, expected a probability 0..1")
+    return float(value)
+
+
+def _edit_of(text: str) -> CellEdit | None:
+    """The single edit that a text asks for, if it does."""
+    found = parse(text)
+    return found if isinstance(found, CellEdit) else None
+
+
+def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator) -> CellEdit:
+    """A placement gone wrong: in another colour, or at a cell beside where `free(cell)`."""
+    assert edit.color is not None
+    x, y, z = edit.cell
+    beside = [(x + dx, y, z + dz) for dx, dz in _NEAR]
+    cells = [cell for cell in beside if in_zone(*cell) and free(cell)]
+    if cells and rng.random() < 0.5:
+        return CellEdit(EditKind.PLACE, cells[int(rng.integers(len(cells)))], color=edit.color)
+    others = [color for color in range(1, 7) if color != edit.color]
+    return CellEdit(EditKind.PLACE, edit.cell, color=others[int(rng.integers(len(others)))])
+
+
+# ---------------------------------------------------------------------------------------------------- architects
+
+
+class PreciseArchitect:
+    """Says one edit a turn in full, always in the same wording; the base of the other manners.
+
+    controls: how the builder moves. codec: the vocabulary of token chat; None for text. message_length: characters or
+    tokens of an utterance.
+    """
+
+    def __init__(
+        self,
+        *,
+        controls: ControlsName = "walking",
+        codec: Codec | None = None,
+        message_length: int = MESSAGE_CHARACTERS,
+    ) -> None:
+        self.message_length = message_length
+        self._codec = codec
+        self._dialogue = DialogueTracker(codec, message_length)
+        self._inner = ScriptedArchitect(controls=controls)
+        self._begin(None)
+
+    @classmethod
+    def for_env(cls, env: Any, **options: Any) -> Any:
+        """One that fits an environment's chat and its builder."""
+        return cls(**{**Settings.of(env).only("controls", "codec", "message_length"), **options})
+
+    def _begin(self, seed: int | None) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._dialogue.forget()
+        self._said = Dialogue()
+        self._restart()
+
+    def _restart(self) -> None:
+        """Forget what belongs to the last episode."""
+
+    # -- Agent
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        if role != Role.ARCHITECT:
+            raise AgentError(f"a {type(self).__name__} cannot play the {role}")
+        self._begin(seed)
+        self._inner.reset(role, int(self._rng.integers(2**31)))
+
+    def act(self, observation: Any) -> Any:
+        """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
+        dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        for utterance in self._dialogue.hear(dialog):
+            self._said = self._said.say(utterance.role, utterance.text)
+        return self._dialogue.utter(self._speak(observation))
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to say: as it is with the plain architect."""
+        return self._inner.idle
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    # -- the manner
+
+    def _plain(self, observation: Any) -> str:
+        """What the plain architect would say."""
+        text: str = self._inner.act({**observation, "dialog": self._said.text})
+        return text
+
+    def _speak(self, observation: Any) -> str:
+        return self._manner(self._plain(observation), observation)
+
+    def _manner(self, text: str, observation: Any) -> str:
+        """The text in this architect's way."""
+        return text
+
+    def _fits(self, text: str) -> bool:
+        length = len(text) if self._codec is None else len(self._codec.encode(text))
+        return length <= self.message_length
+
+
+class TerseArchitect(PreciseArchitect):
+    """Says the fewest words that can still be read: "Place red block 2 east, on the ground"."""
+
+    def _manner(self, text: str, observation: Any) -> str:
+        edit = _edit_of(text)
+        return text if edit is None else shortest(edit)
+
+
+@lru_cache(maxsize=4096)
+def shortest(edit: CellEdit) -> str:
+    """An instruction for an edit without a word that could be left out."""
+    words = min(wordings(edit), key=lambda text: len(text.split())).rstrip(".").split()
+    for size in (2, 1):  # "of centre" goes only as a whole
+        number = 0
+        while number < len(words):
+            fewer = words[:number] + words[number + size :]
+            if parse(" ".join(fewer)) == edit:
+                words = fewer
+            else:
+                number += 1
+    return " ".join(words)
+
+
+class TalkativeArchitect(PreciseArchitect):
+    """Greets, is polite, varies its words, and comments or repeats itself while the builder works.
+
+    chatter: the probability that it says something where others are silent.
+    """
+
+    def __init__(self, *, chatter: float = 0.3, **options: Any) -> None:
+        self.chatter = _check_share(chatter, "chatter")
+        super().__init__(**options)
+
+    def _restart(self) -> None:
+        self._greeted = False
+        self._edit: CellEdit | None = None
+
+    def _speak(self, observation: Any) -> str:
+        if not self._greeted:
+            self._greeted = True
+            return say(DialogueAct.GREETING, rng=self._rng)
+        return super()._speak(observation)
+
+    def _manner(self, text: str, observation: Any) -> str:
+        if not text:
+            return self._comment(observation["grid"])
+        edit = _edit_of(text)
+        if edit is None:
+            return text
+        self._edit = edit
+        return self._politely(edit)
+
+    def _comment(self, grid: npt.NDArray[Any]) -> str:
+        if self._rng.random() >= self.chatter:
+            return ""
+        edit = self._edit
+        if edit is not None and color_at(grid, edit.cell) != edit.after and self._rng.random() < 0.5:
+            return self._politely(edit)
+        return say(DialogueAct.OKAY, rng=self._rng)
+
+    def _politely(self, edit: CellEdit) -> str:
+        words = render(edit, self._rng)
+        lower = words[0].lower() + words[1:]
+        openings = ("Okay, now please", "Next, please", "Now then, please", "Please now", "Okay, then please")
+        text = f"{openings[int(self._rng.integers(len(openings)))]} {lower.rstrip('.')}, please."
+        return text if self._fits(text) and parse(text) == edit else render(edit)
+
+
+class VagueArchitect(PreciseArchitect):
+    """Often leaves out colour, height or place when it first asks for a block; then in full.
+
+    vagueness: the probability that something is left out.
+    """
+
+    def __init__(self, *, vagueness: float = 0.5, **options: Any) -> None:
+        self.vagueness = _check_share(vagueness, "vagueness")
+        super().__init__(**options)
+
+    def _restart(self) -> None:
+        self._told: set[CellEdit] = set()
+
+    def _manner(self, text: str, observation: Any) -> str:
+        edit = _edit_of(text)
+        if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
+            return text
+        self._told.add(edit)
+        if self._rng.random() >= self.vagueness:
+            return text
+        options = list(vaguely(edit))
+        return options[int(self._rng.integers(len(options)))] if options else text
+
+
+def vaguely(edit: CellEdit) -> tuple[str, ...]:
+    """Wordings of a placement that leave out its colour, its height or its place."""
+    _, _, where = render(edit).rstrip(".").partition(" block ")
+    one, _, other = where.partition(", ")  # height and place, in the order of the template
+    color = color_name(edit.after)
+    block = f"{'an' if color[:1] in 'aeiou' else 'a'} {color} block"
+    said = [f"Place a block {one}, {other}.", f"Place {block} {one}.", f"Place {block} {other}."]
+    lacking = {failure.reason: text for text in said if isinstance(failure := parse(text), Failure)}
+    return tuple(lacking[reason] for reason in _VAGUE if reason in lacking)
+
+
+class MistakenArchitect(PreciseArchitect):
+    """Now and then names a wrong colour or cell; when that is built, it sees it and corrects it.
+
+    error: the probability of a mistake, at each block that is asked for the first time.
+    """
+
+    def __init__(self, *, error: float = 0.25, **options: Any) -> None:
+        self.error = _check_share(error, "error")
+        super().__init__(**options)
+
+    def _restart(self) -> None:
+        self._told: set[CellEdit] = set()
+        self._right: CellEdit | None = None  # what was meant when something else was said
+        self._pending: list[CellEdit] = []  # what was said last, and what is to be said after it is done
+        self._seen = b""
+        self._still = 0
+
+    def _speak(self, observation: Any) -> str:
+        grid = np.asarray(observation["grid"]) if "grid" in observation else None
+        if grid is None or not self._pending:
+            return super()._speak(observation)
+        seen = grid.tobytes() + np.asarray(observation.get("agentPos", ())).tobytes()
+        self._still = self._still + 1 if seen == self._seen else 0
+        self._seen = seen
+        current = self._pending[0]
+        done = color_at(grid, current.cell) == current.after
+        if not done and self._still < PATIENCE:
+            return ""
+        return self._go_on(current, done, observation)
+
+    def _go_on(self, current: CellEdit, done: bool, observation: Any) -> str:
+        """After a mistake was built, or was not: the correction, step by step; then as ever."""
+        right, self._right = self._right, None
+        if right is not None:  # `current` was the mistake
+            self._pending = self._correction(current, right) if done else [right]
+        else:
+            self._pending = self._pending[1:] if done else []
+        self._still = 0
+        return render(self._pending[0]) if self._pending else super()._speak(observation)
+
+    @staticmethod
+    def _correction(wrong: CellEdit, right: CellEdit) -> list[CellEdit]:
+        if wrong.cell == right.cell:
+            return [CellEdit.between(right.cell, wrong.after, right.after)]
+        return [CellEdit.between(wrong.cell, wrong.after, 0), right]
+
+    def _manner(self, text: str, observation: Any) -> str:
+        edit = _edit_of(text)
+        if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
+            return text
+        self._told.add(edit)
+        if self._rng.random() >= self.error:
+            return text
+        grid, target = observation["grid"], observation["target_grid"]
+        wrong = _slip(edit, lambda cell: not color_at(grid, cell) and not color_at(target, cell), self._rng)
+        self._right, self._pending, self._still = edit, [wrong], 0
+        return render(wrong)
+
+
+# ------------------------------------------------------------------------------------------------------ builders
+
+
+class CarefulBuilder(BuilderBase):
+    """Does what it fully understands, and nothing else; the base of the other manners.
+
+    The options are those of `ScriptedBuilder`.
+    """
+
+    def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
+        super().__init__(Settings(controls, **options))
+        moves = self.game.only("can_yield", "select_and_place")
+        self._inner = ScriptedBuilder(controls, can_ask=True, **moves)
+        self._idle = StateTracker(controls, **moves)  # only to know how this encoding rests
+        self._forget(None)
+
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
+        self._rng = np.random.default_rng(seed)
+        self._heard = Dialogue()
+        self._restart()
+
+    def _restart(self) -> None:
+        """Forget what belongs to the last episode."""
+
+    # -- Agent
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        super().reset(role, seed)
+        self._inner.reset(role, int(self._rng.integers(2**31)))
+
+    def act(self, observation: Any) -> Any:
+        """The next step for what was understood. Raises `AgentError` when something needed is not observed."""
+        dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        grid = np.asarray(need(observation, ("grid",), type(self).__name__, _HINT))
+        reply = ""
+        for utterance in self._dialogue.hear(dialog):
+            if utterance.role is Role.ARCHITECT:
+                text, reply = self._listen(utterance.text, grid)
+                self._heard = self._heard.say(Role.ARCHITECT, text)
+        if reply and self.can_ask:
+            return self._with_words(self._idle.rest(), reply)
+        done = self._inner.act({**observation, "dialog": self._heard.text})
+        return self._with_words(done["act"], done["say"])
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing left to do or to say of what it has taken in."""
+        return self._inner.idle
+
+    # -- the manner
+
+    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+        """What this builder makes of an utterance (the text it acts on, "" for none), and what it replies."""
+        return text, ""
+
+
+class HastyBuilder(CarefulBuilder):
+    """Never asks: it guesses what was not said, and now and then slips by a cell or a colour.
+
+    slips: the probability that it does something else than what was said.
+    """
+
+    def __init__(
+        self, controls: ControlsName = "walking", *, slips: float = 0.15, **options: Unpack[Options]
+    ) -> None:
+        self.slips = _check_share(slips, "slips")
+        super().__init__(controls, **options)
+
+    def _restart(self) -> None:
+        self._color = 0  # of the block placed last
+
+    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+        heard = self._guessed(text)
+        edit = _edit_of(heard)
+        if edit is None:
+            return heard, ""
+        self._color = edit.color or self._color
+        if edit.action is EditKind.PLACE and self._rng.random() < self.slips:
+            wrong = _slip(edit, lambda cell: not color_at(np.maximum(grid, 0), cell), self._rng)
+            return render(wrong), ""
+        return heard, ""
+
+    def _guessed(self, text: str) -> str:
+        """The text with what it lacks: the colour used last, the ground, the centre."""
+        for _ in range(3):
+            failure = parse(text)
+            reason = failure.reason if isinstance(failure, Failure) else None
+            if reason is Reason.NO_COLOR:
+                color = color_name(self._color or int(self._rng.integers(1, 7)))
+                text = re.sub(r"\ban? (?=block)", f"{color} ", text, count=1)
+            elif reason is Reason.NO_HEIGHT:
+                text = f"{text.rstrip('.')}, on the ground."
+            elif reason is Reason.NO_PLACE:
+                text = f"{text.rstrip('.')}, at the centre."
+            else:
+                break
+        return text
+
+
+class ForgetfulBuilder(CarefulBuilder):
+    """Now and then has forgotten what it was told before it begins, and does nothing until it is told again.
+
+    lapses: the probability of that, at each utterance.
+    """
+
+    def __init__(
+        self, controls: ControlsName = "walking", *, lapses: float = 0.25, **options: Unpack[Options]
+    ) -> None:
+        self.lapses = _check_share(lapses, "lapses")
+        super().__init__(controls, **options)
+
+    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+        return ("" if self._rng.random() < self.lapses else text), ""
+
+
+class AskingBuilder(CarefulBuilder):
+    """Often asks back before it begins, once for each thing asked of it; where it cannot speak it just begins.
+
+    questions: the probability of a question.
+    """
+
+    def __init__(
+        self, controls: ControlsName = "walking", *, questions: float = 0.5, **options: Unpack[Options]
+    ) -> None:
+        self.questions = _check_share(questions, "questions")
+        super().__init__(controls, **options)
+
+    def _restart(self) -> None:
+        self._asked: set[CellEdit] = set()
+
+    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+        edit = _edit_of(text)
+        if not self.can_ask or edit is None or edit in self._asked:
+            return text, ""
+        self._asked.add(edit)
+        if self._rng.random() >= self.questions:
+            return text, ""
+        about = (DialogueAct.WHICH_COLOR, DialogueAct.WHICH_HEIGHT, DialogueAct.WHICH_PLACE)
+        return "", say(about[int(self._rng.integers(len(about)))], rng=self._rng)
+
+
+ARCHITECTS: dict[str, Any] = {
+    "precise": PreciseArchitect,
+    "terse": TerseArchitect,
+    "talkative": TalkativeArchitect,
+    "vague": VagueArchitect,
+    "mistaken": MistakenArchitect,
+}
+BUILDERS: dict[str, Any] = {
+    "careful": CarefulBuilder,
+    "hasty": HastyBuilder,
+    "forgetful": ForgetfulBuilder,
+    "asking": AskingBuilder,
+}

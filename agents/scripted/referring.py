@@ -1,0 +1,153 @@
+"""Telling a place by what stands there already: "on top of it", "north of the red tower"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.agents.scripted.decomposition import leads_to
+from iglu_marl.core.grid import Cell, cell_index, in_zone
+from iglu_marl.language import (
+    At,
+    Beside,
+    Blocks,
+    Build,
+    CellEdit,
+    Context,
+    Direction,
+    Failure,
+    Instruction,
+    It,
+    Kind,
+    LastBlock,
+    Place,
+    Reason,
+    outcomes,
+)
+
+Grid = npt.NDArray[np.int8]
+Reference = It | LastBlock | Blocks
+
+# What is beside a cell in each direction, and how the cell is told from there.
+_NEIGHBOURS: tuple[tuple[Direction, Cell], ...] = (
+    (Direction.UP, (0, -1, 0)),
+    (Direction.NORTH, (0, 0, 1)),
+    (Direction.EAST, (-1, 0, 0)),
+    (Direction.SOUTH, (0, 0, -1)),
+    (Direction.WEST, (1, 0, 0)),
+    (Direction.DOWN, (0, 1, 0)),
+)
+_SIGNS = (
+    (0, Direction.EAST, Direction.WEST),
+    (2, Direction.SOUTH, Direction.NORTH),
+    (1, Direction.UP, Direction.DOWN),
+)
+_EXTREMES = (
+    Direction.UP,
+    Direction.DOWN,
+    Direction.NORTH,
+    Direction.EAST,
+    Direction.SOUTH,
+    Direction.WEST,
+)
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """An instruction that refers to blocks, and the block that it means."""
+
+    instruction: Instruction
+    meant: Cell
+
+
+def by_reference(
+    instruction: Instruction,
+    grid: Grid,
+    goal: Grid,
+    last: tuple[Cell, ...],
+    sayable: Callable[[Instruction], bool],
+) -> Pointed | None:
+    """A placement or shape told from blocks that are there, so that only `goal` can come of it; None if it cannot be.
+
+    grid: the build now. last: the cells that the last instruction changed, () when that is not certain.
+    """
+    context = Context(last=last)
+    for pointed in _pointed(instruction, grid, last):
+        said = pointed.instruction
+        if leads_to(outcomes(said, grid, context), goal) and sayable(said):
+            return pointed
+    return None
+
+
+def by_loose_reference(
+    instruction: Instruction, grid: Grid, sayable: Callable[[Instruction], bool]
+) -> Pointed | None:
+    """The same without a look at what else fits the description, as people speak: it may have to be asked about."""
+    anchor = _anchor(instruction)
+    if anchor is None:
+        return None
+    for way, (dx, dy, dz) in _NEIGHBOURS:
+        near = anchor[0] + dx, anchor[1] + dy, anchor[2] + dz
+        color = int(grid[cell_index(*near)]) if in_zone(*near) else 0
+        if not color:
+            continue
+        said = _told(instruction, Beside(((way, 1),), Blocks((color,))))
+        found = outcomes(said, grid, Context())
+        if sayable(said) and not (isinstance(found, Failure) and found.reason is not Reason.AMBIGUOUS):
+            return Pointed(said, near)
+    return None
+
+
+def _anchor(instruction: Instruction) -> Cell | None:
+    if isinstance(instruction, CellEdit):
+        return instruction.cell if instruction.action == "place" else None
+    if isinstance(instruction, Build) and isinstance(instruction.where, At):
+        return instruction.where.cell
+    return None
+
+
+def _told(instruction: Instruction, where: Beside) -> Instruction:
+    if isinstance(instruction, Build):
+        return replace(instruction, where=where)
+    assert isinstance(instruction, CellEdit)
+    return Place(instruction.after, where)
+
+
+def _pointed(instruction: Instruction, grid: Grid, last: tuple[Cell, ...]) -> Iterator[Pointed]:
+    """Ways to tell the place, the plainest first."""
+    anchor = _anchor(instruction)
+    if anchor is None:
+        return
+    around = [(way, (anchor[0] + dx, anchor[1] + dy, anchor[2] + dz)) for way, (dx, dy, dz) in _NEIGHBOURS]
+    near = [(way, cell) for way, cell in around if in_zone(*cell) and grid[cell_index(*cell)]]
+    for way, cell in near:
+        for reference in _references(cell, int(grid[cell_index(*cell)]), last):
+            yield Pointed(_told(instruction, Beside(((way, 1),), reference)), cell)
+    if last and not near:
+        offset = _offset(last[-1], anchor)
+        if 1 <= len(offset) <= 2:
+            yield Pointed(_told(instruction, Beside(offset, LastBlock())), last[-1])
+
+
+def _references(cell: Cell, color: int, last: tuple[Cell, ...]) -> Iterator[Reference]:
+    if cell in last:
+        yield It()
+        if cell == last[-1]:
+            yield LastBlock()
+    yield Blocks((color,))
+    for kind in (Kind.TOWER, Kind.ROW):
+        yield Blocks((color,), kind)
+    for extreme in _EXTREMES:
+        yield Blocks((color,), extreme=extreme)
+
+
+def _offset(start: Cell, end: Cell) -> tuple[tuple[Direction, int], ...]:
+    found = []
+    for axis, ahead, back in _SIGNS:
+        steps = end[axis] - start[axis]
+        if steps:
+            found.append((ahead if steps > 0 else back, abs(steps)))
+    return tuple(found)

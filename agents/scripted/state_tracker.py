@@ -1,0 +1,176 @@
+"""The exact state of a builder, tracked: a private world that goes through the same steps as the real one.
+
+Observations are float32 and lack the vertical speed and the colour in hand; the plans of `iglu_marl.planning` need the
+exact state. It is known all the same: the dynamics are deterministic, and the start is observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl import AgentError, Controls, Task, Worlds
+from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.planning import Plan, plan
+
+PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
+
+_NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
+_CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observations round away
+
+
+@lru_cache(maxsize=256)
+def _searched(state: bytes, target: bytes, controls: ControlsName, width: int) -> Plan:
+    """The plan from a state: a long search, and the same tasks come up again with every partner."""
+    world = Worlds(1)
+    world.state[:] = np.frombuffer(state, world.state.dtype)
+    return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, width=width)
+
+
+class StateTracker:
+    """The private world of a builder with one of the encodings that can be planned for.
+
+    controls: "walking", "human-level" or "flying". select_and_place, can_yield: as in the game's builder action space.
+    Raises `AgentError` for other controls.
+    """
+
+    def __init__(self, controls: ControlsName, *, select_and_place: bool, can_yield: bool) -> None:
+        if controls not in PLANNED_AS:
+            expected = ", ".join(PLANNED_AS)
+            raise AgentError(f"controls is {controls!r}; this agent plans its way with {expected} only")
+        self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
+        self.world = Worlds(1)
+        self._pending = 0  # a colour to be chosen together with the next placement
+        # Plans that came to nothing, by world, target and width, so that they need not be made again.
+        self._hopeless: dict[tuple[bytes, int], Plan] = {}
+
+    @property
+    def grid(self) -> npt.NDArray[np.int8]:
+        """What stands now, int8 [9, 11, 11]; a view."""
+        return self.world.grid[0]
+
+    # -- agreement with the real world
+
+    def begin(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
+        """Start from a grid and a pose (x, y, z, yaw_deg, pitch_deg), at rest."""
+        start = np.asarray(grid, dtype=np.int8)
+        self.world.spawn(0, Task("", _NO_TARGET, starting_grid=start), pose=pose)
+        self._pending = 0
+        self._hopeless.clear()
+
+    def correct(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
+        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last."""
+        active = int(self.world.active[0])
+        self.begin(grid, pose)
+        self.world.active[0] = active
+
+    def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
+        """Whether an observed grid and agentPos (x, y, z, pitch, yaw) are those of the private world."""
+        if grid is not None and not np.array_equal(grid, self.grid):
+            return False
+        if agent_pos is None:
+            return True
+        off = np.abs(np.asarray(agent_pos, dtype=np.float64) - self.world.seen_pose[0])
+        off[4] = min(off[4], abs(360.0 - off[4]))
+        return bool((off[:3] < _CELL_TOLERANCE).all() and (off[3:] < _DEG_TOLERANCE).all())
+
+    # -- acting
+
+    def plan(self, target: npt.NDArray[np.int8], *, width: int = 0) -> Plan:
+        """How to get from here to a grid, in the actions of "walking" or "flying"; `width` as of `planning.plan`."""
+        self._pending = 0
+        world = self.world
+        parts = (world.grid, world.pose, world.inventory, np.asarray(target))
+        key = b"".join(part.tobytes() for part in parts), width
+        if key in self._hopeless:
+            return self._hopeless[key]
+        controls = PLANNED_AS[self.controls.name]
+        if width:
+            found = _searched(world.state.tobytes(), np.asarray(target, np.int8).tobytes(), controls, width)
+            found = replace(found, actions=list(found.actions))
+        else:
+            found = plan(world, target, controls, width=0)
+        if found.verdict != "built":
+            self._hopeless[key] = found
+        return found
+
+    def do(self, planned: Any) -> Any:
+        """The action of a planned step in the encoding of the game; the private world goes along."""
+        action = (
+            self._walked(planned) if PLANNED_AS[self.controls.name] == "walking" else self._flown(planned)
+        )
+        self._step(*self.controls.encode(action))
+        return action
+
+    def wait(self) -> Any:
+        """The action that does nothing."""
+        self._step(*self.controls.noop())
+        return int(Action.NOOP) if self.controls.name == "walking" else self._still()
+
+    def rest(self) -> Any:
+        """The action that ends the turn, or does nothing where turns cannot be ended."""
+        action = self.wait()
+        if not self.controls.can_yield:
+            return action
+        return int(Action.YIELD) if self.controls.name == "walking" else {**action, "yield": 1}
+
+    def _step(self, records: npt.NDArray[Any], index: int) -> None:
+        self.world.step(records[index : index + 1])
+
+    def _still(self) -> dict[str, Any]:
+        """The Dict action in which nothing is done."""
+        action: dict[str, Any] = {
+            key: np.zeros(space.shape, np.float32) if space.shape else 0
+            for key, space in self.controls.space.spaces.items()  # type: ignore[attr-defined]
+        }
+        return action
+
+    def _walked(self, planned: int) -> Any:
+        number = self._select_late(int(planned)) if self.controls.select_and_place else int(planned)
+        if self.controls.name == "walking":
+            return number
+        action = self._still()
+        for key, value in _KEYS.get(number, {}).items():
+            action[key] = np.array(value, np.float32) if key == "camera" else value
+        action["hotbar"] = Action(number).color
+        return action
+
+    def _select_late(self, number: int) -> int:
+        """Where choosing a colour also places, a colour is chosen in the very step that shall place it."""
+        if Action(number).color:
+            self._pending = number
+            return int(Action.NOOP)
+        if number == Action.PLACE and self._pending:
+            number, self._pending = self._pending, 0
+        return number
+
+    def _flown(self, planned: Mapping[str, Any]) -> dict[str, Any]:
+        action = {**self._still(), **planned}
+        if self.controls.select_and_place:
+            self._pending = action["inventory"] or self._pending
+            action["inventory"] = 0
+            if action["placement"] == 1:
+                action["inventory"], self._pending = self._pending, 0
+        return action
+
+
+# The walking actions as keys of the encoding "human-level".
+_KEYS: dict[int, dict[str, Any]] = {
+    Action.FORWARD: {"forward": 1},
+    Action.BACK: {"back": 1},
+    Action.LEFT: {"left": 1},
+    Action.RIGHT: {"right": 1},
+    Action.JUMP: {"jump": 1},
+    Action.TURN_LEFT: {"camera": (-CAMERA_STEP_DEG, 0.0)},
+    Action.TURN_RIGHT: {"camera": (CAMERA_STEP_DEG, 0.0)},
+    Action.LOOK_UP: {"camera": (0.0, CAMERA_STEP_DEG)},
+    Action.LOOK_DOWN: {"camera": (0.0, -CAMERA_STEP_DEG)},
+    Action.BREAK: {"attack": 1},
+    Action.PLACE: {"use": 1},
+}

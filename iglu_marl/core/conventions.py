@@ -1,0 +1,50 @@
+"""What older tools tell otherwise than this project: colour ids, air, the compass, and where "up" looks.
+
+Inside, everything is this project's. A `Conventions` says how it is told at the edge of an environment: by the
+actions it takes, the observations it gives, and the tasks it plays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, IGLU_ID_OF_IGLU2022
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """How an environment tells colours and directions.
+
+    ids: the table of colour ids ("iglu" or "iglu2022") in actions, in the inventory's order, in grids, and in tasks
+        that do not say otherwise.
+    air: the id of air in observed grids; the colours follow it.
+    half_turn: whether the compass is the yaw less 180 degrees.
+    up_looks_down: whether the walking actions 14 and 15 have changed places.
+    """
+
+    ids: str = "iglu"
+    air: int = 0
+    half_turn: bool = False
+    up_looks_down: bool = False
+
+    @cached_property
+    def meant(self) -> tuple[int, ...]:
+        """The colour that each id 0..6 of an action means."""
+        return tuple(range(7)) if self.ids == "iglu" else tuple(IGLU_ID_OF_IGLU2022.tolist())
+
+    @cached_property
+    def shown(self) -> tuple[int, ...]:
+        """How the id of each colour 0..6 is shown in grids."""
+        table = range(7) if self.ids == "iglu" else IGLU2022_ID_OF_IGLU.tolist()
+        return tuple(number + self.air for number in table)
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """Which place of this project's inventory each of the six shown ones is."""
+        return tuple(color - 1 for color in self.meant[1:])
+
+
+OWN = Conventions()
+IGLU2022 = Conventions(ids="iglu2022", half_turn=True, up_looks_down=True)
+SILENT_BUILDER_2021 = Conventions(air=-1)

@@ -1,0 +1,137 @@
+"""Files that are whole whatever happens: moved to their place when they are done, or line by line by one process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import uuid
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from iglu_marl.core.errors import DataError, IgluMarlError
+
+
+def why(error: OSError) -> str:
+    """The reason that an `OSError` gives, in one line."""
+    return error.strerror or str(error).partition("\n")[0]
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Iterator[Path]:
+    """A temporary name beside `path`, with its suffix, that is moved there at the end, or removed after an error.
+
+    A file of that name appears whole, or not at all. An `OSError` (a full disk, say) becomes `error`, which names
+    the file.
+    """
+    final = Path(path)
+    temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{final.suffix}")
+    try:
+        yield temporary
+        temporary.replace(final)
+    except OSError as fault:
+        raise error(f"{final} cannot be written: {why(fault)}") from fault
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str, error: type[IgluMarlError] = DataError) -> Path:
+    """Write a text as UTF-8, whole or not at all; returns the path. Raises `error`, naming the file."""
+    with replacing(path, error) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+    return Path(path)
+
+
+def json_line(content: Mapping[str, Any]) -> bytes:
+    """A line of a file of JSON lines."""
+    return json.dumps(content, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+class JsonLines:
+    """A file of JSON lines for one process at a time, in which every line is there whole or not at all.
+
+    The file is locked from opening to `close`, or until the process ends, however it ends. Meanwhile `.<name>.owner`
+    beside it says who has it. Raises `DataError`, naming file and owner, where another has it, and when it cannot be
+    opened or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._owner = self.path.with_name(f".{self.path.name}.owner")
+        with self._told():
+            # Unbuffered and appending: each line is one write at the end of the file.
+            self._file = self.path.open("a+b", buffering=0)
+        try:
+            self._lock()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be written: {why(error)}") from error
+
+    def _lock(self) -> None:
+        # The kernel's lock on the file itself: it leaves nothing behind, and ends with the process.
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            try:
+                owner = self._owner.read_text(encoding="utf-8")
+            except OSError:
+                owner = "another process"
+            raise DataError(
+                f"{self.path} is being written by {owner}; wait until it has ended, or choose another file"
+            ) from None
+        except OSError as error:
+            warnings.warn(
+                f"{self.path} cannot be locked ({why(error)}): nothing else may write to it", stacklevel=4
+            )
+        self._release = weakref.finalize(self, _release, self._file, self._owner)  # at the latest at the end
+        with contextlib.suppress(OSError):
+            self._owner.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+
+    def read(self) -> bytes:
+        """All that is in the file."""
+        with self._told():
+            return self.path.read_bytes()
+
+    def cut(self, size: int) -> None:
+        """Leave the first `size` bytes of the file."""
+        with self._told():
+            self._file.truncate(size)
+
+    def append(self, content: Mapping[str, Any]) -> None:
+        """Append a line. Raises `DataError` when there is no room for it, and then nothing of it is there."""
+        line = memoryview(json_line(content))
+        with self._told():
+            size = os.fstat(self._file.fileno()).st_size
+            try:
+                while line:  # once, unless the disk is full
+                    line = line[self._file.write(line) :]
+            except OSError:
+                self._file.truncate(size)
+                raise
+
+    def close(self) -> None:
+        """Close the file, for others to use. May be called more than once."""
+        self._release()
+
+
+def _release(file: IO[bytes], owner: Path) -> None:
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        owner.unlink(missing_ok=True)
+        fcntl.flock(file, fcntl.LOCK_UN)  # also where a forked process has the file open
+    file.close()

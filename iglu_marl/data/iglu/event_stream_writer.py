@@ -1,0 +1,178 @@
+"""Writing tapes: the event stream of a turn in the form of the newer recorder (see `event_stream`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell, Color, grid_to_blocks, in_zone
+from iglu_marl.data.iglu.multiturn import FLOOR_Y
+from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT
+
+Pose = tuple[float, float, float, float, float]  # eye x, y, z (cells), yaw, pitch (degrees)
+Path = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
+
+VOXEL_OF_COLOR = {
+    Color.BLUE: 57,
+    Color.YELLOW: 50,
+    Color.GREEN: 59,
+    Color.ORANGE: 47,
+    Color.PURPLE: 56,
+    Color.RED: 60,
+}
+_CAMERA_DISTANCE = 4.0  # of the third-person camera behind the eye
+
+
+def _number(value: float) -> str:
+    """A number as the recorder writes it: without a fraction where there is none."""
+    value = round(value, 6)
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(map(_number, values))
+
+
+class _Tape:
+    """Writes one event stream in the form of the newer recorder."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.index = 0
+        self.feet = (0.0, 63.0, 0.0)
+        self.look = (0.0, 0.0)  # pitch, yaw; radians
+
+    def _line(self, text: str) -> None:
+        self.lines.append(f"{self.index} {text}")
+
+    def action(self, text: str) -> None:
+        self.index += 1
+        self._line(f"action {text}")
+
+    def stand(self, pose: Pose) -> None:
+        """Be at a pose of this project; its eye is `EYE_HEIGHT` above the feet."""
+        x, y, z, yaw, pitch = pose
+        feet = (x + 0.5, y - EYE_HEIGHT + FLOOR_Y + 0.5, z + 0.5)
+        yaw = (yaw + 180.0) % 360.0 - 180.0
+        look = (math.radians(pitch), -math.radians(yaw))
+        moved = _numbers(feet) != _numbers(self.feet)
+        turned = _numbers(look) != _numbers(self.look)
+        if moved or turned:
+            self.index += 1
+        if moved:
+            self._line(f"pos_change ({_numbers(feet)})")
+        if turned:
+            self._line(f"set_look ({_numbers(look)})")
+        self.feet, self.look = feet, look
+
+    def _aim(self) -> str:
+        pitch, yaw = self.look
+        view = (-math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
+        eye = (self.feet[0], self.feet[1] + RECORDED_EYE_HEIGHT, self.feet[2])
+        camera = [e - _CAMERA_DISTANCE * v for e, v in zip(eye, view, strict=True)]
+        return " ".join(map(_number, (*camera, *view)))
+
+    def change(self, before: BlockGrid, after: BlockGrid) -> None:
+        """The actions that lead from one world to another, removals first, and the change."""
+        cells = sorted(map(tuple, np.argwhere(before != after).tolist()))
+        if not cells:
+            return
+        parts = []
+        for iy, ix, iz in cells:
+            place = f"{ix - 5} {iy - 1 + FLOOR_Y} {iz - 5}"
+            old, new = int(before[iy, ix, iz]), int(after[iy, ix, iz])
+            if old:
+                self.action(f"break {place} {self._aim()}")
+            if new:
+                self.action(f"select_and_place_block {_voxel(new)} {place} {self._aim()}")
+            parts.append(f"({place.replace(' ', ', ')}, {_voxel(old)}, {_voxel(new)})")
+        self.index += 1
+        self._line(f"block_change  {' '.join(parts)}")
+
+    def set_up(self, world: BlockGrid) -> None:
+        """The given world, as the tool sets it up."""
+        self.action("start_recover_world_state")
+        self.change(np.zeros(ZONE_SHAPE, np.int8), world)
+        self.action("finish_recover_world_state")
+
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self.lines)
+
+
+def _voxel(color: int) -> int:
+    return VOXEL_OF_COLOR[Color(color)] if color else 0
+
+
+_SIDES = ((0, -1, 0), (0, 0, -1), (-1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0))  # the ground first
+
+
+def _solid(world: BlockGrid, cell: Cell) -> bool:
+    x, y, z = cell
+    return y < -1 or (in_zone(x, y, z) and bool(world[y + 1, x + 5, z + 5]))
+
+
+def _touches(world: BlockGrid, cell: Cell) -> bool:
+    """Whether a block can be put at a cell, against another one or the ground."""
+    x, y, z = cell
+    return any(_solid(world, (x + dx, y + dy, z + dz)) for dx, dy, dz in _SIDES)
+
+
+def _stand(world: BlockGrid, cell: Cell) -> Pose:
+    """A place from which a cell is looked at through free space: towards what it can be put against, if it is free."""
+    x, y, z = cell
+    best, most = _SIDES[0], -1
+    for dx, dy, dz in _SIDES:
+        against = _solid(world, cell) or _solid(world, (x + dx, y + dy, z + dz))
+        free = [not _solid(world, (x - k * dx, y - k * dy, z - k * dz)) for k in (1, 2)]
+        worth = 4 * against + 2 * free[0] + free[1]
+        if worth > most:
+            best, most = (dx, dy, dz), worth
+    side = np.array(best, np.float64)
+    tilt = np.array([0.0, 0.0, 0.3] if best[1] else [0.0, 0.3, 0.0])
+    eye = np.array(cell) - 2.5 * side + tilt
+    dx, dy, dz = np.array(cell) + 0.5 * side - eye
+    yaw = math.degrees(math.atan2(dx, -dz))
+    pitch = math.degrees(math.atan2(dy, math.hypot(dx, dz)))
+    return float(eye[0]), float(eye[1]) + EYE_HEIGHT - RECORDED_EYE_HEIGHT, float(eye[2]), yaw, pitch
+
+
+def _tape_of(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _Tape:
+    """The tape of a turn: its own way where it is known, else from block to block, each against another."""
+    tape = _Tape()
+    tape.set_up(before)
+    world = np.array(before)
+    if path is not None:
+        for pose, grid in path:
+            tape.change(world, grid)
+            tape.stand(pose)
+            world = np.array(grid)
+    left = [(ix - 5, iy - 1, iz - 5) for iy, ix, iz in np.argwhere(world != goal).tolist()]
+    while left:
+        x, y, z = cell = next((cell for cell in left if _touches(world, cell)), left[0])
+        left.remove(cell)
+        after = np.array(world)
+        after[y + 1, x + 5, z + 5] = goal[y + 1, x + 5, z + 5]
+        tape.stand(_stand(world, cell))
+        tape.change(world, after)
+        world = after
+    return tape
+
+
+def world_file(before: BlockGrid, goal: BlockGrid, path: Path | None = None) -> dict[str, Any]:
+    """The contents of a world file, JSON-ready: how the world `before` became the world `goal`.
+
+    path: the poses and worlds on the way; None or incomplete: the rest is made up, block by block.
+    """
+    tape = _tape_of(before, goal, path)
+    blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
+    return {
+        "gameId": 19,  # as in every file upstream
+        "stepId": 1,
+        "avatarInfo": {"pos": list(tape.feet), "look": list(tape.look)},
+        "worldEndingState": {"blocks": blocks},
+        "tape": tape.text(),
+        "clarification_question": "null",
+    }

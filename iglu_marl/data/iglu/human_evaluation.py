@@ -1,0 +1,358 @@
+"""The human evaluation of IGLU 2022: what people said of agents that they had played with.
+
+The table has one row for each agent that a person was to judge; every HIT (a person's job) has two. The events
+of the games and the definitions of the tasks belong to it, but are often not at hand: then they are an
+`Unavailable` that says why.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import json
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.iglu.tables import read_table
+from iglu_marl.data.packs.archive import MemberError, PlaceholderError, check_placeholder, open_pack
+from iglu_marl.data.packs.store import DATA_PATH_VARIABLE, MissingPackError, find_pack, pack_folder
+
+FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
+COLUMNS = ("HitId", "GameMinecraftId", "TaskMinecraftId", "AgentName", "Annotation", "CompletionCode")
+_CODE_LIMIT = 1 << 16  # bytes of a decoded code; real ones have 221
+
+
+class Annotation(str, Enum):
+    """What the cell with the person's judgement holds."""
+
+    EMPTY = "nothing"
+    FILLED = "a judgement"
+    MALFORMED = "something that is no judgement"
+
+    __str__ = str.__str__
+
+
+class CodeState(str, Enum):
+    """What the cell with the code that the game gave to the person holds."""
+
+    ABSENT = "nothing"
+    DECODED = "a code"
+    UNDECODABLE = "something that is no code"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True)
+class CompletionCode:
+    """What a game gave to the person at its end: `parts` as they are written, and the two that are known."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def task_id(self) -> str | None:
+        """The task that was played."""
+        return self.parts[3] if len(self.parts) == 7 else None
+
+    @property
+    def game_id(self) -> str | None:
+        """The game that was played."""
+        return self.parts[4] if len(self.parts) == 7 else None
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One row: what one person said of one agent.
+
+    game_id, task_id: None where the table has "NA". chosen_best, performance: the judgement, None without one;
+    "NA" as a text counts as none. code: None unless `code_state` is DECODED. raw_annotation, raw_code: the cells
+    as they are. line: of the table.
+    """
+
+    hit_id: str
+    agent: str
+    game_id: str | None
+    task_id: str | None
+    annotation: Annotation
+    chosen_best: bool | None
+    performance: str | None
+    code_state: CodeState
+    code: CompletionCode | None
+    raw_annotation: str
+    raw_code: str
+    line: int
+
+    @property
+    def names_other_game(self) -> bool:
+        """Whether the code is one of another game than this row's."""
+        return self.code is not None and self.code.game_id != self.game_id
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """A part of the data that is not at hand, and why. It is false: `if evaluation.games: ...`."""
+
+    what: str
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"{self.what} is not available: {self.reason}"
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    """What the table holds. `agents` and `chosen_best` are by agent; the rest are numbers of rows."""
+
+    rows: int
+    hits: int
+    agents: Mapping[str, int]
+    annotations: Mapping[str, int]
+    codes: Mapping[str, int]
+    without_game: int
+    no_text: int
+    codes_of_other_games: int
+    odd_hits: int
+    chosen_best: Mapping[str, Mapping[bool, int]]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows of {self.hits} HITs; annotations {dict(self.annotations)}, codes "
+            f"{dict(self.codes)}, {self.without_game} rows without a game, {self.no_text} judgements without words, "
+            f"{self.codes_of_other_games} codes of another game, {self.odd_hits} HITs without two rows"
+        )
+
+
+@dataclass
+class HumanEvaluation:
+    """The table of feedback, and the events of the games and the tasks where they are at hand.
+
+    games, tasks: the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`.
+    """
+
+    feedback: list[Feedback]
+    games: Any
+    tasks: Any
+    location: str = ""
+    _by_agent: dict[str, list[Feedback]] = field(default_factory=dict, repr=False)
+
+    def by_agent(self, agent: str) -> list[Feedback]:
+        """The rows of an agent. Raises `DataError` for one that nobody judged."""
+        if not self._by_agent:
+            for row in self.feedback:
+                self._by_agent.setdefault(row.agent, []).append(row)
+        if agent not in self._by_agent:
+            raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(self._by_agent)}")
+        return self._by_agent[agent]
+
+    def report(self) -> EvaluationReport:
+        """Counts of everything, the irregular included."""
+        rows = self.feedback
+        best: dict[str, Counter[bool]] = {}
+        for row in rows:
+            if row.chosen_best is not None:
+                best.setdefault(row.agent, Counter())[row.chosen_best] += 1
+        hits = Counter(row.hit_id for row in rows)
+        return EvaluationReport(
+            rows=len(rows),
+            hits=len(hits),
+            agents=dict(Counter(row.agent for row in rows)),
+            annotations=dict(Counter(row.annotation.name.lower() for row in rows)),
+            codes=dict(Counter(row.code_state.name.lower() for row in rows)),
+            without_game=sum(row.game_id is None for row in rows),
+            no_text=sum(row.annotation is Annotation.FILLED and row.performance is None for row in rows),
+            codes_of_other_games=sum(row.names_other_game for row in rows),
+            odd_hits=sum(count != 2 for count in hits.values()),
+            chosen_best={agent: dict(counts) for agent, counts in best.items()},
+        )
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`, one row per judgement."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "hit_id": row.hit_id,
+                    "agent": row.agent,
+                    "game_id": row.game_id,
+                    "task_id": row.task_id,
+                    "annotation": row.annotation.name.lower(),
+                    "chosen_best": row.chosen_best,
+                    "performance": row.performance,
+                    "code": row.code_state.name.lower(),
+                    "code_game_id": None if row.code is None else row.code.game_id,
+                }
+                for row in self.feedback
+            ]
+        )
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def decode_completion_code(text: str) -> CompletionCode | None:
+    """The code behind a cell (base64 of a gzip stream of parts joined by ":"), or None if it is none."""
+    try:
+        packed = base64.b64decode(text.strip(), validate=True)
+        content = _unpacked(packed).decode("utf-8")
+    except (binascii.Error, ValueError, OSError, EOFError, zlib.error):
+        return None
+    return CompletionCode(tuple(content.split(":"))) if content else None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """The contents of a gzip stream. Raises `ValueError` for more than a code can have."""
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+        content = stream.read(_CODE_LIMIT + 1)
+    if len(content) > _CODE_LIMIT:
+        raise ValueError("too long for a code")
+    return content
+
+
+def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
+    try:
+        value = json.loads(cell) if cell.strip() else {}
+    except (ValueError, RecursionError):
+        return Annotation.MALFORMED, None, None
+    if value == {}:
+        return Annotation.EMPTY, None, None
+    best = value.get("was_chosen_best") if isinstance(value, dict) else None
+    said = value.get("agent_performance") if isinstance(value, dict) else None
+    if not isinstance(best, bool) or not isinstance(said, str):
+        return Annotation.MALFORMED, None, None
+    return Annotation.FILLED, best, _known(said)
+
+
+def _known(cell: str) -> str | None:
+    """A cell's text, None for nothing and for "NA"."""
+    text = cell.strip()
+    return None if text.upper() in ("", "NA", "N/A") else text
+
+
+def _feedback(record: Mapping[str, str], line: int) -> Feedback:
+    annotation, best, performance = _judgement(record["Annotation"])
+    raw = record["CompletionCode"]
+    code = decode_completion_code(raw) if raw.strip() not in ("", "NA") else None
+    state = CodeState.DECODED if code else CodeState.UNDECODABLE
+    if raw.strip() in ("", "NA"):
+        state = CodeState.ABSENT
+    return Feedback(
+        hit_id=record["HitId"].strip(),
+        agent=record["AgentName"].strip(),
+        game_id=_known(record["GameMinecraftId"]),
+        task_id=_known(record["TaskMinecraftId"]),
+        annotation=annotation,
+        chosen_best=best,
+        performance=performance,
+        code_state=state,
+        code=code,
+        raw_annotation=record["Annotation"],
+        raw_code=raw,
+        line=line,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The table, what to call its place, and how to read what stands beside it (None: there is no such file)."""
+
+    table: bytes
+    place: str
+    beside: Callable[[str], bytes | None]
+
+
+def _side_file(found: _Found, name: str) -> Any:
+    """The parsed JSON of a file beside the table, or why there is none."""
+    try:
+        content = found.beside(name)
+        if content is None:
+            return Unavailable(name, "there is no such file beside the table")
+        return json.loads(content.decode("utf-8-sig"))
+    except (PlaceholderError, MemberError) as error:
+        return Unavailable(name, str(error))
+    except (ValueError, RecursionError) as error:
+        return Unavailable(name, f"it is no JSON: {error}")
+
+
+def _in_folder(folder: Path) -> Callable[[str], bytes | None]:
+    def read(name: str) -> bytes | None:
+        file = folder / name
+        if not file.is_file():
+            return None
+        content = file.read_bytes()
+        check_placeholder(content[:1024], str(file))
+        return content
+
+    return read
+
+
+def _at(place: Path) -> _Found | None:
+    """The table at a place: a CSV file, or somewhere in a folder or zip; None when that does not have it."""
+    if not place.exists():
+        raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
+    if place.suffix.lower() == ".csv":
+        content = place.read_bytes()
+        check_placeholder(content[:1024], str(place))
+        return _Found(content, str(place), _in_folder(place.parent))
+    pack = open_pack(place)
+    found = [name for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
+    if not found:
+        return None
+    nearest = min(found, key=lambda name: (name.count("/"), name))
+    inside = pack.below(nearest.removesuffix(FEEDBACK))
+    return _Found(
+        inside.read(FEEDBACK),
+        f"{place}: {nearest}",
+        lambda name: inside.read(name) if inside.has(name) else None,
+    )
+
+
+def _anywhere(fetch: bool) -> _Found:
+    """The table where data usually are: `IGLU_DATA_PATH`, the user's own folder, the repository's archive."""
+    named = os.environ.get(DATA_PATH_VARIABLE)
+    for place in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
+        if place.is_dir() or (place.is_file() and place.suffix.lower() in (".csv", ".zip")):
+            found = _at(place)
+            if found is not None:
+                return found
+    try:
+        with find_pack("iglu-singleturn", None, fetch) as pack:
+            location = pack.location  # the archive of the whole repository has the table too
+        found = _at(Path(location))
+    except MissingPackError as error:
+        raise DataError(f"{FEEDBACK} is not on this machine; it comes with IGLU's data: {error}") from None
+    if found is None:
+        raise DataError(
+            f"{FEEDBACK} is not on this machine: get it from the folder datasets/human_evaluation of "
+            f"https://github.com/microsoft/iglu-datasets, and pass path=FILE or set {DATA_PATH_VARIABLE} to its "
+            "folder"
+        )
+    return found
+
+
+def human_evaluation(path: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> HumanEvaluation:
+    """The human evaluation of the agents of IGLU 2022.
+
+    path: `human_agent_feedback.csv`, or a folder or zip that has it somewhere inside; by default what
+    `IGLU_DATA_PATH` leads to, else this user's own folder, else it is fetched with the single-turn data.
+
+    Nothing of the table is left out: cells that cannot be read are typed as such, and counted in `report()`.
+    Raises `DataError` when there is no table, or when it is not one.
+    """
+    place = None if path is None else Path(path).expanduser()
+    found = _anywhere(fetch) if place is None else _at(place)
+    if found is None:
+        raise DataError(f"{place} has no {FEEDBACK} in it")
+    rows = [_feedback(record, line) for line, record in read_table(found.table, COLUMNS, found.place)]
+    return HumanEvaluation(rows, _side_file(found, GAMES), _side_file(found, TASKS), found.place)

@@ -1,0 +1,398 @@
+"""Sessions of the multi-turn layout: a table of utterances and the recorded worlds, read into `Subtasks`.
+
+The layout is the one of the IGLU multi-turn release::
+
+    dialogs.csv                          one row per step of a session
+    builder-data/<session>/step-<N>      the world after builder step N (JSON)
+
+and the rules are the ones of its loader. The rows of a session are taken in the order of their StepId, rows
+that did not qualify are left out. Odd steps are the architect's, even ones the builder's:
+
+- an odd row with an instruction opens a turn; one with an answer to a question adds to the open turn;
+- an even row with a question adds to the open turn; any other even row closes it with the world of its step;
+- a missing world ends the session;
+- a turn whose world is empty is merged into the next one; empty ones at the end are dropped;
+- in an utterance, every run of `$` is one line break;
+- a row that repeats another one of its session word by word counts once.
+
+What the rules do not use is never lost in silence: each piece left out is an entry of the `Report`. Only the
+standard library is needed to read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+from iglu_marl.core.dialogue import Role, Utterance
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import Block, Color, in_zone
+from iglu_marl.core.task import Subtasks
+from iglu_marl.core.text import plain_number
+from iglu_marl.data.iglu.tables import decoded, read_table, said
+from iglu_marl.data.report import Report, SkipReason
+
+TABLE = "dialogs.csv"
+WORLDS = "builder-data"
+COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
+QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
+
+FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
+
+# The ids of the voxel engine. The first palette is the usual one; in single-turn worlds the second one marks
+# what the annotator placed.
+COLOR_OF_VOXEL = {
+    57: Color.BLUE,
+    50: Color.YELLOW,
+    59: Color.GREEN,
+    47: Color.ORANGE,
+    56: Color.PURPLE,
+    60: Color.RED,
+    86: Color.BLUE,
+    87: Color.YELLOW,
+    88: Color.GREEN,
+    89: Color.ORANGE,
+    90: Color.PURPLE,
+    91: Color.RED,
+}
+
+_NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
+
+
+class Folder(Protocol):
+    """What is read from: a `pathlib.Path`, a `zipfile.Path`, or a package's resources."""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+
+    def joinpath(self, *parts: str) -> Any:
+        """The entry of that name."""
+
+    def iterdir(self) -> Iterator[Any]:
+        """All entries."""
+
+    def is_dir(self) -> bool:
+        """Whether this is a folder."""
+
+    def is_file(self) -> bool:
+        """Whether this is a file."""
+
+    def read_bytes(self) -> bytes:
+        """The contents of a file."""
+
+
+class MultiturnSkip(SkipReason, unit="step"):
+    """Why something of the data is not used, or not used as it stands."""
+
+    BAD_ROW = "a row without a session or without a whole step number"
+    UNQUALIFIED = "a row that did not qualify"
+    DUPLICATE_ROW = "an exact repetition of another row of the session"
+    SILENT_ROW = "an architect's row without an instruction or an answer"
+    NO_WORLDS = "a session without recorded worlds"
+    STRAY_WORDS = "a question or an answer outside of a turn"
+    STRAY_WORLD = "a world that no instruction asked for"
+    JOINED_INSTRUCTION = "a second instruction before the builder has built, joined to the first"
+    MISSING_WORLD = "a step without its world; the session ends there"
+    BAD_WORLD = "a damaged world; the session ends there"
+    EMPTY_WORLD = "an empty world; its turn is merged into the next one"
+    UNFINISHED_TURN = "words at the end of a session that no world follows"
+    EMPTY_SESSION = "a session without a single turn"
+    NO_ROWS = "recorded worlds of a session that the table does not have"
+    IRREGULAR = "a folder or file that is no step of a session"
+
+
+Skip = MultiturnSkip  # its name in `iglu_marl.data`
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table, in this project's terms: `$` are line breaks, and "" is nothing said."""
+
+    session: str
+    step: int
+    structure: str
+    instruction: str = ""
+    question: str = ""
+    answer: str = ""
+    qualified: bool = True
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+def _step_number(text: str) -> int | None:
+    """The step of "3" or "3.0" (tables that went through a float column), else None."""
+    match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
+    return plain_number(match.group(1)) if match else None
+
+
+def read_rows(
+    table: str | bytes, report: Report[MultiturnSkip] | None = None, *, place: str = TABLE
+) -> list[Row]:
+    """The rows of a table of utterances, CSV text with a header, in the order of the file.
+
+    Needed are the columns PartitionKey (session), StepId, structureId, IsHITQualified and instruction; the
+    columns of clarifying questions and answers may be missing, others are ignored. A session
+    `<attempt>-<structure>` gives its structure where that column is empty. A row counts as qualified unless
+    it says that it is not. Raises `DataError` for text that is no such table; `place` names it there.
+    """
+    report = Report() if report is None else report
+    rows = []
+    for line, record in read_table(table, COLUMNS, place):
+        report.rows += 1
+        row = _row(record)
+        if row is None:
+            report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
+        else:
+            rows.append(row)
+    return rows
+
+
+def _row(record: Mapping[str, str]) -> Row | None:
+    session, step = record["PartitionKey"].strip(), _step_number(record["StepId"])
+    if not session or step is None:
+        return None
+    return Row(
+        session=session,
+        step=step,
+        structure=record["structureId"].strip() or session.partition("-")[2] or session,
+        instruction=said(record["instruction"]),
+        question=said(record.get(QUESTION, "")),
+        answer=said(record.get(ANSWER, "")),
+        qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
+    )
+
+
+# ----------------------------------------------------------------------------------------------- the worlds
+
+
+def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
+    """The blocks (x, y, z, color id) of a world file, sorted, in this project's coordinates and ids.
+
+    `world` is JSON text or what was parsed from it. Blocks in it are [x, y, z, voxel id] with y = 63 on the
+    floor; ids of both palettes are known. Raises `DataError` for anything else: no JSON, no list of blocks,
+    an unknown id, a cell outside the zone or used twice; `place` names the file there.
+    """
+    parsed: Any = world
+    if isinstance(world, (str, bytes)):
+        try:
+            parsed = json.loads(decoded(world, place))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{place} is not JSON: {error}") from None
+    try:
+        entries = parsed["worldEndingState"]["blocks"]
+    except (KeyError, TypeError, IndexError):
+        raise DataError(f"{place} has no worldEndingState.blocks") from None
+    if not isinstance(entries, (list, tuple)):
+        raise DataError(f"{place}: worldEndingState.blocks is {entries!r}, expected a list")
+    blocks = sorted(_block(entry, place) for entry in entries)
+    for block, after in pairwise(blocks):
+        if block[:3] == after[:3]:
+            raise DataError(f"{place} has two blocks in the cell {block[:3]}")
+    return blocks
+
+
+def _block(entry: Any, place: str) -> Block:
+    whole = isinstance(entry, (list, tuple)) and len(entry) == 4 and all(type(part) is int for part in entry)
+    if not whole:
+        raise DataError(f"{place} has the block {entry!r}, expected four integers [x, y, z, voxel id]")
+    x, y, z, voxel = entry
+    if voxel not in COLOR_OF_VOXEL:
+        raise DataError(f"{place} has the unknown voxel id {voxel} at {(x, y, z)}")
+    if not in_zone(x, y - FLOOR_Y, z):
+        raise DataError(f"{place} has a block at {(x, y, z)}, outside the zone (x, z in -5..5, y in 63..71)")
+    return x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])
+
+
+def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) -> list[Block] | None:
+    """The blocks after a step, or None without a world. Raises `DataError` for a damaged one."""
+    if isinstance(worlds, Mapping):
+        world = worlds.get(step)
+        if world is None:
+            return None
+        if isinstance(world, (str, bytes, Mapping)):
+            return read_world(world, place=place)
+        return sorted(world)
+    file = worlds.joinpath(f"step-{step}")
+    return read_world(file.read_bytes(), place=place) if file.is_file() else None
+
+
+# --------------------------------------------------------------------------------------------- the sessions
+
+
+@dataclass
+class _Turns:
+    """The turns of one session while its rows are read. `words` is the open turn, None between turns."""
+
+    session: str
+    report: Report[MultiturnSkip]
+    words: list[Utterance] | None = None
+    kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
+    dialog: list[list[Utterance]] = field(default_factory=list)
+    worlds: list[list[Block]] = field(default_factory=list)
+
+    def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
+        self.report.skip(reason, self.session, step, detail)
+
+    def hear_architect(self, row: Row) -> None:
+        if row.instruction:
+            if self.words is not None:
+                self.skip(MultiturnSkip.JOINED_INSTRUCTION, row.step)
+            self.words = [*(self.words or []), Utterance(Role.ARCHITECT, row.instruction)]
+        elif not row.answer:
+            self.skip(MultiturnSkip.SILENT_ROW, row.step)
+        else:
+            self.add(Role.ARCHITECT, row.answer, row.step)
+
+    def add(self, role: Role, text: str, step: int) -> None:
+        if self.words is None:
+            self.skip(MultiturnSkip.STRAY_WORDS, step, text[:40])
+        else:
+            self.words.append(Utterance(role, text))
+
+    def close(self, world: list[Block], step: int) -> None:
+        if self.words is None:
+            self.skip(MultiturnSkip.STRAY_WORLD, step)
+            return
+        said, self.words = self.kept + self.words, None
+        if world:
+            self.kept = []
+            self.dialog.append(said)
+            self.worlds.append(world)
+        else:
+            self.kept = said
+            self.skip(MultiturnSkip.EMPTY_WORLD, step)
+
+    def end(self) -> None:
+        if self.words or self.kept:
+            self.skip(
+                MultiturnSkip.UNFINISHED_TURN, None, f"{len(self.kept) + len(self.words or [])} utterances"
+            )
+
+
+def read_session(
+    rows: Iterable[Row],
+    worlds: Folder | Mapping[int, Any],
+    report: Report[MultiturnSkip] | None = None,
+    *,
+    progressive: bool = False,
+    invariant: bool | None = None,
+) -> Subtasks | None:
+    """The session behind its rows (of one session, in any order) and its worlds; None if no turn is left.
+
+    `worlds` is the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a
+    parsed world file, or blocks (x, y, z, color id). What is left out goes to `report`. `progressive` and
+    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. Raises `DataError` for rows
+    of several sessions.
+    """
+    report = Report() if report is None else report
+    ordered = sorted(rows, key=lambda row: row.step)
+    names = sorted({row.session for row in ordered})
+    if len(names) > 1:
+        raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
+    turns = _Turns(names[0] if names else "", report)
+    seen: set[Row] = set()
+    for row in ordered:
+        known = row in seen
+        seen.add(row)
+        if not row.qualified:
+            turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
+        elif known:
+            turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
+        elif row.step % 2:
+            turns.hear_architect(row)
+        elif row.question:
+            turns.add(Role.BUILDER, row.question, row.step)
+        elif not _close_turn(turns, worlds, row.step):
+            break
+    turns.end()
+    if not turns.worlds:
+        turns.skip(MultiturnSkip.EMPTY_SESSION)
+        return None
+    report.sessions += 1
+    report.turns += len(turns.worlds)
+    return Subtasks(
+        turns.dialog,
+        turns.worlds,
+        task_id=turns.session,
+        ids="iglu",
+        progressive=progressive,
+        invariant=invariant,
+    )
+
+
+def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
+    """Closes the open turn with the world of a step; False when there is none and the session ends."""
+    try:
+        world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
+    except DataError as error:
+        turns.skip(MultiturnSkip.BAD_WORLD, step, str(error))
+        return False
+    if world is None:
+        turns.skip(MultiturnSkip.MISSING_WORLD, step)
+        return False
+    turns.close(world, step)
+    return True
+
+
+def read_sessions(
+    root: str | Path | Folder,
+    report: Report[MultiturnSkip] | None = None,
+    *,
+    progressive: bool = False,
+    invariant: bool | None = None,
+) -> dict[str, list[Subtasks]]:
+    """All sessions of a folder in the multi-turn layout, by structure, in the order of the table.
+
+    `root` holds dialogs.csv and builder-data/; it is a path or anything that reads like one (`zipfile.Path`).
+    Sessions of which nothing is left are left out and counted in `report`. Raises `DataError` when the table
+    or the folder of worlds is missing, or when the table is damaged.
+    """
+    report = Report() if report is None else report
+    folder = Path(root) if isinstance(root, str) else root
+    table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
+    if not table.is_file() or not recorded.is_dir():
+        raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
+    rows = read_rows(table.read_bytes(), report, place=str(table))
+    # A name from the table is never used as a path unless it is one of these.
+    worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
+
+
+def group_sessions(
+    rows: Iterable[Row],
+    worlds: Mapping[str, Folder | Mapping[int, Any]],
+    report: Report[MultiturnSkip] | None = None,
+    *,
+    progressive: bool = False,
+    invariant: bool | None = None,
+) -> dict[str, list[Subtasks]]:
+    """The sessions behind the rows of a table, by structure, in the table's order.
+
+    `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
+    left out and counted in `report`.
+    """
+    report = Report() if report is None else report
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.session, []).append(row)
+    found: dict[str, list[Subtasks]] = {}
+    for name, own in grouped.items():
+        if name not in worlds:
+            report.skip(MultiturnSkip.NO_WORLDS, name)
+            continue
+        session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
+        if session is not None:
+            found.setdefault(_structure(own), []).append(session)
+    return found
+
+
+def _structure(rows: Sequence[Row]) -> str:
+    """The structure of a session, as its first qualified row names it."""
+    return next((row.structure for row in rows if row.qualified), rows[0].structure)

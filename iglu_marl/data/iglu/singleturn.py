@@ -1,0 +1,382 @@
+"""The IGLU single-turn data: one instruction, given for one change of a recorded world.
+
+Annotator A built something onto a start world and wrote an instruction for it (the *original* game). Annotator
+B got the same start world and the instruction: if it was clear, B built it (the *rebuilt* world); if not, B
+asked a clarifying question and built nothing. The layout is the one of the release::
+
+    clarifying_questions_train.csv                                    one row per game
+    question_bank.csv                                                 see `iglu_marl.data.iglu.clarifying_questions`
+    initial_world_states/builder-data/<session>/<step file>           start worlds
+    target_world_states/builder-data/cq-game-<N>/step-<session>       what B built
+    target_world_states/builder-data/actionHit/game-<N>/game-<N>-step-action     what A built
+
+`SingleturnDataset` makes a task of each game; what it cannot use is counted in its report.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
+from iglu_marl.core.task import Task
+from iglu_marl.core.text import plain_number
+from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
+from iglu_marl.data.iglu.tables import read_table, said
+from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
+from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
+from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.cache import Arrays, cached, json_array, read_json
+from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.report import Report, Skipped, SkipReason
+
+PACK = "iglu-singleturn"
+TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
+STARTS, TARGETS = "initial_world_states/", "target_world_states/"
+COLUMNS = ("GameId", "InitializedWorldPath", "InputInstruction", "IsInstructionClear")
+VERSION = f"1-{WORLDS_VERSION}"  # of what is kept of a pack
+
+Rules = Literal["lenient", "default", "strict"]
+Target = Literal["rebuilt", "original"]
+RULES = ("lenient", "default", "strict")
+
+_REBUILT = re.compile(r"target_world_states/builder-data/cq-game-(\w+)/[^/]+")
+_ORIGINAL = re.compile(r"target_world_states/builder-data/actionHit/game-(\w+)/[^/]+")
+_QID = re.compile(r"[\w-]+")
+
+
+class SingleturnSkip(SkipReason):
+    """Why a row or a game is no task, or why a file is not used."""
+
+    # rows and games
+    BAD_ROW = "a row without a game, a start world or an instruction, or neither clear nor unclear"
+    OTHER_ROW_OF_GAME = "another row of a game that has been read, with other contents"
+    START_MISSING = "no file of the world that the game starts from"
+    START_DAMAGED = "a damaged start world"
+    TARGET_DAMAGED = "a damaged target world"
+    UNCLEAR_NO_TARGET = "an unclear instruction, which nobody built"
+    CLEAR_BUT_TARGET_MISSING = "a clear instruction without the world that was built for it"
+    ORIGINAL_MISSING = "no world of the game that the instruction was written for"
+    TARGET_WORLD_MISSING = "no world that was built for the instruction"
+    TARGET_UNCHANGED = "a target that equals its start"
+    MULTITURN_TARGET_NOT_FOUND = "no original game, or no world of it"
+    MULTITURN_TARGET_MISMATCH = "what was built differs from the original game"
+    # files
+    ORPHAN_REBUILT = "a rebuilt world that no row leads to"
+    ORPHAN_ORIGINAL = "an original world that no row leads to"
+    UNUSED_START = "a start world that no row names"
+    DAMAGED_FILE = "a damaged world file"
+    LITTER = "a hidden file between the data"
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+@dataclass(frozen=True)
+class Game:
+    """One row of the table.
+
+    game_id: "CQ-game-12". start_path: the start world's file, relative to the pack. clear: what annotator B
+    said. question, qrel: B's clarifying question and its id, "" when clear. qbank: the ids of the questions to
+    be ranked, with `qrel` among them. line: of the table.
+    """
+
+    game_id: str
+    start_path: str
+    instruction: str
+    clear: bool
+    question: str = ""
+    qrel: str = ""
+    qbank: tuple[str, ...] = ()
+    partition: str = ""
+    line: int = 0
+
+    @property
+    def number(self) -> str:
+        """What the files of the game are numbered by: "12"."""
+        return self.game_id.rpartition("game-")[2]
+
+    @property
+    def session(self) -> str:
+        """The multi-turn session that the start world is from, such as "23-c135"."""
+        return self.start_path.split("/")[-2] if "/" in self.start_path else ""
+
+    @property
+    def structure(self) -> str:
+        """The structure of that session, such as "c135"; odd sessions stand for themselves."""
+        attempt, _, structure = self.session.partition("-")
+        return structure if plain_number(attempt) is not None and structure[:1].isalpha() else self.session
+
+    @property
+    def start(self) -> str:
+        """Session and step of the start world, such as "23-c135/step-4": what tasks are listed by."""
+        return "/".join(self.start_path.split("/")[-2:])
+
+    @property
+    def rebuilt_path(self) -> str:
+        """Where the world that B built is, if there is one."""
+        return f"{TARGETS}builder-data/cq-game-{self.number}/step-{self.session}"
+
+    @property
+    def original_path(self) -> str:
+        """Where the world that A built is, if there is one."""
+        return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
+
+
+def read_games(
+    table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
+) -> list[Game]:
+    """The rows of a table of games, in its order, repetitions included.
+
+    Needed are the columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear. Rows that say
+    too little are counted in `report`. Raises `DataError` for text that is no such table.
+    """
+    report = Report() if report is None else report
+    games = []
+    for line, record in read_table(table, COLUMNS, place):
+        report.rows += 1
+        game = _game(record, line)
+        if game is None:
+            report.skip(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", None, f"line {line}")
+        else:
+            games.append(game)
+    report.games = len({game.game_id for game in games})
+    return games
+
+
+def _game(record: Mapping[str, str], line: int) -> Game | None:
+    name = record["GameId"].strip()
+    # Older tables have Windows' separators. The path is only ever compared with the names of files.
+    path = record["InitializedWorldPath"].strip().replace("\\", "/")
+    instruction = said(record["InputInstruction"])
+    clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
+    if not name or not path or not instruction or clear is None:
+        return None
+    return Game(
+        game_id=name,
+        start_path=path,
+        instruction=instruction,
+        clear=clear,
+        question=said(record.get("ClarifyingQuestion", "")),
+        qrel=record.get("qrel", "").strip(),
+        qbank=tuple(_QID.findall(record.get("qbank", ""))),
+        partition=record.get("Partition", "").strip(),
+        line=line,
+    )
+
+
+# ----------------------------------------------------------------------------------------------- the files
+
+
+def read_pack(pack: Pack, *, progress: bool | None = None) -> Arrays:
+    """The table, the bank of questions and all worlds of a pack, from the cache where possible."""
+    if not pack.has(TABLE):
+        raise DataError(
+            f"{pack.location} has no {TABLE}, which says what the instructions are; its files are such as "
+            f"{pack.names()[:3]}"
+        )
+    return cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
+
+
+def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
+    files = [name for name in pack.names() if name.startswith((STARTS, TARGETS))]
+    hidden = [name for name in files if name.rpartition("/")[2].startswith(".")]
+    worlds = sorted(set(files) - set(hidden))
+    bank = pack.read(BANK) if pack.has(BANK) else b""
+    return {
+        **read_recorded(pack, worlds, "reading IGLU single-turn", progress=progress),
+        "table": np.frombuffer(pack.read(TABLE), dtype=np.uint8),
+        "bank": np.frombuffer(bank, dtype=np.uint8),
+        "hidden": json_array(hidden),
+    }
+
+
+# ----------------------------------------------------------------------------------------------- the rules
+
+
+@dataclass
+class _Reading:
+    """One pass over the games of a table."""
+
+    worlds: RecordedWorlds
+    rules: str
+    target: str
+    report: Report[SingleturnSkip]
+
+    def skip(self, reason: SingleturnSkip, game: Game, detail: str = "") -> None:
+        self.report.skip(reason, game.game_id, None, detail)
+
+    def usable(self, games: list[Game]) -> list[tuple[Game, BlockGrid, BlockGrid]]:
+        """The games that make tasks, with their start and target worlds."""
+        chosen = []
+        for game in self._once_each(games):
+            start, target = self.worlds.get(game.start_path), self._target(game)
+            fault = self._fault(game, start, target)
+            if fault is not None:
+                self.skip(fault, game, self._cause(game, fault))
+            elif start is not None and target is not None:
+                chosen.append((game, start, target))
+        return chosen
+
+    def _once_each(self, games: list[Game]) -> list[Game]:
+        """The games to look at: each once by the lenient rules; the upstream ones take every row."""
+        seen: dict[str, Game] = {}
+        kept = []
+        for game in games:
+            first = seen.setdefault(game.game_id, game)
+            same = first is not game and {**vars(first), "line": 0} == {**vars(game), "line": 0}
+            self.report.repeated_rows += same
+            if first is game or self.rules != "lenient":
+                kept.append(game)
+            elif not same:
+                self.skip(SingleturnSkip.OTHER_ROW_OF_GAME, game, f"line {game.line}")
+        return kept
+
+    def _path(self, game: Game) -> str:
+        return game.rebuilt_path if self.target == "rebuilt" else game.original_path
+
+    def _target(self, game: Game) -> BlockGrid | None:
+        return self.worlds.get(self._path(game))
+
+    def _fault(self, game: Game, start: BlockGrid | None, target: BlockGrid | None) -> SingleturnSkip | None:
+        """Why a game makes no task. The order of the questions is the one of the upstream rules."""
+        if start is None:
+            damaged = game.start_path in self.worlds.damaged
+            return SingleturnSkip.START_DAMAGED if damaged else SingleturnSkip.START_MISSING
+        if target is None:
+            return self._no_target(game)
+        if self.rules == "lenient":
+            return None
+        strict = self.rules == "strict"
+        if strict and np.array_equal(start, target):
+            return SingleturnSkip.TARGET_UNCHANGED
+        original = self.worlds.get(game.original_path)
+        if original is None:
+            return SingleturnSkip.MULTITURN_TARGET_NOT_FOUND
+        if strict and not np.array_equal(original, target):
+            return SingleturnSkip.MULTITURN_TARGET_MISMATCH
+        return None
+
+    def _no_target(self, game: Game) -> SingleturnSkip:
+        if self._path(game) in self.worlds.damaged:
+            return SingleturnSkip.TARGET_DAMAGED
+        if self.target == "original":
+            return SingleturnSkip.ORIGINAL_MISSING
+        if self.rules != "lenient":
+            return SingleturnSkip.TARGET_WORLD_MISSING
+        return SingleturnSkip.CLEAR_BUT_TARGET_MISSING if game.clear else SingleturnSkip.UNCLEAR_NO_TARGET
+
+    def _cause(self, game: Game, fault: SingleturnSkip) -> str:
+        if fault is SingleturnSkip.START_MISSING:
+            return game.start_path
+        path = game.start_path if fault is SingleturnSkip.START_DAMAGED else self._path(game)
+        return self.worlds.damaged.get(path, "")
+
+    def count_files(self, games: list[Game], hidden: list[str]) -> None:
+        """Notes the files that no game of the table needs."""
+        used = {path for game in games for path in (game.start_path, game.rebuilt_path, game.original_path)}
+        damaged = self.worlds.damaged.items()
+        self.report.files = [
+            *(Skipped(SingleturnSkip.LITTER, name) for name in hidden),
+            *(Skipped(SingleturnSkip.DAMAGED_FILE, name, None, why) for name, why in damaged),
+            *(Skipped(_unused(name), name) for name in self.worlds if name not in used),
+        ]
+
+
+def _unused(name: str) -> SingleturnSkip:
+    if _ORIGINAL.fullmatch(name):
+        return SingleturnSkip.ORPHAN_ORIGINAL
+    return SingleturnSkip.ORPHAN_REBUILT if _REBUILT.fullmatch(name) else SingleturnSkip.UNUSED_START
+
+
+class SingleturnDataset(Dataset):
+    """Single instructions with the worlds before and after, as a source of tasks.
+
+    dataset_version: the label of a release; there is one, and older labels are taken for it.
+    task_kwargs: options for the tasks: `invariant`.
+    path: a zip or folder (see `find_pack`); by default what `IGLU_DATA_PATH` leads to, else it is fetched.
+    rules: "lenient" (default): a task for each game whose target world is there, each game once. "default" and
+        "strict": what the upstream loader makes of it, row by row; both need the original world too, and the
+        strict ones leave out targets that equal the start or differ from the original.
+    target: "rebuilt" (default): what was built by somebody who only had the instruction. "original": what the
+        instruction was written for, which many unclear games have too (lenient rules only).
+    ids: the colour ids of the grids, "iglu" (default) or "iglu2022". progress: whether to show a bar.
+
+    `tasks["23-c135/step-4"]` are the tasks that start from that world; `games["CQ-game-12"]` is a row of the
+    table, with those of unclear games; `worlds` are all recorded worlds; `report()` says what was left out.
+    Tasks have the game's id as `task_id`. Raises `DataError` when there are no data or no task can be made.
+    """
+
+    groups = ("structure", "session", "start", "game_id")
+
+    def __init__(
+        self,
+        dataset_version: str | None = None,
+        task_kwargs: Mapping[str, Any] | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        rules: Rules = "lenient",
+        target: Target = "rebuilt",
+        ids: str = "iglu",
+        fetch: bool = True,
+        progress: bool | None = None,
+    ) -> None:
+        if rules not in RULES:
+            raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
+        if target not in ("rebuilt", "original") or (target == "original" and rules != "lenient"):
+            raise ConfigError(
+                f"target is {target!r} with {rules!r} rules, expected 'rebuilt', or 'original' with lenient ones"
+            )
+        self.dataset_version, self.rules, self.target = checked_version(dataset_version), rules, target
+        self.color_ids = checked_ids(ids)
+        self._options = task_options(task_kwargs, ("invariant",))
+        with find_pack(PACK, path, fetch, progress=progress) as pack:
+            self.location = pack.location
+            arrays = read_pack(pack, progress=progress)
+        self.worlds = RecordedWorlds(arrays)
+        self._report = Report()
+        rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
+        reading = _Reading(self.worlds, rules, target, self._report)
+        self.games: dict[str, Game] = {}
+        self.tasks = {}
+        for game in rows:
+            self.games.setdefault(game.game_id, game)
+        for game, start, built in reading.usable(rows):
+            self.tasks.setdefault(game.start, []).append(self._task(game, start, built))
+        reading.count_files(rows, read_json(arrays["hidden"]))
+        self._report.tasks = len(self)
+        if not self.tasks:
+            raise DataError(f"no task can be made of {self.location}: {self._report}")
+
+    def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
+        if self.color_ids == "iglu2022":
+            start, target = IGLU2022_ID_OF_IGLU[start], IGLU2022_ID_OF_IGLU[target]
+        return Task(
+            Dialogue((Utterance(Role.ARCHITECT, game.instruction),)),
+            target,
+            starting_grid=start,
+            task_id=game.game_id,
+            ids=self.color_ids,
+            **self._options,
+        )
+
+    def _records(self, name: str, entry: Task) -> list[Record]:
+        game = self.games[str(entry.task_id)]
+        return [
+            {
+                "game_id": game.game_id,
+                "start": game.start,
+                "session": game.session,
+                "structure": game.structure,
+                "clear": game.clear,
+                "instruction": game.instruction,
+                **changes(entry.start_grid, entry.target_grid),
+            }
+        ]

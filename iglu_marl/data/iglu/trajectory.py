@@ -1,0 +1,439 @@
+"""Trajectories: where a recorded builder was, where it looked and what it changed, in this project's coordinates.
+
+`trajectory_of(recording)` reads them off a tape. `nearest_controls(trajectory)` finds the actions of the encoding
+"continuous" that come closest to it in this world, and says how close that is.
+
+In the engine's coordinates a block fills [x, x + 1) and the floor's surface is y = 63; here cells are centred on
+integers and the surface is y = -1.5. Yaw is turned too: there it is counter-clockwise, here 90 degrees is east.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import BlockGrid, Cell, blocks_to_grid, in_zone
+from iglu_marl.core.kernels.step import step_at
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.data.iglu.event_stream import (
+    AvatarMoved,
+    Changed,
+    Looked,
+    TapeRecording,
+    VoxelWorld,
+    to_blocks,
+)
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
+
+EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
+RECORDED_EYE_HEIGHT = 1.12  # cells above the feet: where the tool's camera looked from
+START_POSITION = (0.0, 63.0, 0.0)  # of an avatar that has not moved yet
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RecordedEdit:
+    """One block that came (color 1..6) or went (color 0) in the zone, at a frame of the trajectory."""
+
+    frame: int
+    cell: Cell
+    color: int
+
+
+@dataclass(frozen=True)
+class RecordedTrajectory:
+    """What a builder did after the given world stood, one frame per index of the tape at which anything changed.
+
+    name: of the recording. ticks: int64 [n], indices of the tape, about 60 a second while something happens; the first
+    frame is where the person's work begins, and nothing is changed in it.
+    poses: float64 [n, 5], eye x, y, z (cells), yaw 0..360 and pitch (degrees) after each frame's changes.
+    edits: in order. start, end: the worlds before and after, int8 [9, 11, 11].
+    odd: changes that are no edits here: outside the zone, or of an unknown id.
+    """
+
+    name: str
+    ticks: npt.NDArray[np.int64]
+    poses: npt.NDArray[np.float64]
+    edits: tuple[RecordedEdit, ...]
+    start: BlockGrid
+    end: BlockGrid
+    odd: tuple[tuple[int, Cell, int], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def grids(self) -> Iterator[BlockGrid]:
+        """The world after each frame; one array, updated."""
+        grid = np.array(self.start)
+        waiting = iter(self.edits)
+        edit = next(waiting, None)
+        for frame in range(len(self)):
+            while edit is not None and edit.frame <= frame:
+                x, y, z = edit.cell
+                grid[y + 1, x + 5, z + 5] = edit.color
+                edit = next(waiting, None)
+            yield grid
+
+
+Trajectory = RecordedTrajectory  # its name in `iglu_marl.data`
+
+
+def to_pose(
+    position: Sequence[float], pitch: float, yaw: float, eye_height: float = EYE_HEIGHT
+) -> tuple[float, float, float, float, float]:
+    """A pose of this project (eye x, y, z, yaw_deg, pitch_deg) from the engine's feet and look (radians)."""
+    x, y, z = position
+    turned = math.degrees(-yaw) % 360.0 % 360.0  # twice: a tiny negative angle gives 360 the first time
+    up = min(90.0, max(-90.0, math.degrees(pitch)))
+    return x - 0.5, y - FLOOR_Y - 0.5 + eye_height, z - 0.5, turned, up
+
+
+def trajectory_of(
+    recording: TapeRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
+) -> RecordedTrajectory:
+    """The trajectory of a recording.
+
+    set_up: also what the tool did while it set up the given world. eye_height: of the poses above the feet;
+    `RECORDED_EYE_HEIGHT` is where the eye really was.
+    """
+    begin = -1 if set_up else recording.start
+    position, look = START_POSITION, (0.0, 0.0)
+    ticks = [max(begin, 0)]
+    poses = [to_pose(position, *look, eye_height)]  # where the person's work begins
+    edits: list[RecordedEdit] = []
+    odd: list[tuple[int, Cell, int]] = []
+    for tick, events in itertools.groupby(recording.tape.events, key=lambda event: event.tick):
+        seen = False
+        for event in events:
+            if isinstance(event, AvatarMoved):
+                position, seen = event.position, True
+            elif isinstance(event, Looked):
+                look, seen = (event.pitch, event.yaw), True
+            elif isinstance(event, Changed):
+                seen = True
+                if tick > begin:
+                    for cell, _, voxel in event.changes:
+                        _note(len(ticks), cell, voxel, edits, odd)
+        pose = to_pose(position, *look, eye_height)
+        if tick <= begin:
+            poses[0] = pose
+        elif seen:
+            ticks.append(tick)
+            poses.append(pose)
+    before = recording.tape.world(begin) if begin >= 0 else {}
+    return RecordedTrajectory(
+        recording.name,
+        np.array(ticks, np.int64),
+        np.array(poses, np.float64).reshape(-1, 5),
+        tuple(edits),
+        _grid(before),
+        _grid(recording.tape.world()),
+        tuple(odd),
+    )
+
+
+def _note(
+    frame: int, cell: Cell, voxel: int, edits: list[RecordedEdit], odd: list[tuple[int, Cell, int]]
+) -> None:
+    x, y, z = cell[0], cell[1] - FLOOR_Y, cell[2]
+    if in_zone(x, y, z) and (not voxel or voxel in COLOR_OF_VOXEL):
+        edits.append(RecordedEdit(frame, (x, y, z), int(COLOR_OF_VOXEL[voxel]) if voxel else 0))
+    else:
+        odd.append((frame, (x, y, z), voxel))
+
+
+def _grid(world: VoxelWorld) -> BlockGrid:
+    return blocks_to_grid(to_blocks(world)[0])
+
+
+# -------------------------------------------------------------------------------------------- the nearest controls
+
+
+@dataclass(frozen=True)
+class ControlSequence:
+    """Actions of the encoding "continuous" that follow a trajectory, and how far they stay from it.
+
+    actions: as the action space has them. frames: int64 [n], the frame that each action leads to (an edit has an
+    action of its own before the one that moves on). position_error: float64 [n], cells between the recorded and the
+    reached eye after each action; gaze_error: float64 [n], degrees between the two gazes.
+    done: for each edit of the trajectory whether it was made. added: actions that only serve to reach a block.
+    grid: the world that results, int8 [9, 11, 11]; grid_error: number of its cells that differ from the recorded end.
+    """
+
+    trajectory: RecordedTrajectory
+    actions: list[dict[str, Any]]
+    frames: npt.NDArray[np.int64]
+    position_error: npt.NDArray[np.float64]
+    gaze_error: npt.NDArray[np.float64]
+    done: npt.NDArray[np.bool_]
+    added: int
+    grid: BlockGrid
+    grid_error: int
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @property
+    def residual(self) -> dict[str, float]:
+        """The figures that say how close it is: mean and largest errors, share of edits made, wrong cells."""
+
+        def worst(errors: Array) -> float:
+            return float(errors.max()) if len(errors) else 0.0
+
+        def mean(errors: Array) -> float:
+            return float(errors.mean()) if len(errors) else 0.0
+
+        return {
+            "position_mean": mean(self.position_error),
+            "position_max": worst(self.position_error),
+            "gaze_mean_deg": mean(self.gaze_error),
+            "gaze_max_deg": worst(self.gaze_error),
+            "edits": float(len(self.done)),
+            "edits_made": float(self.done.sum()),
+            "cells_wrong": float(self.grid_error),
+            "actions": float(len(self)),
+            "actions_added": float(self.added),
+        }
+
+    def replay(self) -> Iterator[Worlds]:
+        """The world before the first action and after each one; one `Worlds(1)`, updated."""
+        worlds = _begin(self.trajectory)
+        controls = Controls("continuous")
+        yield worlds
+        for action in self.actions:
+            records, index = controls.encode(action)
+            step_at(worlds.state, 0, records, index)
+            yield worlds
+
+
+def _begin(path: RecordedTrajectory) -> Worlds:
+    """The world in which a trajectory is followed; its task is to build the recorded end, where it stood."""
+    worlds = Worlds(1)
+    task = Task("", path.end, starting_grid=path.start, invariant=False, task_id=path.name, ids="iglu")
+    worlds.spawn(0, task, pose=_reachable(path.poses[0]).tolist())
+    return worlds
+
+
+def _reachable(pose: Array) -> Array:
+    """The nearest pose within the walls, the floor and the top of the zone."""
+    near = np.array(pose, np.float64)
+    near[:3] = np.clip(near[:3], (-5.0, -0.25, -5.0), (5.0, 8.75, 5.0))
+    return near
+
+
+def nearest_controls(path: RecordedTrajectory, *, stride: int = 1) -> ControlSequence:
+    """The actions of the encoding "continuous" that come closest to a trajectory.
+
+    Each action moves and turns to the next frame as far as one action may: at most a cell along each axis, and never
+    out of the zone, while people flew up to 12 cells outside. For an edit, the gaze is first the recorded one; if
+    the block would not land there, the nearest gaze from the same place that does it is taken; if there is none, the
+    builder goes to a place near the block (the actions `added`) and comes back on its path afterwards. Edits that
+    are not possible at all here (a colour that is used up, say) are left out.
+
+    stride: use every so many frames, and those with edits. Raises `DataError` for a stride below 1.
+    """
+    if stride < 1:
+        raise DataError(f"stride is {stride}, expected an integer of 1 or more")
+    return _Follower(path).follow(stride)
+
+
+class _Follower:
+    """A builder that follows a trajectory and takes notes."""
+
+    def __init__(self, path: RecordedTrajectory) -> None:
+        self.path = path
+        self.worlds = _begin(path)
+        self.trial = Worlds(1)
+        self.controls = Controls("continuous")
+        self.actions: list[dict[str, Any]] = []
+        self.frames: list[int] = []
+        self.errors: list[tuple[float, float]] = []
+        self.added = 0
+
+    def follow(self, stride: int) -> ControlSequence:
+        path = self.path
+        by_frame: dict[int, list[int]] = {}
+        for number, edit in enumerate(path.edits):
+            by_frame.setdefault(edit.frame, []).append(number)
+        done = np.zeros(len(path.edits), bool)
+        for frame in range(len(path)):
+            for number in by_frame.get(frame, ()):
+                done[number] = self.edit(path.edits[number], path.poses[max(frame - 1, 0)], frame)
+            if frame and (frame % stride == 0 or frame in by_frame or frame == len(path) - 1):
+                self.go(path.poses[frame], frame)
+        errors = np.array(self.errors, np.float64).reshape(-1, 2)
+        grid = self.worlds.grid[0].copy()
+        grid.setflags(write=False)
+        wrong = int(np.count_nonzero(grid != path.end))
+        frames = np.array(self.frames, np.int64)
+        return ControlSequence(
+            path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
+        )
+
+    # -- acting
+
+    def act(self, worlds: Worlds, **parts: Any) -> dict[str, Any]:
+        action: dict[str, Any] = {
+            "move_x": np.zeros((), np.float32),
+            "move_y": np.zeros((), np.float32),
+            "move_z": np.zeros((), np.float32),
+            "camera": np.zeros(2, np.float32),
+            "attack": 0,
+            "use": 0,
+            "hotbar": 0,
+            **parts,
+        }
+        records, index = self.controls.encode(action)
+        step_at(worlds.state, 0, records, index)
+        return action
+
+    def note(self, action: dict[str, Any], frame: int, wanted: Array) -> None:
+        self.actions.append(action)
+        self.frames.append(frame)
+        now = self.worlds.pose[0]
+        self.errors.append((float(np.linalg.norm(now[:3] - wanted[:3])), _angle(now, wanted)))
+
+    def go(self, wanted: Array, frame: int) -> None:
+        """One action towards a pose."""
+        parts = self._towards(self.worlds.pose[0], wanted)
+        self.note(self.act(self.worlds, **parts), frame, wanted)
+
+    @staticmethod
+    def _towards(now: Array, wanted: Array) -> dict[str, Any]:
+        move = np.clip(_reachable(wanted)[:3] - now[:3], -1.0, 1.0).astype(np.float32)
+        axes = {
+            name: np.array(value) for name, value in zip(("move_x", "move_y", "move_z"), move, strict=True)
+        }
+        return {**axes, "camera": _turn(now, wanted)}
+
+    # -- editing
+
+    def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+        """Make an edit; a block that is to be replaced by another is broken first. Whether it was made."""
+        x, y, z = edit.cell
+        there = int(self.worlds.grid[0, y + 1, x + 5, z + 5])
+        if there == edit.color:
+            return True
+        if (
+            there
+            and edit.color
+            and not self._edit_once(RecordedEdit(edit.frame, edit.cell, 0), wanted, frame)
+        ):
+            return False
+        return self._edit_once(edit, wanted, frame)
+
+    def _edit_once(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
+        pose = self.worlds.pose[0].copy()
+        for gaze in self._gazes(edit, pose, wanted):
+            parts = self._hands(edit, pose, gaze)
+            if self._works(edit, pose, parts):
+                self.note(self.act(self.worlds, **parts), frame, wanted)
+                return True
+        for place in _places(edit.cell, pose):
+            for gaze in self._aims(edit, place):
+                if self._works(edit, place, self._hands(edit, place, gaze)):
+                    self._go_to(place, frame, wanted)
+                    parts = self._hands(edit, self.worlds.pose[0], gaze)
+                    if self._works(edit, self.worlds.pose[0], parts):
+                        self.note(self.act(self.worlds, **parts), frame, wanted)
+                        return True
+        return False
+
+    def _go_to(self, place: Array, frame: int, wanted: Array) -> None:
+        for _ in range(16):  # the zone is 11 cells wide
+            if np.abs(self.worlds.pose[0][:3] - place[:3]).max() < 1e-6:
+                return
+            self.note(self.act(self.worlds, **self._towards(self.worlds.pose[0], place)), frame, wanted)
+            self.added += 1
+
+    def _hands(self, edit: RecordedEdit, pose: Array, gaze: tuple[float, float]) -> dict[str, Any]:
+        camera = _turn(pose, np.array([*pose[:3], *gaze]))
+        return {
+            "camera": camera,
+            "use": int(edit.color > 0),
+            "attack": int(edit.color == 0),
+            "hotbar": edit.color,
+        }
+
+    def _works(self, edit: RecordedEdit, pose: Array, parts: dict[str, Any]) -> bool:
+        """Whether these hands make the edit from a pose, tried in a copy of the world."""
+        self.trial.state[:] = self.worlds.state
+        self.trial.pose[0] = pose
+        self.act(self.trial, **parts)
+        change = self.trial.state["change"][0]
+        return (
+            tuple(change[:3].tolist()) == edit.cell
+            and int(change[4]) == edit.color
+            and change[3] != change[4]
+        )
+
+    def _gazes(self, edit: RecordedEdit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
+        """The recorded gaze, then those at the block's faces by their distance from it."""
+        yield float(wanted[3]), float(wanted[4])
+        yield from sorted(
+            self._aims(edit, pose), key=lambda gaze: _angle(np.array([0.0, 0.0, 0.0, *gaze]), wanted)
+        )
+
+    def _aims(self, edit: RecordedEdit, pose: Array) -> list[tuple[float, float]]:
+        """Gazes from a pose at points of the faces through which the edit can be made."""
+        cell = np.array(edit.cell, np.float64)
+        found = []
+        for axis, sign in itertools.product(range(3), (-1, 1)):
+            step = np.zeros(3)
+            step[axis] = sign
+            if edit.color and not self._solid(cell + step):
+                continue
+            for u, v in itertools.product((0.0, -0.3, 0.3), repeat=2):
+                point = cell + 0.5 * step
+                point[(axis + 1) % 3] += u
+                point[(axis + 2) % 3] += v
+                found.append(_gaze(point - pose[:3]))
+        return found
+
+    def _solid(self, cell: Array) -> bool:
+        x, y, z = (int(part) for part in cell)
+        return y < -1 or (in_zone(x, y, z) and bool(self.worlds.grid[0, y + 1, x + 5, z + 5]))
+
+
+def _places(cell: Cell, pose: Array) -> list[Array]:
+    """Poses around a cell from which it may be reached, the nearest to a pose first."""
+    places = []
+    for distance in (2.0, 3.0, 1.5):
+        for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
+            if dx or dy or dz:
+                away = np.array((dx, dy, dz)) / math.sqrt(dx * dx + dy * dy + dz * dz) * distance
+                place = np.array([*(np.array(cell) + away), pose[3], pose[4]])
+                if np.array_equal(place, _reachable(place)):
+                    places.append(place)
+    return sorted(places, key=lambda place: float(np.abs(place[:3] - pose[:3]).max()))
+
+
+def _turn(now: Array, wanted: Array) -> npt.NDArray[np.float32]:
+    """The camera change from one gaze to another, the short way round."""
+    yaw = (wanted[3] - now[3] + 180.0) % 360.0 - 180.0
+    return np.array([yaw, np.clip(wanted[4], -90.0, 90.0) - now[4]], np.float32)
+
+
+def _gaze(direction: Array) -> tuple[float, float]:
+    x, y, z = direction
+    return math.degrees(math.atan2(x, -z)) % 360.0, math.degrees(math.atan2(y, math.hypot(x, z)))
+
+
+def _sight(pose: Array) -> Array:
+    yaw, pitch = math.radians(pose[3]), math.radians(pose[4])
+    return np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
+
+
+def _angle(one: Array, other: Array) -> float:
+    """Degrees between two gazes."""
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(_sight(one) @ _sight(other))))))

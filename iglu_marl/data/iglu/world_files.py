@@ -1,0 +1,189 @@
+"""Recorded worlds: the world files of the IGLU packs, read once and kept as arrays.
+
+Both packs keep the state of a world in files of the same format (JSON without an extension), whichever of the
+two recorder versions wrote them: the blocks in `worldEndingState` with the voxel engine's ids and heights, and
+where the avatar was. Blocks are read by `read_world`, so coordinates and colours are this project's; the
+engine's own ids are kept beside them, because in single-turn worlds they tell who placed a block.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_world
+from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.cache import Arrays, json_array, read_json
+from iglu_marl.data.progress import track
+
+VERSION = "1"  # of the arrays; changes whenever they do
+SECOND_PALETTE = 86  # ids from here on: placed by the annotator of this file
+
+_COLOR_TABLE = np.zeros(128, dtype=np.int8)
+for _voxel, _color in COLOR_OF_VOXEL.items():
+    _COLOR_TABLE[_voxel] = int(_color)
+
+
+@dataclass(frozen=True)
+class RecordedWorld:
+    """One world file.
+
+    name: the file, relative to the pack. voxels: int8 [9, 11, 11], the voxel engine's ids (0: air).
+    avatar_pos: x, y, z of the avatar's feet at the end, in the engine's coordinates (y = 63 on the floor).
+    avatar_look: pitch, yaw in radians at the end. NaN where the file does not tell.
+    previous_voxels: the world before the step, which only some files of early sessions have.
+    """
+
+    name: str
+    voxels: BlockGrid
+    avatar_pos: tuple[float, ...]
+    avatar_look: tuple[float, ...]
+    previous_voxels: BlockGrid | None = None
+
+    @property
+    def grid(self) -> BlockGrid:
+        """The world as int8 [9, 11, 11] in this project's colour ids."""
+        return _colors(self.voxels)
+
+    @property
+    def previous(self) -> BlockGrid | None:
+        """The world before the step in this project's colour ids, or None."""
+        return None if self.previous_voxels is None else _colors(self.previous_voxels)
+
+    @property
+    def placed(self) -> npt.NDArray[np.bool_]:
+        """bool [9, 11, 11]: cells whose block this annotator placed (target worlds of the single-turn pack)."""
+        return self.voxels >= SECOND_PALETTE
+
+
+def _colors(voxels: npt.NDArray[np.int8]) -> BlockGrid:
+    grid = _COLOR_TABLE[voxels]
+    grid.setflags(write=False)
+    return grid
+
+
+class RecordedWorlds(Mapping[str, BlockGrid]):
+    """All world files of a pack: `worlds[name]` is the grid, int8 [9, 11, 11], read-only, in our colour ids.
+
+    damaged: for each file that could not be used, why. `worlds.file(name)` has the rest of what a file tells.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._names: list[str] = arrays["names"].tolist()
+        self._index = {name: number for number, name in enumerate(self._names)}
+        self.voxels: npt.NDArray[np.int8] = arrays["voxels"]  # [n, 9, 11, 11]
+        self.grids = _colors(self.voxels)  # [n, 9, 11, 11]
+        self.voxels.setflags(write=False)
+        self._avatars = arrays["avatars"]
+        self._previous = dict(zip(arrays["previous_of"].tolist(), arrays["previous"], strict=True))
+        self.damaged: dict[str, str] = read_json(arrays["damaged"])
+
+    def __getitem__(self, name: str) -> BlockGrid:
+        return self.grids[self._index[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def file(self, name: str) -> RecordedWorld:
+        """Everything kept of a file. Raises `DataError` for one that is missing or damaged."""
+        if name not in self._index:
+            reason = self.damaged.get(name)
+            raise DataError(reason if reason else f"there is no world {name!r} here")
+        number = self._index[name]
+        avatar = self._avatars[number].tolist()
+        return RecordedWorld(
+            name, self.voxels[number], tuple(avatar[:3]), tuple(avatar[3:]), self._previous.get(number)
+        )
+
+    def __copy__(self) -> RecordedWorlds:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RecordedWorlds:
+        return self  # nothing in it changes
+
+    def __repr__(self) -> str:
+        return f"RecordedWorlds({len(self)} worlds, {len(self.damaged)} damaged)"
+
+
+def read_recorded(
+    pack: Pack, names: Sequence[str], label: str, *, progress: bool | None = None
+) -> dict[str, Any]:
+    """The world files of those names as arrays, from which `RecordedWorlds` is made.
+
+    Files that are damaged, or hold something that cannot be, are noted with their reason and left out.
+    """
+    read: list[str] = []
+    voxels: list[npt.NDArray[np.int8]] = []
+    avatars: list[list[float]] = []
+    previous: dict[int, npt.NDArray[np.int8]] = {}
+    damaged: dict[str, str] = {}
+    for name in track(names, label, len(names), progress):
+        try:
+            parsed = _parse(pack.read(name), name)
+            grid = _voxels(parsed, name)
+            before = _voxels_before(parsed, name)
+        except DataError as error:
+            damaged[name] = str(error)
+            continue
+        if before is not None:
+            previous[len(read)] = before
+        read.append(name)
+        voxels.append(grid)
+        avatars.append(_avatar(parsed))
+    shape = (-1, *ZONE_SHAPE)
+    return {
+        "names": np.array(read, dtype=str) if read else np.zeros(0, dtype="U1"),
+        "voxels": np.array(voxels, dtype=np.int8).reshape(shape),
+        "avatars": np.array(avatars, dtype=np.float64).reshape(-1, 5),
+        "previous_of": np.array(list(previous), dtype=np.int64),
+        "previous": np.array(list(previous.values()), dtype=np.int8).reshape(shape),
+        "damaged": json_array(damaged),
+    }
+
+
+def _parse(content: bytes, name: str) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is not UTF-8 text: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name} is not JSON: {error}") from None
+    if not isinstance(parsed, Mapping):
+        raise DataError(f"{name} has no worldEndingState.blocks")
+    return parsed
+
+
+def _voxels(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]:
+    """The engine's ids, of blocks that `read_world` has found good."""
+    grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+    read_world(parsed, place=name)
+    for x, y, z, voxel in parsed["worldEndingState"]["blocks"]:
+        grid[y - FLOOR_Y + 1, x + 5, z + 5] = voxel
+    return grid
+
+
+def _voxels_before(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8] | None:
+    before = parsed.get("prevWorldEndingState")
+    return None if before is None else _voxels({"worldEndingState": before}, f"{name}: prevWorldEndingState")
+
+
+def _avatar(parsed: Mapping[str, Any]) -> list[float]:
+    """x, y, z, pitch, yaw; NaN where they are not told."""
+    told = parsed.get("avatarInfo")
+    values: list[float] = []
+    for key, count in (("pos", 3), ("look", 2)):
+        numbers = told.get(key) if isinstance(told, Mapping) else None
+        good = isinstance(numbers, list) and len(numbers) == count
+        good = good and all(type(value) in (int, float) for value in numbers or ())
+        values += [float(value) for value in numbers or ()] if good else [float("nan")] * count
+    return values

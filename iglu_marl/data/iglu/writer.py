@@ -1,0 +1,367 @@
+"""Writing sessions in the upstream multi-turn layout, so that every reader of that layout can use them.
+
+`write_sessions(folder, sessions)` writes dialogs.csv and builder-data/<session>/step-N, each world with a tape of how
+it came about. A session is a `Subtasks` (those of a dataset, or the bundled ones) or a `SessionRecord`;
+`EpisodeRecorder` makes one of an episode that is being played, with the builder's real movements on its tapes.
+
+The layout cannot hold everything that a dialogue can be. What had to be written in another way is in the returned
+`Report`; where that is empty, `iglu_marl.data.read_sessions` gives back the very same sessions.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
+from iglu_marl.core.task import Subtasks
+from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
+from iglu_marl.data.iglu.multiturn import TABLE, WORLDS
+from iglu_marl.data.report import Report, SkipReason
+
+COLUMNS = (
+    *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
+    *("Timestamp", "instruction", "views", "IsBuiltStructureComplete", "InputInstruction", "InputViews"),
+    *("InputScreenshotPath", "IsInstructionClear", "ClarifyingQuestion", "InputClarifyingQuestion"),
+    *("IsClarifyingQuestionClear", "Answer4ClarifyingQuestion", "InputAnswer4ClarifyingQuestion"),
+    "IsInstructionQAClear",
+)
+_NAME = re.compile(r"\d+-[\w.-]+")
+_STRUCTURE = re.compile(r"[\w.-]+")
+
+
+class WriteNote(SkipReason, unit="turn"):
+    """What of a session is written in another way than it was, because the layout has no place for it."""
+
+    NAME = "a name that is no <attempt>-<structure>; another one is used"
+    START_WORLD = "a world before the first turn; the layout begins with an empty one"
+    BUILDER_FIRST = (
+        "words of the builder before the architect's; they go to the end of the turn before, or after them"
+    )
+    SILENT_TURN = "a turn without words of the architect; it is joined to the one before, or to the next"
+    EMPTY_WORLD = "a turn that ends with an empty world; readers merge it into the next one"
+    CHARACTERS = "a '$', or a control character, which mean something else in the table; they are replaced"
+    NO_TURNS = "a session without a turn that can be written; it is left out"
+
+
+@dataclass(frozen=True)
+class SessionTurn:
+    """One turn: what was said, the world after it, and, where known, the way there.
+
+    path: (pose, world after) of each step of the builder, in order; None where it is not known.
+    """
+
+    dialogue: Dialogue
+    grid: BlockGrid
+    path: tuple[tuple[Pose, BlockGrid], ...] | None = None
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A session to be written: its name ("<attempt>-<structure>"), the structure's name, and its turns."""
+
+    name: str
+    structure: str
+    turns: tuple[SessionTurn, ...]
+    start: BlockGrid | None = None
+
+    @classmethod
+    def of(cls, session: Subtasks, structure: str | None = None) -> SessionRecord:
+        """The record of a session; `structure` is by default told by its name."""
+        name = session.task_id or "session"
+        turns = tuple(
+            SessionTurn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True)
+        )
+        return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
+
+    def subtasks(self, **options: Any) -> Subtasks:
+        """The session as tasks."""
+        return Subtasks(
+            [turn.dialogue for turn in self.turns],
+            [turn.grid for turn in self.turns],
+            starting_grid=self.start,
+            task_id=self.name,
+            ids="iglu",
+            **options,
+        )
+
+
+class EpisodeRecorder:
+    """Collects a played episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.
+
+    A turn ends when the architect speaks after the builder has changed the world. What is said after the last change
+    belongs to no turn, as in the layout.
+    """
+
+    def __init__(self) -> None:
+        self._forget(None)
+
+    def _forget(self, episode: Any) -> None:
+        self._episode = episode
+        self._turns: list[SessionTurn] = []
+        self._heard = 0
+        self._words: list[Utterance] = []
+        self._path: list[tuple[Pose, BlockGrid]] = []
+        self._start: BlockGrid = (
+            _frozen(np.zeros(ZONE_SHAPE)) if episode is None else _frozen(episode.worlds.grid[0])
+        )
+        self._world = self._start
+        self._steps = -1
+
+    def __call__(self, env: Any) -> None:
+        """Take note of the state of an environment of this package. Called after each reset and step."""
+        episode = env.unwrapped.episode
+        steps = int(episode.worlds.steps[0])
+        if episode is not self._episode or steps < self._steps or len(episode.dialogue) < self._heard:
+            self._forget(episode)
+        acted = steps > self._steps >= 0
+        grid = self._path[-1][1] if self._path else self._world
+        if acted:
+            if not np.array_equal(grid, episode.worlds.grid[0]):
+                grid = _frozen(episode.worlds.grid[0])
+            x, y, z, yaw, pitch = episode.worlds.pose[0].tolist()
+            self._path.append(((x, y, z, yaw, pitch), grid))
+        self._steps = steps
+        for utterance in episode.dialogue[self._heard :]:
+            if utterance.role is Role.ARCHITECT and not np.array_equal(grid, self._world):
+                self._close(grid)
+            self._words.append(utterance)
+        self._heard = len(episode.dialogue)
+
+    def _close(self, grid: BlockGrid) -> None:
+        self._turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
+        self._words, self._path, self._world = [], [], grid
+
+    def session(self, name: str, structure: str | None = None) -> SessionRecord:
+        """What was played until now, under a name such as "1-bridge". Raises `DataError` when nothing was built."""
+        turns = list(self._turns)
+        grid = self._path[-1][1] if self._path else self._world
+        if not np.array_equal(grid, self._world):
+            turns.append(SessionTurn(Dialogue(self._words), grid, tuple(self._path)))
+        if not turns:
+            raise DataError(f"nothing was built in the episode {name!r}, so there is no turn to record")
+        start = self._start if self._start.any() else None
+        return SessionRecord(name, structure or name.partition("-")[2] or name, tuple(turns), start)
+
+
+def _frozen(grid: Any) -> BlockGrid:
+    copied = np.array(grid, np.int8)
+    copied.setflags(write=False)
+    return copied
+
+
+# ------------------------------------------------------------------------------------------- what the layout can hold
+
+
+def _fitted(record: SessionRecord, report: Report[WriteNote]) -> list[SessionTurn]:
+    """The turns of a session so that each begins with words of the architect; notes what that took."""
+    turns: list[SessionTurn] = []
+    early: list[Utterance] = []  # said before there was a turn to say it in
+    early_path: tuple[tuple[Pose, BlockGrid], ...] = ()
+    for number, turn in enumerate(record.turns):
+        plain = [_plain(utterance, record.name, number, report) for utterance in turn.dialogue]
+        said = [utterance for utterance in plain if utterance.text]
+        first = next((i for i, u in enumerate(said) if u.role is Role.ARCHITECT), None)
+        if first is None:
+            report.skip(WriteNote.SILENT_TURN, record.name, number)
+            if turns:
+                turns[-1] = _joined(turns[-1], said, turn)
+            else:
+                early += said
+                early_path += turn.path or ()
+            continue
+        if first:
+            report.skip(WriteNote.BUILDER_FIRST, record.name, number)
+            if turns:
+                turns[-1] = replace(turns[-1], dialogue=Dialogue([*turns[-1].dialogue, *said[:first]]))
+            else:
+                early += said[:first]
+        words = [said[first], *early, *said[first + 1 :]]
+        path = None if turn.path is None else early_path + turn.path
+        turns.append(SessionTurn(Dialogue(words), as_grid(turn.grid), path))
+        early, early_path = [], ()
+        if not turn.grid.any():
+            report.skip(WriteNote.EMPTY_WORLD, record.name, number)
+    return turns
+
+
+def _joined(turn: SessionTurn, said: list[Utterance], after: SessionTurn) -> SessionTurn:
+    path = None if turn.path is None or after.path is None else turn.path + after.path
+    return SessionTurn(Dialogue([*turn.dialogue, *said]), as_grid(after.grid), path)
+
+
+def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNote]) -> Utterance:
+    """An utterance without characters that would not come back."""
+    text = utterance.text.replace("$", "＄")  # the full-width one
+    text = "".join(c if c == "\n" or (c.isprintable() or c == "\t") else " " for c in text).strip()
+    if text != utterance.text:
+        report.skip(WriteNote.CHARACTERS, session, turn)
+    return Utterance(utterance.role, text)
+
+
+def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[tuple[str, str]]:
+    """For each session a name of the layout and of its structure; each name once."""
+    taken = {record.name for record in records if _NAME.fullmatch(record.name)}
+    used: set[str] = set()
+    names = []
+    for record in records:
+        structure = "-".join(_STRUCTURE.findall(record.structure)) or "structure"
+        name = record.name
+        if not _NAME.fullmatch(name) or name in used:
+            attempt = 1
+            while f"{attempt}-{structure}" in used or f"{attempt}-{structure}" in taken:
+                attempt += 1
+            name = f"{attempt}-{structure}"
+            report.skip(WriteNote.NAME, record.name)
+        elif structure != record.structure:
+            report.skip(WriteNote.NAME, record.name)
+        used.add(name)
+        names.append((name, structure))
+    return names
+
+
+# ----------------------------------------------------------------------------------------------------------- the table
+
+
+def _cell(text: str) -> str:
+    """A text as the tables have it: `$` for a line break, unless there are empty lines, which `$` cannot tell."""
+    return text if re.search(r"\n\s*\n", text) else text.replace("\n", "$")
+
+
+def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list[dict[str, str]], list[int]]:
+    """The rows of a session, and the step number of each turn's world. Odd steps are the architect's."""
+    rows: list[dict[str, str]] = []
+    steps: list[int] = []
+    step = 0
+
+    def add(odd: bool, role: str, **cells: str) -> None:
+        nonlocal step
+        step += 1
+        step += (step % 2 == 1) is not odd
+        row = dict.fromkeys(COLUMNS, "")
+        row |= {
+            "PartitionKey": name,
+            "RowKey": f"{name}-{step}",
+            "StepId": str(step),
+            "structureId": structure,
+        }
+        row |= {"attemptId": name.partition("-")[0], "Role": role, "IsHITQualified": "True", **cells}
+        rows.append(row)
+
+    for number, turn in enumerate(turns):
+        first, *rest = turn.dialogue
+        add(True, "architect-normal", instruction=_cell(first.text))
+        asked = ""
+        for utterance in rest:
+            text = _cell(utterance.text)
+            if utterance.role is Role.BUILDER:
+                add(False, "builder-cq", IsInstructionClear="No", ClarifyingQuestion=text)
+                asked = text
+            else:
+                add(True, "architect-cq", InputClarifyingQuestion=asked, Answer4ClarifyingQuestion=text)
+        complete = "Yes" if number == len(turns) - 1 else "No"
+        add(False, "builder-normal", IsInstructionClear="Yes", IsBuiltStructureComplete=complete)
+        steps.append(step)
+    return rows, steps
+
+
+def _table(rows: Iterable[Mapping[str, str]]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_sessions(
+    path: str | os.PathLike[str],
+    sessions: Iterable[Subtasks | SessionRecord] | Mapping[str, Iterable[Subtasks]],
+    *,
+    overwrite: bool = False,
+) -> Report[WriteNote]:
+    """Write sessions as a folder in the multi-turn layout.
+
+    path: a folder that does not exist yet or is empty; with `overwrite`, one in the layout is replaced. sessions: any
+    mixture of `Subtasks` and `SessionRecord`, or a dict from structures to sessions, as a dataset's `.tasks` is.
+
+    The folder appears whole, or not at all. Raises `DataError` for a folder that is in use, or when nothing can be
+    written.
+    """
+    report = Report[WriteNote]()
+    records = _records(sessions)
+    names = _names(records, report)
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file, expected a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not overwrite:
+            raise DataError(f"{folder} is not empty; choose another folder, or pass overwrite=True")
+        if not (folder / TABLE).is_file():
+            raise DataError(f"{folder} has no {TABLE}: it is not overwritten, since it may be something else")
+    rows: list[dict[str, str]] = []
+    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    try:
+        (beside / WORLDS).mkdir(parents=True)
+        for record, (name, structure) in zip(records, names, strict=True):
+            rows += _write_session(beside / WORLDS / name, record, name, structure, report)
+        if not report.sessions:
+            raise DataError(f"there is no session with a turn to be written to {folder}")
+        (beside / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(beside, folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return report
+
+
+def _records(sessions: Any) -> list[SessionRecord]:
+    if isinstance(sessions, Mapping):
+        pairs = [(session, structure) for structure, listed in sessions.items() for session in listed]
+    else:
+        pairs = [(session, None) for session in sessions]
+    records = []
+    for session, structure in pairs:
+        if isinstance(session, Subtasks):
+            session = SessionRecord.of(session, structure)
+        if not isinstance(session, SessionRecord):
+            raise DataError(f"a session to write is {session!r:.80}, expected a Subtasks or a SessionRecord")
+        records.append(session)
+    return records
+
+
+def _write_session(
+    folder: Path, record: SessionRecord, name: str, structure: str, report: Report[WriteNote]
+) -> list[dict[str, str]]:
+    """Writes the worlds of a session; returns its rows."""
+    turns = _fitted(record, report)
+    if not turns:
+        report.skip(WriteNote.NO_TURNS, record.name)
+        return []
+    start = np.zeros(ZONE_SHAPE, np.int8) if record.start is None else record.start
+    if start.any():
+        report.skip(WriteNote.START_WORLD, record.name)
+    rows, steps = _rows(name, structure, turns)
+    folder.mkdir()
+    for turn, step in zip(turns, steps, strict=True):
+        content = json.dumps(world_file(start, turn.grid, turn.path), separators=(",", ":"))
+        (folder / f"step-{step}").write_text(content, encoding="utf-8")
+        start = turn.grid
+    report.sessions += 1
+    report.turns += len(turns)
+    return rows

@@ -1,0 +1,469 @@
+"""Packs of data, opened from a zip archive or a folder without extracting anything.
+
+Members whose names or kinds could do harm are left out and counted in `Pack.skipped`. A pack gives the same
+names and bytes whichever way it is stored, so readers need not know.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import lzma
+import os
+import re
+import stat
+import struct
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.report import Report, Skipped, SkipReason
+
+MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_COMMENT = rb"<!--(?:(?!-->).)*-->"  # there is one way to read each comment: the check is linear
+_WEB_PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:" + _COMMENT + rb"\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
+)
+_OTHER_ARCHIVES = {
+    b"\x1f\x8b": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ": "an xz file",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a rar archive",
+    b"%PDF": "a PDF",
+}
+# What zipfile raises for archives and members that are damaged or packed in a way it does not know.
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,  # encrypted; NotImplementedError for methods
+    MemoryError,  # a damaged header may ask for any amount
+)
+
+
+class PlaceholderError(DataError):
+    """A file that stands where data should be: a Git LFS pointer, or a web page saved in its place."""
+
+
+class MemberError(DataError):
+    """A member of a pack is missing, damaged or too large. The rest of the pack may be whole."""
+
+
+class Unsafe(SkipReason):
+    """Why a member of a pack is left out, or could not be read."""
+
+    ABSOLUTE = "an absolute path"
+    PARENT = "a path that leads out by '..'"
+    BACKSLASH = "a backslash in its name"
+    BAD_NAME = "a name with a NUL, or an empty one"
+    LINK = "a link"
+    SPECIAL = "neither a file nor a folder"
+    ENCRYPTED = "encrypted"
+    METHOD = "packed by an unknown method"
+    TOO_LARGE = f"larger than {MAX_MEMBER_BYTES >> 20} MiB"
+    DOUBLED = "the same name as a later member"
+    DAMAGED = "damaged or not readable"
+
+
+# ------------------------------------------------------------------------------------- what a file really is
+
+
+def check_placeholder(head: bytes, place: str) -> None:
+    """Raises `PlaceholderError` if data that start with `head` are a Git LFS pointer or a web page.
+
+    place: what the data are, for the message. The first kilobyte is enough.
+    """
+    if head.startswith(_POINTER):
+        size = re.search(rb"^size (\d{1,18})\b", head, re.M)
+        what = f"the {int(size.group(1)):,} bytes that it stands for" if size else "the data"
+        raise PlaceholderError(
+            f"{place} is a Git LFS pointer, not the data: run `git lfs pull` in the clone that it comes from, "
+            f"or download {what} from the project's page"
+        )
+    if _WEB_PAGE.match(head[:1024].removeprefix(b"\xef\xbb\xbf")):
+        raise PlaceholderError(
+            f"{place} is a web page (HTML) saved in place of the data: use the page's download link instead"
+        )
+
+
+def _explain(path: Path) -> DataError:
+    """Why a file is no zip archive that can be read."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+    try:
+        check_placeholder(head, str(path))
+    except PlaceholderError as error:
+        return error
+    if not head:
+        return DataError(f"{path} is empty, expected a zip archive")
+    if head.startswith(b"PK"):
+        return DataError(
+            f"{path} is a truncated or damaged zip archive ({path.stat().st_size:,} bytes, without a directory "
+            "at its end): get it again"
+        )
+    other = next(
+        (name for start, name in _OTHER_ARCHIVES.items() if head.startswith(start)), "no zip archive"
+    )
+    return DataError(f"{path} is {other} (it starts with {head[:8]!r}), expected a zip archive or a folder")
+
+
+def _member_name(written: str) -> str | Unsafe:
+    """The name of a member with "/" separators, or why it must not be used."""
+    if "\\" in written:
+        return Unsafe.BACKSLASH
+    if written.startswith("/") or re.match(r"[A-Za-z]:", written):
+        return Unsafe.ABSOLUTE
+    parts = [part for part in written.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        return Unsafe.PARENT
+    return "/".join(parts) if parts and "\0" not in written else Unsafe.BAD_NAME
+
+
+# ------------------------------------------------------------------------------------------- zips and folders
+
+
+class _Source(Protocol):
+    """The files behind a pack."""
+
+    location: str
+    report: Report[Unsafe]
+    fingerprint: str
+    closed: bool
+
+    def sizes(self) -> dict[str, int]:
+        """All members with their unpacked sizes in bytes."""
+
+    def read(self, name: str) -> bytes:
+        """The contents of a member that `sizes` names."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+class _ZipSource:
+    """A zip archive. Survives a fork: a child opens the file anew instead of sharing its position."""
+
+    def __init__(self, path: Path) -> None:
+        self.location = str(path)
+        self.report = Report[Unsafe]()
+        self.closed = False
+        self._lock = threading.Lock()
+        self._archive: zipfile.ZipFile | None = None
+        self._owner = os.getpid()
+        status = path.stat()
+        archive = self._open()
+        self._members = self._index(archive.infolist())
+        directory = hashlib.sha256()
+        for info in archive.infolist():
+            entry = (info.orig_filename, info.CRC, info.file_size, info.header_offset)
+            directory.update(repr(entry).encode("utf-8", "backslashreplace"))
+        self.fingerprint = f"zip-{status.st_size}-{status.st_mtime_ns}-{directory.hexdigest()[:16]}"
+
+    def _index(self, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in infos:
+            name = _member_name(info.orig_filename)
+            reason = name if isinstance(name, Unsafe) else self._fault(info)
+            if reason is not None:
+                self.report.skip(reason, info.orig_filename)
+            elif not info.is_dir():
+                if name in members:
+                    self.report.skip(Unsafe.DOUBLED, members[name].orig_filename)
+                members[name] = info
+        return members
+
+    @staticmethod
+    def _fault(info: zipfile.ZipInfo) -> Unsafe | None:
+        kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system == 3 else 0  # 3: made on Unix
+        if kind == stat.S_IFLNK:
+            return Unsafe.LINK
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            return Unsafe.SPECIAL
+        if info.flag_bits & 0x41:  # 1: encrypted; 0x40: strongly so
+            return Unsafe.ENCRYPTED
+        known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+        if info.compress_type not in known:
+            return Unsafe.METHOD
+        return Unsafe.TOO_LARGE if info.file_size > MAX_MEMBER_BYTES else None
+
+    def _open(self) -> zipfile.ZipFile:
+        with self._lock:
+            if self._archive is None or self._owner != os.getpid():
+                try:
+                    self._archive = zipfile.ZipFile(self.location)
+                except BROKEN as error:
+                    if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek before 0
+                        raise
+                    raise _explain(Path(self.location)) from None
+                self._owner = os.getpid()
+            return self._archive
+
+    def sizes(self) -> dict[str, int]:
+        return {name: info.file_size for name, info in self._members.items()}
+
+    def read(self, name: str) -> bytes:
+        return self._open().read(self._members[name])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._archive is not None and self._owner == os.getpid():
+                self._archive.close()
+            self._archive = None
+            self.closed = True
+
+
+class _FolderSource:
+    """A folder. Links in it are not followed, and Git's own folder is no part of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.location = str(path)
+        self.report = Report[Unsafe]()
+        self.closed = False
+        self._sizes: dict[str, int] = {}
+        listing = hashlib.sha256()
+        for name, status in sorted(self._walk(path, "")):
+            self._sizes[name] = status.st_size
+            listing.update(
+                repr((name, status.st_size, status.st_mtime_ns)).encode("utf-8", "backslashreplace")
+            )
+        self.fingerprint = f"folder-{len(self._sizes)}-{listing.hexdigest()[:32]}"
+
+    def _walk(self, folder: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+        """All files that may be read, by their names."""
+        try:
+            entries = list(os.scandir(folder))
+        except OSError as error:
+            raise DataError(f"the folder {folder} cannot be read: {error.strerror}") from None
+        for entry in entries:
+            written = prefix + entry.name
+            name = _member_name(written)
+            status = entry.stat(follow_symlinks=False)
+            reason = name if isinstance(name, Unsafe) else self._fault(status)
+            if reason is not None:
+                self.report.skip(reason, written)
+            elif not stat.S_ISDIR(status.st_mode):
+                yield written, status
+            elif entry.name != ".git":
+                yield from self._walk(folder / entry.name, f"{written}/")
+
+    @staticmethod
+    def _fault(status: os.stat_result) -> Unsafe | None:
+        if stat.S_ISLNK(status.st_mode):
+            return Unsafe.LINK
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            return Unsafe.SPECIAL
+        return Unsafe.TOO_LARGE if status.st_size > MAX_MEMBER_BYTES else None
+
+    def sizes(self) -> dict[str, int]:
+        return self._sizes
+
+    def read(self, name: str) -> bytes:
+        return Path(self.location, *name.split("/")).read_bytes()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+# -------------------------------------------------------------------------------------------------- the pack
+
+
+class Pack:
+    """An opened pack: files by their names. Made by `open_pack` and `find_pack`.
+
+    location: the zip or folder. root: the folder in it that names are relative to, "" or "a/b/".
+    skipped: members left out for safety; damaged ones are added when they are read.
+    fingerprint: changes whenever the contents may have changed.
+
+    Packs can be used in `with`, pickled (the copy opens the place anew), used in forked processes and in
+    several threads.
+    """
+
+    def __init__(self, source: _Source, root: str = "") -> None:
+        self._source = source
+        self.root = root
+        self._sizes = {
+            name[len(root) :]: size for name, size in sorted(source.sizes().items()) if name.startswith(root)
+        }
+        self._folders: dict[str, list[str]] = {}
+
+    @property
+    def location(self) -> str:
+        """The path of the zip or folder."""
+        return self._source.location
+
+    @property
+    def skipped(self) -> list[Skipped[Unsafe]]:
+        """What was left out for safety, by the names written in the pack."""
+        return self._source.report.skipped
+
+    @property
+    def skipped_counts(self) -> dict[str, int]:
+        """How often each reason occurred, by its lower-case name."""
+        return self._source.report.counts
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that changes whenever the contents may have changed: sizes, times, checksums of the list."""
+        return f"{self._source.fingerprint}{f'-{self.root}' if self.root else ''}"
+
+    def names(self) -> list[str]:
+        """All files, sorted, with "/" separators, relative to `root`."""
+        return list(self._sizes)
+
+    def sizes(self) -> dict[str, int]:
+        """All files with their unpacked sizes in bytes."""
+        return dict(self._sizes)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of that name."""
+        return name in self._sizes
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file.
+
+        Raises `MemberError` when there is none of that name or when it is damaged, `PlaceholderError` when a
+        Git LFS pointer stands in its place, and `DataError` when the pack has been closed.
+        """
+        if self._source.closed:
+            raise DataError(f"the pack {self.location} has been closed; open it again")
+        if name not in self._sizes:
+            raise MemberError(f"{self.location} has no file {self.root + name!r}")
+        full = self.root + name
+        try:
+            content = self._source.read(full)
+        except BROKEN as error:
+            known = Skipped(Unsafe.DAMAGED, full, None, str(error))
+            if known not in self.skipped:
+                self.skipped.append(known)
+            raise MemberError(f"{full!r} in {self.location} cannot be read: {error}") from None
+        if content.startswith(_POINTER):
+            check_placeholder(content, f"{full!r} in {self.location}")
+        return content
+
+    def below(self, root: str) -> Pack:
+        """The part of this pack below the folder `root`. Both share the opened file."""
+        inside = root.strip("/")
+        return Pack(self._source, f"{self.root}{inside}/" if inside else self.root)
+
+    def folder(self, name: str = "") -> PackFolder:
+        """The folder `name` ("" is the top) with the part of `pathlib.Path` that readers need."""
+        return PackFolder(self, name.strip("/"))
+
+    def children(self, name: str = "") -> list[str]:
+        """The names of the files and folders directly in the folder `name`, sorted; empty if there is none."""
+        if not self._folders:
+            folders: dict[str, dict[str, None]] = {"": {}}
+            for member in self._sizes:
+                while member:
+                    parent, _, child = member.rpartition("/")
+                    known = folders.setdefault(parent, {})
+                    if child in known:
+                        break
+                    known[child] = None
+                    member = parent
+            self._folders = {parent: sorted(known) for parent, known in folders.items()}
+        return list(self._folders.get(name, ()))
+
+    def close(self) -> None:
+        """Let go of the file. Names and fingerprint stay known; reading raises."""
+        self._source.close()
+
+    def __enter__(self) -> Pack:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_pack, (self.location, self.root)
+
+    def __repr__(self) -> str:
+        inside = f", root={self.root!r}" if self.root else ""
+        return f"Pack({self.location!r}{inside}, {len(self)} files)"
+
+
+@dataclass(frozen=True)
+class PackFolder:
+    """A file or folder of a pack, with the part of `pathlib.Path` that readers of folders use."""
+
+    pack: Pack
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; of the top folder the name of the pack's own file."""
+        return self.path.rpartition("/")[2] or Path(self.pack.location).name
+
+    def joinpath(self, *parts: str) -> PackFolder:
+        """The entry of that name, whether it exists or not."""
+        return PackFolder(self.pack, "/".join(part for part in (self.path, *parts) if part))
+
+    __truediv__ = joinpath
+
+    def iterdir(self) -> Iterator[PackFolder]:
+        """All entries of this folder, sorted by their names."""
+        return (self.joinpath(name) for name in self.pack.children(self.path))
+
+    def is_dir(self) -> bool:
+        """Whether this is a folder."""
+        return not self.path or bool(self.pack.children(self.path))
+
+    def is_file(self) -> bool:
+        """Whether this is a file."""
+        return self.pack.has(self.path)
+
+    def exists(self) -> bool:
+        """Whether there is such a file or folder."""
+        return self.is_file() or self.is_dir()
+
+    def read_bytes(self) -> bytes:
+        """The contents of a file. Raises like `Pack.read`."""
+        return self.pack.read(self.path)
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.pack.location, self.pack.root.strip("/"), self.path) if part)
+
+
+def open_pack(path: str | os.PathLike[str], root: str = "") -> Pack:
+    """The pack in a zip archive (LZMA included) or in a folder; nothing is extracted.
+
+    root: the folder in it that all names are relative to. Raises `DataError`, naming the file and the cause,
+    when there is nothing, when it is no archive, or when it is truncated; `PlaceholderError` for a Git LFS
+    pointer or a web page saved in its place.
+    """
+    place = Path(os.path.abspath(Path(path).expanduser()))  # a copy may be opened in another working folder
+    try:
+        status = place.stat()
+        source: _Source = _FolderSource(place) if stat.S_ISDIR(status.st_mode) else _zip_source(place, status)
+    except FileNotFoundError:
+        raise DataError(f"{place} does not exist; expected a zip archive or a folder with data") from None
+    except OSError as error:
+        raise DataError(f"{place} cannot be read: {error.strerror or error}") from None
+    pack = Pack(source)
+    return pack.below(root) if root.strip("/") else pack
+
+
+def _zip_source(place: Path, status: os.stat_result) -> _ZipSource:
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(
+            f"{place} is neither a file nor a folder; expected a zip archive or a folder with data"
+        )
+    return _ZipSource(place)

@@ -1,0 +1,200 @@
+"""The packs of data that this package reads: what they are, where they come from, how to recognise them.
+
+Nothing of them is part of this package; `store` finds them and `fetch` gets them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.packs.archive import Pack, open_pack
+
+DATA_PATH_VARIABLE = "IGLU_DATA_PATH"  # names a pack, or a folder of packs and structure files
+
+_IGLU = "https://github.com/microsoft/iglu-datasets"
+_IGLU_COMMIT = "7342931ad6ee598c5a20b0563ff0c94594f2addc"
+_MDC = "https://github.com/prashant-jayan21/minecraft-dialogue-models"
+_MDC_COMMIT = "9becd5cc53d60be4d93b0581aed3ad48db635f47"
+
+_CITE_IGLU = (
+    "Mohanty et al., Collecting Interactive Multi-modal Datasets for Grounded Language Understanding, "
+    "arXiv:2211.06552 (2022)",
+    "Kiseleva et al., IGLU 2022: Interactive Grounded Language Understanding in a Collaborative Environment "
+    "at NeurIPS 2022, arXiv:2205.13771 (2022)",
+    "Kiseleva et al., Interactive Grounded Language Understanding in a Collaborative Environment: IGLU 2021, "
+    "NeurIPS 2021 Competitions and Demonstrations Track, PMLR, pages 146-161 (2022)",
+)
+_CITE_MDC = (
+    "Narayan-Chen, Jayannavar and Hockenmaier, Collaborative Dialogue in Minecraft, ACL 2019, pages 5405-5415",
+)
+
+
+@dataclass(frozen=True)
+class PackInfo:
+    """What is known about a pack.
+
+    name: how it is asked for. title, description, licence, citation: for people.
+    page: the project's page. url: what is downloaded (see `fetch`).
+    usual_names: files and folders that it may be found in besides `filename`, relative to a folder of packs.
+    size, sha256: bytes and hash of the download, None where upstream promises neither.
+    markers: what its top folder holds: files, or folders with a "/" at the end. The first one that is found
+        anywhere decides where the top folder is.
+    expected: what a whole pack holds; some of it may be missing in a part of one.
+    foreign: folders that hold a marker but are no top folder.
+    """
+
+    name: str
+    title: str
+    description: str
+    licence: str
+    citation: tuple[str, ...]
+    page: str
+    url: str
+    usual_names: tuple[str, ...]
+    markers: tuple[str, ...]
+    expected: tuple[str, ...]
+    size: int | None = None
+    sha256: str | None = None
+    foreign: frozenset[str] = field(default=frozenset())
+
+    @property
+    def filename(self) -> str:
+        """Under which name it is kept."""
+        return f"{self.name}.zip"
+
+    def root(self, names: Iterable[str]) -> str | None:
+        """The top folder of this pack among `names` (member files): "", or a path that ends in "/".
+
+        Archives and clones of a whole repository hold the pack somewhere below; the place closest to the top
+        counts. None when no marker is there.
+        """
+        listed = list(names)
+        for marker in self.markers:
+            found = {root for name in listed if (root := self._root_by(marker, name)) is not None}
+            if found:
+                return min(found, key=lambda root: (root.count("/"), root))
+        return None
+
+    def _root_by(self, marker: str, name: str) -> str | None:
+        if marker.endswith("/"):
+            head, found, _ = f"/{name}".partition(f"/{marker}")
+            root = f"{head}/" if found else None
+        else:
+            root = f"/{name}".removesuffix(marker) if f"/{name}".endswith(f"/{marker}") else None
+        if root is None:
+            return None
+        folders = root.strip("/").split("/")
+        return None if folders[-1] in self.foreign or "__MACOSX" in folders else root[1:]
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """What is expected and not among `names`, which are relative to the top folder."""
+        listed = list(names)
+        present = {
+            *listed,
+            *(part for part in self.expected if any(name.startswith(part) for name in listed)),
+        }
+        return [part for part in self.expected if part not in present]
+
+
+def _archive_names(page: str, commit: str) -> tuple[str, ...]:
+    """The names that clones and archives of a repository go by.
+
+    Where the data lie in the repository itself, its archive at a fixed commit is downloaded; such archives have no
+    promised size or hash.
+    """
+    name = page.rpartition("/")[2]
+    return name, f"{name}-master", f"{name}-master.zip", f"{name}-{commit}.zip"
+
+
+PACKS: dict[str, PackInfo] = {
+    info.name: info
+    for info in (
+        PackInfo(
+            name="iglu-multiturn",
+            title="IGLU multi-turn",
+            description="Architect and builder build a known structure over many turns; with builder recordings.",
+            licence="MIT",
+            citation=_CITE_IGLU,
+            page=_IGLU,
+            url=f"{_IGLU}/raw/{_IGLU_COMMIT}/datasets/multiturn_dataset.zip",
+            usual_names=(
+                "iglu-multiturn",
+                "multiturn_dataset.zip",
+                "multiturn_dataset",
+                "multiturn",
+                "datasets/multiturn_dataset.zip",
+                "datasets/multiturn",
+                "iglu-datasets/datasets/multiturn_dataset.zip",
+            ),
+            markers=("dialogs.csv", "builder-data/"),
+            expected=("dialogs.csv", "builder-data/"),
+            foreign=frozenset({"initial_world_states", "target_world_states"}),
+            size=13_977_030,  # size and hash as in the repository's Git LFS pointer
+            sha256="1d87e9bc4028bc4a0bd4e97d07e73beefdda1408b40877a32b1429070cc22a67",
+        ),
+        PackInfo(
+            name="iglu-singleturn",
+            title="IGLU single-turn",
+            description="One instruction for one change of a given world; clarifying questions and their ranking.",
+            licence="MIT",
+            citation=_CITE_IGLU,
+            page=_IGLU,
+            url=f"{_IGLU}/archive/{_IGLU_COMMIT}.zip",
+            usual_names=(
+                *("iglu-singleturn", "singleturn", "datasets/singleturn"),
+                *_archive_names(_IGLU, _IGLU_COMMIT),
+            ),
+            markers=("clarifying_questions_train.csv", "target_world_states/"),
+            expected=(
+                "clarifying_questions_train.csv",
+                "question_bank.csv",
+                "initial_world_states/builder-data/",
+                "target_world_states/builder-data/",
+            ),
+        ),
+        PackInfo(
+            name="mdc",
+            title="Minecraft Dialogue Corpus",
+            description="Free dialogues of architect and builder with full timelines, and the structures they built.",
+            licence="University of Illinois/NCSA",
+            citation=_CITE_MDC,
+            page=_MDC,
+            url=f"{_MDC}/archive/{_MDC_COMMIT}.zip",
+            usual_names=("mdc", *_archive_names(_MDC, _MDC_COMMIT)),
+            markers=("data/logs/splits.json", "data/gold-configurations/"),
+            expected=("data/logs/splits.json", "data/logs/", "data/gold-configurations/"),
+        ),
+    )
+}
+
+
+def known_pack(name: str) -> PackInfo:
+    """What is known about the pack of that name. Raises `DataError` for a name that is not known."""
+    if name not in PACKS:
+        raise DataError(f"there is no pack {name!r}, expected one of {', '.join(PACKS)}")
+    return PACKS[name]
+
+
+def open_as(info: PackInfo, path: str | os.PathLike[str]) -> Pack:
+    """The pack in a zip archive or folder, with names relative to its top folder, wherever that is inside.
+
+    Raises `DataError` like `open_pack`, and when it holds nothing of this pack.
+    """
+    pack = open_pack(path)
+    root = info.root(pack.names())
+    if root is not None:
+        return pack.below(root)
+    pack.close()
+    raise DataError(
+        f"{pack.location} holds nothing of {info.name}: expected {' or '.join(info.markers)} in it"
+        f"{_resemblance(info, pack)}"
+    )
+
+
+def _resemblance(info: PackInfo, pack: Pack) -> str:
+    names = pack.names()
+    others = [other.name for other in PACKS.values() if other != info and other.root(names) is not None]
+    return f"; it looks like {others[0]}" if others else f"; it has {len(names)} files, such as {names[:3]}"

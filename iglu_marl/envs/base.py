@@ -1,0 +1,222 @@
+"""What every view shares: where tasks come from, seeding, pictures, and saving. No rules are decided here."""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import seeding
+
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.game.chat import make_chat
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import Episode, EpisodeState, Renderer
+from iglu_marl.tasks import default_tasks, draw, is_source
+from iglu_marl.tasks.source import StatefulSources
+
+FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
+
+
+def make_renderer(config: GameConfig) -> Renderer:
+    """Who draws the builder's pictures. Raises `RenderError` when OpenGL is asked for where there is none."""
+    if not isinstance(config.renderer, str):
+        renderer: Renderer = config.renderer
+        return renderer
+    from iglu_marl.rendering import Painter, opengl
+
+    if config.renderer == "opengl":
+        return opengl.OpenGLRenderer()
+    if config.renderer == "auto" and math.prod(config.pov_size) >= opengl.LARGE and opengl.gpu_present():
+        return opengl.AutoRenderer()
+    return Painter()
+
+
+def make_codec(config: GameConfig) -> Codec | None:
+    """The vocabulary of token chat; None for text chat."""
+    if config.chat != "tokens":
+        return None
+    from iglu_marl.language import make_codec as codec_for
+
+    return codec_for(config.vocabulary)
+
+
+def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """An orbit view of a structure, uint8 [height, width, 3]."""
+    from iglu_marl.rendering import orbit_view
+
+    return orbit_view(grid, size=size)
+
+
+class EnvState(NamedTuple):
+    """A saved environment: the episode, the random generator, what else the view keeps, and how far its tasks are."""
+
+    episode: EpisodeState
+    rng: Mapping[str, Any]
+    view: Any
+    sources: tuple[Any, ...] = ()
+
+
+class GameSetup:
+    """An episode with everything around it: tasks in, pictures out.
+
+    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    """
+
+    def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
+        self.config = config
+        self.controls = controls
+        self.default_mode = default_mode
+        self._tasks: Any = None
+        self.sources = StatefulSources(None)
+        if config.tasks is not None:
+            self.tasks = config.tasks
+        self.rng: np.random.Generator | None = None
+        self.episode = Episode(config, controls, make_chat(config, make_codec(config)), make_renderer(config))
+        self._window: Any = None
+
+    # -- tasks
+
+    @property
+    def tasks(self) -> Any:
+        """Where tasks come from; the default source is loaded when it is first needed."""
+        if self._tasks is None:
+            self._tasks = default_tasks(self.default_mode)  # type: ignore[arg-type]
+        return self._tasks
+
+    @tasks.setter
+    def tasks(self, source: Any) -> None:
+        if not is_source(source):
+            raise ConfigError(
+                f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
+            )
+        self._tasks, self.sources = source, StatefulSources(source)
+
+    def seed(self, seed: int | None) -> None:
+        """Seed the generator; without a seed it is seeded once, from the system.
+
+        Raises `ConfigError` for a seed that is not an integer of 0 or more.
+        """
+        if seed is not None:
+            try:
+                number = operator.index(seed)
+            except TypeError:
+                number = -1
+            if number < 0:
+                raise ConfigError(f"seed is {seed!r}, expected None or an integer of 0 or more")
+            seed = number
+        if seed is not None or self.rng is None:
+            self.rng, _ = seeding.np_random(seed)
+
+    def start(
+        self,
+        seed: int | None,
+        options: Mapping[str, Any] | None,
+        *,
+        from_recording: bool = False,
+        adapt: Callable[[Task], Task] | None = None,
+        pose: Pose | None = None,
+    ) -> None:
+        """Begin an episode from `options["task"]` and `options["pose"]`, or with a drawn task at the given pose.
+
+        `from_recording`: the dialogue begins as the task tells it, rather than empty. `adapt` changes the drawn or
+        given task.
+        """
+        task, asked_pose = self._read_options(options)
+        pose = asked_pose or pose
+        self.seed(seed)
+        assert self.rng is not None
+        if task is None:
+            task = draw(self.tasks, self.rng)
+        if adapt is not None:
+            task = adapt(task)
+        self.episode.begin(task, pose, from_recording)
+
+    def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
+        if not options:
+            return None, None
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"options is {options!r:.80}, expected a dict with the keys 'task' and 'pose'")
+        for name in options:
+            if name not in ("task", "pose"):
+                warnings.warn(f"unknown reset option {name!r}, expected 'task' or 'pose'", stacklevel=4)
+        task, pose = options.get("task"), options.get("pose")
+        return None if task is None else as_task(task), None if pose is None else self.read_pose(pose)
+
+    def read_pose(self, value: Any) -> Pose:
+        """A pose from which this game can start. Raises `PoseError` for others."""
+        return as_pose(value, self.controls.lowest_start)
+
+    # -- pictures
+
+    def render(self, mode: str | None) -> Any:
+        """The picture of a render mode: an RGB array, a text, or None after showing it in the window."""
+        if mode is None:
+            warnings.warn("render() was called, but no render_mode was chosen at construction", stacklevel=3)
+            return None
+        if self.episode.task is None:
+            raise StateError("there is nothing to render yet: call reset() first")
+        from iglu_marl.envs.rendering import RenderWindow, scene_frame, scene_text
+
+        if mode == "ansi":
+            return scene_text(self.episode)
+        if mode == "rgb_array":
+            return scene_frame(self.episode)
+        if self._window is None:
+            self._window = RenderWindow()
+        self._window.show(self.episode)
+        return None
+
+    def close(self) -> None:
+        """Close window and renderer."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+        self.episode.renderer.close()
+
+    # -- saving
+
+    def get_state(self, view: Any = None) -> EnvState:
+        """Everything needed to go on from here, also over later resets without a seed."""
+        rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
+        return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
+
+    def set_state(self, state: EnvState, view: type | None = None) -> Any:
+        """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
+
+        Raises `StateError` when something does not fit; nothing is changed then.
+        """
+        if not isinstance(state, EnvState) or not isinstance(state.view, view or type(None)):
+            kind = type(state.view if isinstance(state, EnvState) else state).__name__
+            raise StateError(
+                f"state is a {kind}, expected what get_state of the same kind of environment returns"
+            )
+        generator: np.random.Generator | None = None
+        if state.rng:
+            generator = np.random.default_rng(0)
+            try:
+                generator.bit_generator.state = state.rng
+            except (TypeError, ValueError, KeyError) as error:
+                raise StateError(f"the state of the generator does not fit: {error}") from None
+        self.sources.check_state(state.sources)
+        self.episode.set_state(state.episode)
+        self.sources.set_state(state.sources)
+        if generator is None:
+            self.rng = None
+        elif self.rng is None:
+            self.rng = generator
+        else:  # task sources may hold this very generator
+            self.rng.bit_generator.state = state.rng
+        return state.view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_window": None}  # a window stays with its process

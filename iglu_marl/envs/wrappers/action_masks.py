@@ -1,0 +1,108 @@
+"""Which actions have any effect now, found by trying them.
+
+An action is masked when the world after it is, to the last bit, the world after doing nothing: walking against a
+wall, placing what is not in stock or where nothing is in reach, choosing the colour in hand. Nothing is estimated
+here and no rule is repeated: every action is played in a copy of the world. What the hands met does not count, only
+what stays. The target decides nothing about a mask, since it is only scored where a block changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.kernels.step import step_many
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.int8]
+
+_PASSING = ("event", "hit", "before")  # what a step reports and no later step reads
+_AT_ONCE = 512  # copies of worlds that are tried together
+
+
+def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool_]:
+    """Whether each control leads elsewhere than doing nothing does, bool [worlds, controls].
+
+    state: WORLD[worlds]; controls: CONTROL[controls]; noop: CONTROL[1].
+    """
+    tried = np.concatenate([noop[:1], controls])
+    found = np.empty((len(state), len(controls)), np.bool_)
+    step = max(1, _AT_ONCE // len(tried))
+    records = state.view(np.uint8).reshape(len(state), -1)
+    for first in range(0, len(state), step):
+        some = records[first : first + step]
+        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(WORLD)
+        step_many(copies, np.tile(tried, len(some)))
+        for name in _PASSING:
+            copies[name] = 0
+        after = copies.view(np.uint64).reshape(len(some), len(tried), -1)
+        found[first : first + step] = (after[:, 1:] != after[:, :1]).any(axis=2)
+    return found
+
+
+class ActionMask(AgentChange):
+    """`action_mask`, int8 [n], of an agent with `Discrete` actions: 1 for each that may be chosen.
+
+    env: the environment whose actions are masked. translate: from an action there to one of the innermost.
+    """
+
+    def __init__(
+        self, given: AgentSpaces, env: Any, in_observation: bool, translate: Callable[[int], Any]
+    ) -> None:
+        super().__init__(given)
+        self._count = int(given.action_space.n) if isinstance(given.action_space, spaces.Discrete) else None
+        self._in_observation = in_observation
+        self._controls: Array | None = None
+        if self._count is None:
+            if given.agent == BUILDER:
+                raise ConfigError(
+                    f"actions of {BUILDER} are {given.action_space}, expected Discrete; wrap with discretize() first"
+                )
+            return
+        inner = [translate(number) for number in range(self._count)]
+        keys = [repr(action if not hasattr(action, "tolist") else action.tolist()) for action in inner]
+        self._first = np.array([keys.index(key) == number for number, key in enumerate(keys)])
+        if given.agent != ARCHITECT:
+            controls = env.unwrapped.setup.controls
+            self._controls = controls.encode_batch(inner)
+            self._noop = controls.noop()[0][:1].copy()
+            quiet = self._controls == self._noop[0]
+            self._kept = quiet & (np.cumsum(quiet) == 1)  # the first action that does nothing
+        if in_observation:
+            self.observation_space = spaces.Dict(
+                {
+                    "observation": given.observation_space,
+                    "action_mask": spaces.Box(0, 1, (self._count,), np.int8),
+                }
+            )
+
+    def mask(self, env: Any) -> Mask:
+        """The mask now, int8 [n], or [worlds, n] of many."""
+        many = not hasattr(env, "episode")
+        worlds = env.worlds if many else env.episode.worlds
+        if self._controls is None:
+            found = np.tile(self._first, (len(worlds), 1))
+        else:
+            found = effective(worlds.state, self._controls, self._noop) & self._first | self._kept
+            found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
+        return found.astype(np.int8) if many else found[0].astype(np.int8)
+
+    def observe(self, observation: Any, env: Any) -> Any:
+        """The observation, with the mask beside it where that is wanted."""
+        if not self._in_observation or self._count is None:
+            return observation
+        return {"observation": observation, "action_mask": self.mask(env)}
+
+    def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
+        """The info with `action_mask`, where that is not in the observation."""
+        if self._in_observation or self._count is None:
+            return info
+        return {**info, "action_mask": self.mask(env)}

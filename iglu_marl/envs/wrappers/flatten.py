@@ -1,0 +1,165 @@
+"""Observations as one vector: where each entry lies in it, and how it is written there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.envs.two_agent import AGENTS
+from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
+from iglu_marl.game.episode import EVENTS
+
+Grids = Literal["one-hot", "scaled"]
+Words = Literal["counts", "one-hot", "scaled"]
+Array = npt.NDArray[Any]
+
+_GRIDS, _WORDS = ("grid", "target_grid"), ("dialog", "chat", "goal")
+_EVENT_NUMBERS = {name: number for number, name in enumerate(EVENTS)}
+_COLORS = np.arange(1, 7)
+
+
+class Style(NamedTuple):
+    """How observations are written; see `flatten`."""
+
+    drop: tuple[str, ...] = ()
+    grids: Grids = "one-hot"
+    words: Words = "counts"
+
+    def check(self) -> Style:
+        """The style itself. Raises `ConfigError` for what is none."""
+        if isinstance(self.drop, str) or not all(isinstance(key, str) for key in self.drop):
+            raise ConfigError(f"drop is {self.drop!r}, expected a tuple of observation keys")
+        for name, value, known in (
+            ("grids", self.grids, ("one-hot", "scaled")),
+            ("words", self.words, ("counts", "one-hot", "scaled")),
+        ):
+            if value not in known:
+                raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(map(repr, known))}")
+        return self
+
+
+class Entry(NamedTuple):
+    """One entry of an observation: how to find it, how many numbers it becomes, up to which, and how."""
+
+    path: tuple[str, ...]
+    size: int
+    high: float
+    write: Callable[[Array], Array]  # [..., *shape] to [..., size], the numbers 0..high
+
+
+# Functions of the module, not lambdas: environments are pickled.
+
+
+def _scaled(low: Array, extent: Array, value: Array) -> Array:
+    lead = value.shape[: value.ndim - low.ndim]
+    scaled = (value.astype(np.float32) - low) / extent
+    return np.clip(scaled, 0, 1).reshape(*lead, -1)  # rounding may lead past the bounds
+
+
+def _one_hot_grid(air: int, value: Array) -> Array:
+    lead = value.shape[:-3]
+    return (value[..., None] == _COLORS + air).reshape(*lead, -1)
+
+
+def _one_hot_words(size: int, value: Array) -> Array:
+    return (value[..., None] == np.arange(1, size + 1)).reshape(*value.shape[:-1], -1)
+
+
+def _counted_words(size: int, value: Array) -> Array:
+    rows = value.reshape(-1, value.shape[-1])
+    numbered = rows + np.arange(len(rows))[:, None] * (size + 1)
+    counts = np.bincount(numbered.ravel(), minlength=len(rows) * (size + 1))
+    return counts.reshape(*value.shape[:-1], size + 1)[..., 1:]
+
+
+def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
+    if isinstance(space, spaces.Text):
+        raise ConfigError(
+            f"{path[-1]!r} is text, which has no place in a vector; wrap with tokenize() first, or drop it"
+        )
+    if not isinstance(space, spaces.Box) or not space.is_bounded():
+        raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
+    low, high = float(space.low.min()), float(space.high.max())
+    count = int(np.prod(space.shape))
+    if path[-1] in _GRIDS and style.grids == "one-hot":
+        air = -1 if (low, high) == (-1, 5) else 0  # the ids of 2021 count colours from 0
+        return Entry(path, count * len(_COLORS), 1, partial(_one_hot_grid, air))
+    if path[-1] in _WORDS and style.words != "scaled":
+        size = int(high)
+        if style.words == "counts":
+            return Entry(path, size, count, partial(_counted_words, size))
+        return Entry(path, count * size, 1, partial(_one_hot_words, size))
+    extent = (space.high.astype(np.float64) - space.low).astype(np.float32)
+    return Entry(path, count, 1, partial(_scaled, space.low.astype(np.float32), extent))
+
+
+def _entries(space: Any, style: Style, path: tuple[str, ...] = ()) -> Iterator[Entry]:
+    if isinstance(space, spaces.Dict):
+        for key, part in space.items():
+            if key not in style.drop:
+                yield from _entries(part, style, (*path, key))
+    else:
+        yield _entry(path, space, style)
+
+
+class Vector(AgentChange):
+    """Observations of one agent as one float32 vector.
+
+    alike: all agents whose vectors are alike. An entry that several see lies at the same place for all; where an
+    agent does not see it there are zeros. With several, a one-hot mark of the agent comes last.
+    layout: (path, first, last) of each entry, in order; the mark's path is ("role",).
+    """
+
+    def __init__(self, given: AgentSpaces, alike: tuple[AgentSpaces, ...], style: Style) -> None:
+        super().__init__(given)
+        found: dict[tuple[str, ...], Entry] = {}
+        for other in alike:
+            if not isinstance(other.observation_space, spaces.Dict):
+                raise ConfigError(f"observations are {other.observation_space}, expected a Dict")
+            for entry in _entries(other.observation_space, style):
+                same = found.setdefault(entry.path, entry)
+                if same.size != entry.size:
+                    raise ConfigError(f"{entry.path[-1]!r} has another length for {other.agent}")
+        if not found:
+            raise ConfigError(f"drop is {style.drop!r}, which leaves nothing to observe")
+        ends = np.cumsum([found[path].size for path in sorted(found)]).tolist()
+        high = np.concatenate([np.full(found[path].size, found[path].high) for path in sorted(found)])
+        self.layout = [
+            (path, last - found[path].size, last) for path, last in zip(sorted(found), ends, strict=True)
+        ]
+        self._role: int | None = None
+        if len(alike) > 1:
+            self._role = ends[-1] + AGENTS.index(given.agent)
+            self.layout.append((("role",), ends[-1], ends[-1] + len(AGENTS)))
+            high = np.concatenate([high, np.ones(len(AGENTS))])
+        own = {entry.path: entry for entry in _entries(given.observation_space, style)}
+        self._parts = [(path, first, last, own[path]) for path, first, last in self.layout if path in own]
+        self.observation_space = spaces.Box(0, high.astype(np.float32), dtype=np.float32)
+        self._length = len(high)
+
+    def observe(self, observation: Any, env: Any) -> Any:
+        """The observation as float32 [length], or [worlds, length]."""
+        vector: Array | None = None
+        for path, first, last, entry in self._parts:
+            value = observation
+            for key in path:
+                value = value[key]
+            numbers = entry.write(np.asarray(value))
+            if vector is None:
+                vector = np.zeros((*numbers.shape[:-1], self._length), np.float32)
+            vector[..., first:last] = numbers
+        assert vector is not None
+        if self._role is not None:
+            vector[..., self._role] = 1
+        return vector
+
+    def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
+        """The info with the event as its number: what wants vectors cannot take words in infos either."""
+        event = info.get("event")
+        return {**info, "event": _EVENT_NUMBERS[event]} if isinstance(event, str) else info

@@ -1,0 +1,471 @@
+"""Builder action prediction: what does a builder do next, after all that was said?
+
+A `Sample` is a `Situation` (what a builder knows: dialogue, world, pose, its own earlier actions) and what a person
+then did. `predict_actions(...)` asks a predictor for its net actions in each situation and counts them against the
+person's: `bap_samples` makes samples of the Minecraft Dialogue Corpus, `task_samples` of any tasks (IGLU turns).
+
+A predictor is a function from a situation to edits or to the world afterwards. It is given nothing else: a situation
+holds copies, and no way leads from it to the session, the target or the actions. `AgentPredictor` lets any builder
+with the `Agent` protocol predict, by what it really does in a game that begins in the situation.
+
+Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions
+in a Minecraft Dialogue (ACL 2020).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
+from iglu_marl.core.files import write_text
+from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, in_zone
+from iglu_marl.core.task import Task
+from iglu_marl.data.mdc.action_sequences import action_sequences
+from iglu_marl.data.mdc.corpus import Session
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.evaluation.log import RowLog
+from iglu_marl.evaluation.metrics import (
+    Counts,
+    Interval,
+    bootstrap,
+    change_counts,
+    micro,
+    net_actions,
+    skills,
+)
+from iglu_marl.game.agent import Agent, begin, check_service
+from iglu_marl.game.config import GameConfig
+
+__all__ = [
+    "BASELINES",
+    "AgentPredictor",
+    "Prediction",
+    "Predictions",
+    "Predictor",
+    "Sample",
+    "Situation",
+    "bap_samples",
+    "nothing",
+    "one_more",
+    "predict_actions",
+    "task_samples",
+]
+
+FORMAT, VERSION = "iglu_marl action prediction", 1
+LOG = "predictions.jsonl"
+COLORS = ("blue", "yellow", "green", "orange", "purple", "red")
+_UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
+
+
+# --------------------------------------------------------------------------------------------------- the samples
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that a builder knows before it acts.
+
+    dialogue: everything said so far. grid: the world, int8 [9, 11, 11], read-only. new_from: the first utterance of
+    the dialogue since the builder last did something. pose: eye x, y, z in cells, yaw and pitch in degrees; None if
+    unknown. history: the builder's net actions so far, one tuple for each time it acted, oldest first; () if unknown.
+
+    Raises `GridError` for a grid that is none.
+    """
+
+    dialogue: Dialogue
+    grid: BlockGrid
+    new_from: int = 0
+    pose: tuple[float, float, float, float, float] | None = None
+    history: tuple[tuple[NetAction, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        grid = as_grid(self.grid, "grid").astype(np.int8)
+        grid.setflags(write=False)
+        object.__setattr__(self, "grid", grid)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A situation, and the world that a person made of it.
+
+    unit: what samples that are not independent have in common (a session). actions: the person's, in their order.
+    tags: what to break results down by. invariant: whether changes count up to a rotation and shift (see
+    `change_counts`); actions never do.
+    """
+
+    name: str
+    unit: str
+    situation: Situation
+    target: BlockGrid
+    actions: tuple[NetAction, ...]
+    structure: str = ""
+    tags: tuple[str, ...] = ()
+    invariant: bool = False
+
+
+def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
+    """The samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
+
+    tags: the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure needs, or "plain".
+    """
+    for session in sessions:
+        tags = () if session.gold is None else (skills(session.gold) or ("plain",))
+        history: tuple[tuple[NetAction, ...], ...] = ()
+        for sequence in action_sequences(session):
+            yield Sample(
+                name=sequence.name,
+                unit=session.name,
+                situation=Situation(
+                    sequence.dialogue, sequence.before, sequence.new_from, sequence.pose, history
+                ),
+                target=edited(sequence.before, sequence.actions),
+                actions=sequence.actions,
+                structure=session.structure,
+                tags=tags,
+            )
+            history = (*history, sequence.actions)
+
+
+def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
+    """Tasks as samples: the dialogue of each, its starting world, and the world that it asks for.
+
+    Of a session's turns each is a sample of its own, begun in the world that the person had left.
+    """
+    for number, given in enumerate(tasks):
+        task = given.in_ids("iglu")
+        start, target = task.start_grid, task.target_grid
+        name = task.task_id or f"task-{number}"
+        found = sorted(net_actions(start, target), key=lambda one: (one.place, one.y, one.x, one.z))
+        yield Sample(
+            name=name,
+            unit=name,
+            situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
+            target=target,
+            actions=tuple(NetAction(*one) for one in found),
+            tags=skills(target, start) or ("plain",),
+            invariant=task.is_invariant,
+        )
+
+
+def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
+    """A grid after actions, in their order; a removal empties its cell, whatever is there.
+
+    Raises `GridError` for a cell outside the zone or a colour outside 1..6.
+    """
+    after = grid.copy()
+    for place, x, y, z, color in actions:
+        if not in_zone(x, y, z):
+            raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
+        if place and color not in range(1, 7):
+            raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
+        after[y + 1, x + 5, z + 5] = color if place else 0
+    return after
+
+
+# ------------------------------------------------------------------------------------------------ who predicts
+
+Predictor = Callable[[Situation], "Iterable[tuple[bool, int, int, int, int]] | npt.NDArray[Any]"]
+"""From a situation to actions (place, x, y, z, color), or to the whole world afterwards [9, 11, 11]."""
+
+
+def nothing(situation: Situation) -> list[NetAction]:
+    """The baseline that does nothing."""
+    return []
+
+
+def one_more(situation: Situation) -> list[NetAction]:
+    """The baseline that does the most frequent thing: one block on top of the one that was placed last.
+
+    Its colour is the one named last, else that of the block below. Without earlier placements: at the centre.
+    """
+    placed = [one for part in situation.history for one in part if one.place]
+    named = [word for said in situation.dialogue for word in said.text.lower().split()]
+    spoken = [COLORS.index(word.strip(".,!?")) + 1 for word in named if word.strip(".,!?") in COLORS]
+    x, y, z, color = (placed[-1].x, placed[-1].y, placed[-1].z, placed[-1].color) if placed else (0, -1, 0, 6)
+    while y <= 7 and situation.grid[y + 1, x + 5, z + 5]:
+        y += 1
+    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= 7 else []
+
+
+BASELINES: dict[str, Predictor] = {"nothing": nothing, "one-more": one_more}
+
+
+class AgentPredictor:
+    """Lets a builder predict by acting: one turn in a game that begins in the situation.
+
+    make: a function of the environment (such as `ScriptedBuilder.for_env`). controls: the action encoding. max_steps:
+    of the turn; it ends earlier when the builder yields or speaks. seed: of the agent, the same in each situation.
+
+    The game's own target is a dummy that nobody can build: the person's world is not in it. A pose outside the game's
+    space is replaced by the usual start and counted in `poses_replaced`. Raises `AgentError` for agents that have to be
+    told the target.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Any], Agent],
+        *,
+        controls: str = "flying",
+        max_steps: int = 500,
+        seed: int = 0,
+    ) -> None:
+        if max_steps < 1:
+            raise ConfigError(f"max_steps is {max_steps!r}, expected 1 or more")
+        options = {
+            "controls": controls,
+            "builder_can_ask": True,
+            "builder_sees": ("dialog", "inventory", "pose", "grid"),
+            "turn_steps": max_steps,
+            "max_steps": max_steps,
+            "max_turns": None,
+        }
+        self._env = raw_env(GameConfig.of(None, options))
+        self._agent = make(self._env)
+        if getattr(self._agent, "privileged", False):
+            raise AgentError(
+                f"{type(self._agent).__name__} has to be told the target, which nobody knows here"
+            )
+        self._seed = seed
+        self.poses_replaced = 0
+
+    def __call__(self, situation: Situation) -> npt.NDArray[np.int8]:
+        """The world after the agent's turn, int8 [9, 11, 11]."""
+        env = self._env
+        task = Task("", _UNREACHABLE, starting_grid=situation.grid, invariant=False)
+        try:
+            env.reset(seed=self._seed, options={"task": task, "pose": situation.pose})
+        except PoseError:
+            self.poses_replaced += 1
+            env.reset(seed=self._seed, options={"task": task})
+        state = env.get_state()
+        env.set_state(state._replace(episode=state.episode._replace(dialogue=situation.dialogue)))
+        begin(self._agent, Role.BUILDER, self._seed, task)
+        env.step("")  # the architect has said it all
+        while env.agent_selection == "builder_0":
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                break
+            env.step(self._agent.act(observation))
+            check_service([self._agent])
+        built: npt.NDArray[np.int8] = env.episode.worlds.grid[0].copy()
+        return built
+
+    def close(self) -> None:
+        """Release the agent and the game."""
+        self._agent.close()
+        self._env.close()
+
+
+# ------------------------------------------------------------------------------------------------- one sample
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What was predicted for a sample, and how it counts.
+
+    placed, removed: net placements and removals. changed: cells, as in `change_counts`. made: the predicted actions.
+    error: what the predictor raised, "" if nothing; then it did nothing.
+    """
+
+    name: str
+    unit: str
+    structure: str
+    tags: tuple[str, ...]
+    placed: Counts
+    removed: Counts
+    changed: Counts
+    made: tuple[tuple[bool, int, int, int, int], ...]
+    error: str = ""
+
+    @property
+    def acted(self) -> Counts:
+        """Net actions of both types."""
+        return micro([self.placed, self.removed])
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON-ready dict."""
+        return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Prediction:
+        """The inverse of `to_json`."""
+        counts = {name: Counts(*row[name]) for name in ("placed", "removed", "changed")}
+        made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
+        return cls(
+            row["name"],
+            row["unit"],
+            row["structure"],
+            tuple(row["tags"]),
+            **counts,
+            made=made,
+            error=row["error"],
+        )
+
+
+def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
+    """How a predicted world counts against a person's."""
+    before = sample.situation.grid
+    asked, made = net_actions(before, sample.target), net_actions(before, built)
+    placed, removed = (
+        Counts(
+            sum(one.place == place for one in asked & made),
+            sum(one.place == place for one in made),
+            sum(one.place == place for one in asked),
+        )
+        for place in (True, False)
+    )
+    return Prediction(
+        name=sample.name,
+        unit=sample.unit,
+        structure=sample.structure,
+        tags=sample.tags,
+        placed=placed,
+        removed=removed,
+        changed=change_counts(before, sample.target, built, invariant=sample.invariant),
+        made=tuple(sorted((one.place, one.x, one.y, one.z, one.color) for one in made)),
+        error=error,
+    )
+
+
+def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
+    """A prediction for one sample. Edits are applied in their order, so what is undone again does not count."""
+    before = sample.situation.grid
+    try:
+        made = predict(sample.situation)
+        built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
+    except Exception as fault:
+        if on_error == "raise" or isinstance(fault, ServiceError):
+            raise
+        return judged(sample, before, f"{type(fault).__name__}: {fault}"[:300])
+    return judged(sample, built)
+
+
+# --------------------------------------------------------------------------------------------------- all samples
+
+
+@dataclass
+class Predictions:
+    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together."""
+
+    settings: dict[str, Any]
+    rows: list[Prediction] = field(default_factory=list)
+    resamples: int = 1000
+
+    def micro(self, kind: str = "acted", rows: Iterable[Prediction] | None = None) -> Counts:
+        """The summed counts: "acted", "placed", "removed" or "changed"."""
+        return micro(getattr(row, kind) for row in (self.rows if rows is None else rows))
+
+    def interval(
+        self, measure: str = "f1", kind: str = "acted", rows: Sequence[Prediction] | None = None
+    ) -> Interval:
+        """The micro average of "f1", "precision" or "recall", with its interval."""
+        by_unit: dict[str, list[Counts]] = {}
+        for row in self.rows if rows is None else rows:
+            by_unit.setdefault(row.unit, []).append(getattr(row, kind))
+        sums = np.array([micro(counts) for counts in by_unit.values()], np.float64).reshape(-1, 3)
+        right, made, asked = sums.T
+        above, below = {
+            "f1": (2 * right, made + asked), "precision": (right, made), "recall": (right, asked),
+        }[measure]  # fmt: skip
+        if not len(above) or not below.sum():
+            value = getattr(micro(Counts(*map(int, row)) for row in sums), measure)
+            return Interval(value, value, value)
+        return bootstrap(above, below, resamples=self.resamples)
+
+    def mean_f1(self, kind: str = "changed") -> Interval:
+        """The mean over samples of each sample's F1, with its interval over units."""
+        by_unit: dict[str, list[float]] = {}
+        for row in self.rows:
+            by_unit.setdefault(row.unit, []).append(getattr(row, kind).f1)
+        return bootstrap(
+            [sum(values) for values in by_unit.values()], [len(values) for values in by_unit.values()],
+            resamples=self.resamples,
+        )  # fmt: skip
+
+    def by(self, what: str) -> dict[str, list[Prediction]]:
+        """The rows of each "tag" or "structure", sorted; a row with several tags is in several groups."""
+        found: dict[str, list[Prediction]] = {}
+        for row in self.rows:
+            for key in row.tags if what == "tag" else (getattr(row, what),):
+                found.setdefault(key, []).append(row)
+        return dict(sorted(found.items()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Settings and tables, JSON-ready."""
+        groups = {"all": self.rows, **self.by("tag")}
+        return {
+            "settings": self.settings,
+            "samples": len(self.rows),
+            "units": len({row.unit for row in self.rows}),
+            "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
+            "mean_change_f1": list(self.mean_f1()) if self.rows else None,
+            "tables": {
+                group: {
+                    kind: {
+                        "counts": list(self.micro(kind, rows)),
+                        **{
+                            name: list(self.interval(name, kind, rows))
+                            for name in ("f1", "precision", "recall")
+                        },
+                    }
+                    for kind in ("acted", "placed", "removed", "changed")
+                }
+                for group, rows in groups.items()
+            },
+        }
+
+
+def predict_actions(
+    predict: Predictor,
+    samples: Iterable[Sample],
+    *,
+    name: str = "",
+    output: Path | str | None = None,
+    on_error: str = "raise",
+    settings: Mapping[str, Any] | None = None,
+) -> Predictions:
+    """Let a predictor predict, and count.
+
+    name: of the predictor. output: a folder for `predictions.jsonl` (a line for each sample, as soon as it is there)
+    and `predictions.json` (tables); started again with it, what is there is not predicted again. on_error: "raise"
+    what a predictor raises, or "count" it as doing nothing. settings: anything else that tells this run from others.
+
+    Raises `ConfigError` for other arguments or an output of other settings, `GridError` for edits that are none.
+    """
+    if on_error not in ("raise", "count"):
+        raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
+    result = Predictions({"predictor": name, **(settings or {})})
+    log: RowLog[Prediction] | None = None
+    if output is not None:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        log = RowLog(
+            Path(output) / LOG,
+            result.settings,
+            form=(FORMAT, VERSION),
+            what="predictions",
+            from_json=Prediction.from_json,
+            to_json=Prediction.to_json,
+        )
+    known = {row.name: row for row in (log.rows if log else [])}
+    try:
+        for sample in samples:
+            row = known.get(sample.name)
+            if row is None:
+                row = _predicted(predict, sample, on_error)
+                if log is not None:
+                    log.add(row)
+            result.rows.append(row)
+    finally:
+        if log is not None:
+            log.close()
+    if output is not None:
+        write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
+    return result

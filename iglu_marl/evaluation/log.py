@@ -1,0 +1,87 @@
+"""Logs of long jobs: JSON lines, each appended when its piece of work is done, from which the job goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from iglu_marl._version import __version__
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import JsonLines, json_line
+
+Row = TypeVar("Row")
+
+
+class RowLog(Generic[Row]):
+    """A header with the settings, and a line for each row; one that was begun with the same settings is gone on with.
+
+    form: name and version of the format. what: of what it is a log, for messages. from_json, to_json: a row and its
+    line. One process has it at a time, until it is closed. Raises `DataError` for a file that is no such log or that
+    another process has, and `ConfigError` for one with other settings.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        settings: dict[str, Any],
+        *,
+        form: tuple[str, int],
+        what: str,
+        from_json: Callable[[dict[str, Any]], Row],
+        to_json: Callable[[Row], dict[str, Any]],
+    ) -> None:
+        self.path, self._what, self._to_json = path, what, to_json
+        header = {"format": form[0], "version": form[1], "iglu_marl": __version__, "settings": settings}
+        header = json.loads(json.dumps(header))  # as it is read back
+        self._file = JsonLines(path)
+        try:
+            content = self._file.read()
+            whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off is done again
+            self.rows = self._read(content, whole, header, from_json)
+            self._file.cut(len(whole))
+            if not whole:
+                self._file.append(header)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(
+        self,
+        content: bytes,
+        whole: bytes,
+        header: dict[str, Any],
+        from_json: Callable[[dict[str, Any]], Row],
+    ) -> list[Row]:
+        """The rows that are there."""
+        advice = "choose another output folder"
+        if not whole:
+            if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
+                raise DataError(f"{self.path} is no log of {self._what}; {advice}")
+            return []
+        try:
+            first, *rest = [json.loads(line) for line in whole.splitlines()]
+            if first["format"] != header["format"]:
+                raise KeyError("format")
+            rows = [from_json(row) for row in rest]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self.path} is no log of {self._what} ({error!r:.60}); {advice}") from None
+        known = {name: first.get(name) for name in header}
+        if known != header:
+            settings = header["settings"]
+            odd = [name for name in settings if known["settings"].get(name) != settings[name]]
+            raise ConfigError(
+                f"{self.path} was begun with other settings ({', '.join(odd) or 'another version'}): "
+                f"{known['settings']!s:.300}; {advice}"
+            )
+        return rows
+
+    def add(self, row: Row) -> None:
+        """Append a row. Raises `DataError` when there is no room for it."""
+        self._file.append(self._to_json(row))
+        self.rows.append(row)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -1,0 +1,382 @@
+"""Reports of an evaluation: Markdown, CSV, JSON, and one HTML page with plots and examples that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.core.files import write_text
+from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.text import well_formed
+from iglu_marl.evaluation.metrics import SKILLS, Interval
+from iglu_marl.evaluation.results import MEASURES, Tables, is_scored
+
+SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
+IN_TABLES = (
+    *("completed", "f1", "change_f1", "action_f1", "steps", "turns"),
+    *("words_per_instruction", "questions_per_instruction"),
+)
+"""The measures of Markdown and HTML; JSON and CSV have all."""
+
+_PICTURE = (180, 240)  # of a build in the page: height, width
+_LINES = 60  # of a transcript in the page
+
+
+def _titles() -> dict[str, str]:
+    return {name: measure.title for name, measure in MEASURES.items()}
+
+
+def shown(name: str, value: float) -> str:
+    """A measure as text: shares in per cent, others as short as they are clear."""
+    if value != value:
+        return "–"
+    if name in SHARES:
+        return f"{value:.1%}" if name in ("completed", "exact") else f"{value:.3f}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def cell(name: str, interval: Interval) -> str:
+    """A measure with its interval: "87.5% (62.5%–100.0%)"."""
+    value, low, high = interval
+    if value != value:
+        return "–"
+    return f"{shown(name, value)} ({shown(name, low)}–{shown(name, high)})"
+
+
+def played(entry: dict[str, Any]) -> str:
+    """How many games an average is of, and how many more failed."""
+    return f"{entry['games']}" + (f" ({entry['failed']} failed)" if entry["failed"] else "")
+
+
+# ------------------------------------------------------------------------------------------------------ markdown
+
+
+def _rows(entries: Iterable[dict[str, Any]], by: Sequence[str]) -> list[list[str]]:
+    return [
+        [
+            *(str(entry[name]) for name in by),
+            played(entry),
+            *(cell(name, entry[name]) for name in IN_TABLES),
+        ]
+        for entry in entries
+    ]
+
+
+def _head(by: Sequence[str]) -> list[str]:
+    titles = _titles()
+    return [
+        *("structure" if name == "task" else name for name in by),
+        "games",
+        *(titles[n] for n in IN_TABLES),
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(part).replace("|", "\\|") for part in line) + " |" for line in lines
+    )
+
+
+def _crossed(evaluation: Tables, measure: str) -> tuple[list[str], list[list[str]]]:
+    matrix = evaluation.matrix(measure)
+    builders = evaluation.settings["builders"]
+    rows = [
+        [architect, *(cell(measure, across[builder]) for builder in builders)]
+        for architect, across in matrix.items()
+    ]
+    return ["architect \\ builder", *builders], rows
+
+
+def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By skill in the order of `SKILLS`, whatever was played first."""
+    order = {name: number for number, name in enumerate(SKILLS)}
+    return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
+
+
+def _about(evaluation: Tables) -> str:
+    settings = evaluation.settings
+    config = settings["config"]
+    failed = sum(not is_scored(row) for row in evaluation.rows)
+    said = (
+        f"{len(evaluation.rows)} games: {len(settings['architects'])} architects × {len(settings['builders'])} "
+        f"builders × {len(settings['tasks'])} tasks × {settings['episodes']} episodes; controls "
+        f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
+        f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
+        "bootstrap intervals over tasks."
+    )
+    again = f" Of these, {failed} failed because of what an agent runs on: they are in no average, and are played "
+    return said + (f"{again}again when the evaluation is started again." if failed else "")
+
+
+def markdown(evaluation: Tables) -> str:
+    """All tables as Markdown."""
+    parts = ["# Evaluation", _about(evaluation)]
+    for measure in ("completed", "f1", "steps", "words_per_instruction"):
+        parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
+    pairs = evaluation.summary("architect", "builder")
+    parts += ["## Pairs", _table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))]
+    by_skill = _in_order(evaluation.summary("skill"))
+    parts += ["## Skills", _table(_head(["skill"]), _rows(by_skill, ["skill"]))]
+    parts += ["## Structures", _table(_head(["task"]), _rows(evaluation.summary("task"), ["task"]))]
+    if models := evaluation.models():
+        parts += ["## Language models", _table(_MODEL_COLUMNS, _model_rows(models))]
+    if errors := [row for row in evaluation.rows if row["error"]]:
+        head = ["architect", "builder", "task", "error"]
+        rows = [[str(row[name]) for name in head] for row in errors[:20]]
+        parts += [f"## Errors ({len(errors)})", _table(head, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+_MODEL_COLUMNS = (
+    *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
+    *("completion_tokens", "cost", "parse_failures", "over_budget", "no_ops"),
+)
+
+
+def _model_rows(models: Iterable[dict[str, Any]]) -> list[list[str]]:
+    return [[_number(entry[name]) for name in _MODEL_COLUMNS] for entry in models]
+
+
+# ----------------------------------------------------------------------------------------------------------- csv
+
+
+def pairs_csv(evaluation: Tables) -> str:
+    """One line a pair: every measure with the ends of its interval."""
+    names = list(_titles())
+    ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+    counts = ["games", "errors", "failed"]
+    lines = [["architect", "builder", *counts, *ends]]
+    for entry in evaluation.summary("architect", "builder"):
+        values = [_number(value) for name in names for value in entry[name]]
+        lines.append([entry["architect"], entry["builder"], *(str(entry[name]) for name in counts), *values])
+    return _csv(lines)
+
+
+def games_csv(evaluation: Tables) -> str:
+    """One line a game: what was played, and what was counted."""
+    left_out = ("dialogue", "grid", "seconds", "models")
+    names = [name for name in (evaluation.rows[0] if evaluation.rows else {}) if name not in left_out]
+    lines = [names]
+    for row in evaluation.rows:
+        lines.append(
+            [" ".join(map(str, row[n])) if isinstance(row[n], list) else _number(row[n]) for n in names]
+        )
+    return _csv(lines)
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _csv(lines: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
+# ---------------------------------------------------------------------------------------------------------- plots
+
+
+def heatmap(evaluation: Tables, measure: str) -> str:
+    """The cross-play matrix of a measure as SVG: the darker, the more."""
+    matrix, builders = evaluation.matrix(measure), evaluation.settings["builders"]
+    values = [across[name].value for across in matrix.values() for name in builders]
+    known = [value for value in values if value == value] or [0.0]
+    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
+    left, top, wide, tall = 100, 34, 84, 38
+    size = (left + wide * len(builders) + 8, top + tall * len(matrix) + 8)
+    parts = [
+        _text(left + wide * (number + 0.5), top - 12, name, "middle") for number, name in enumerate(builders)
+    ]
+    for row, (architect, across) in enumerate(matrix.items()):
+        y = top + tall * row
+        parts.append(_text(left - 10, y + tall / 2 + 4, architect, "end"))
+        for column, builder in enumerate(builders):
+            interval, x = across[builder], left + wide * column
+            share = (interval.value - low) / (high - low) if high > low else 0.5
+            share = min(1.0, max(0.0, share)) if share == share else 0.0
+            color = f"rgb({round(246 - 210 * share)},{round(248 - 128 * share)},{round(250 - 94 * share)})"
+            tip = html.escape(f"{architect} + {builder}: {cell(measure, interval)}")
+            parts.append(
+                f'<g><title>{tip}</title><rect x="{x + 1}" y="{y + 1}" width="{wide - 2}" height="{tall - 2}" '
+                f'rx="4" fill="{color}"/>'
+                + _text(
+                    x + wide / 2, y + tall / 2 + 5, shown(measure, interval.value), "middle", share > 0.55
+                )
+                + "</g>"
+            )
+    return _svg(size, parts, f"{_titles()[measure]} of every pair")
+
+
+def dots(entries: Sequence[tuple[str, Interval]], measure: str) -> str:
+    """Values with their intervals, one line each, as SVG."""
+    known = [number for _, interval in entries for number in interval if number == number]
+    low, high = (0.0, 1.0) if measure in SHARES else (0.0, max([*known, 1e-9]))
+    left, width, tall = 190, 360, 24
+    size = (left + width + 90, tall * len(entries) + 34)
+
+    def at(value: float) -> float:
+        return left + width * (value - low) / (high - low)
+
+    parts = []
+    for tick in range(5):
+        value = low + (high - low) * tick / 4
+        parts.append(
+            f'<line class="g" x1="{at(value):.1f}" x2="{at(value):.1f}" y1="6" y2="{size[1] - 24}"/>'
+        )
+        parts.append(_text(at(value), size[1] - 8, shown(measure, value), "middle"))
+    for number, (name, interval) in enumerate(entries):
+        y = 18 + tall * number
+        parts.append(_text(left - 12, y + 4, name, "end"))
+        if interval.value != interval.value:
+            continue
+        parts.append(
+            f"<g><title>{html.escape(f'{name}: {cell(measure, interval)}')}</title>"
+            f'<line class="i" x1="{at(interval.low):.1f}" x2="{at(interval.high):.1f}" y1="{y}" y2="{y}"/>'
+            f'<circle cx="{at(interval.value):.1f}" cy="{y}" r="5"/></g>'
+        )
+        parts.append(_text(left + width + 14, y + 4, shown(measure, interval.value), "start"))
+    return _svg(size, parts, _titles()[measure])
+
+
+def _text(x: float, y: float, text: str, anchor: str, light: bool = False) -> str:
+    kind = ' class="l"' if light else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{kind}>{html.escape(text)}</text>'
+
+
+def _svg(size: tuple[float, float], parts: Iterable[str], title: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" width="{size[0]:.0f}" role="img" '
+        f'aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- page
+
+
+_STYLE = """
+:root{color-scheme:light;--ink:#1d2733;--dim:#5b6876;--line:#dde3ea;--page:#fff;--mark:#24789c}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:1080px;margin:2rem auto;
+padding:0 1rem}
+h1{font-size:1.7rem;margin:0}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}p{color:var(--dim)}
+table{border-collapse:collapse;font-size:13px}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);
+text-align:left;white-space:nowrap}th{color:var(--dim);font-weight:600}.wide{overflow-x:auto}
+svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:var(--ink)}svg .l{fill:#fff}
+svg .g{stroke:var(--line)}svg .i{stroke:var(--mark);stroke-width:3;stroke-opacity:.35;stroke-linecap:round}
+svg circle{fill:var(--mark)}.plots{display:flex;flex-wrap:wrap;gap:2rem;align-items:flex-start}
+figure{margin:0}figcaption{color:var(--dim);font-size:13px;margin-bottom:.3rem}
+details{border:1px solid var(--line);border-radius:8px;margin:.5rem 0;padding:.5rem .9rem}
+summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6rem}
+.game ol{flex:1 1 300px;margin:0;padding-left:1.6rem;max-height:260px;overflow:auto;font-size:13px}
+.game b{font-weight:600}img{border-radius:6px}
+"""
+
+
+def page(evaluation: Tables) -> str:
+    """The whole report as one HTML page without links to anything."""
+    pairs = evaluation.summary("architect", "builder")
+    by_skill = _in_order(evaluation.summary("skill"))
+    titles = _titles()
+    plots = [
+        f"<figure><figcaption>{html.escape(titles[name])}</figcaption>{heatmap(evaluation, name)}</figure>"
+        for name in ("completed", "f1", "steps", "words_per_instruction")
+    ]
+    lines = [
+        (f"{entry['architect']} + {entry['builder']}", entry["f1"])
+        for entry in sorted(
+            pairs, key=lambda entry: (-entry["f1"].value, entry["architect"], entry["builder"])
+        )
+    ]
+    body = [
+        f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>",
+        f'<h2>Cross-play</h2><div class="plots">{"".join(plots)}</div>',
+        f"<h2>F1 of every pair</h2>{dots(lines, 'f1')}",
+        "<h2>Completed, by skill</h2>"
+        + dots(
+            [(f"{entry['skill']} ({entry['games']})", entry["completed"]) for entry in by_skill], "completed"
+        ),
+        "<h2>Pairs</h2>"
+        + _html_table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"])),
+        "<h2>Skills</h2>" + _html_table(_head(["skill"]), _rows(by_skill, ["skill"])),
+        "<h2>Structures</h2>" + _html_table(_head(["task"]), _rows(evaluation.summary("task"), ["task"])),
+    ]
+    if models := evaluation.models():
+        body.append("<h2>Language models</h2>" + _html_table(_MODEL_COLUMNS, _model_rows(models)))
+    examples = [_example(evaluation, row) for row in evaluation.rows if "dialogue" in row]
+    if examples:
+        body.append("<h2>Games</h2>" + "".join(examples))
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    lines = ("<tr>" + "".join(f"<td>{html.escape(part)}</td>" for part in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    )
+
+
+def _example(evaluation: Tables, row: dict[str, Any]) -> str:
+    """One game: target and build as pictures, and what was said."""
+    verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
+    if not is_scored(row):
+        verdict = "failed"
+    title = html.escape(
+        f"{row['architect']} + {row['builder']}, {row['task']}: {verdict}, {row['steps']} steps"
+    )
+    lines = row["dialogue"]
+    told = "".join(
+        f"<li><b>{html.escape(role)}</b> {html.escape(text)}</li>" for role, text in lines[:_LINES]
+    )
+    if len(lines) > _LINES:
+        told += f"<li>… {len(lines) - _LINES} more</li>"
+    pictures = [_picture(row["grid"], "the build")]
+    names = [task.task_id or f"task-{number}" for number, task in enumerate(evaluation.tasks)]
+    if row["task"] in names:
+        target = evaluation.tasks[names.index(row["task"])].in_ids("iglu").target_grid
+        pictures.insert(0, _picture(grid_to_blocks(target), "the target"))
+    return f'<details><summary>{title}</summary><div class="game">{"".join(pictures)}<ol>{told}</ol></div></details>'
+
+
+def _picture(blocks: Iterable[Any], what: str) -> str:
+    from PIL import Image
+
+    from iglu_marl.rendering import orbit_view
+
+    file = io.BytesIO()
+    image = Image.fromarray(orbit_view(blocks_to_grid(blocks), size=_PICTURE))
+    image.quantize(64).save(file, format="PNG", optimize=True)
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    return (
+        f'<figure><figcaption>{what}</figcaption><img alt="{what}" width="{_PICTURE[1]}" height="{_PICTURE[0]}" '
+        f'src="data:image/png;base64,{data}"></figure>'
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- files
+
+
+def write(evaluation: Tables, folder: Path) -> list[Path]:
+    """Write all reports into a folder; each file appears whole or not at all. Raises `DataError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
+        "pairs.csv": pairs_csv(evaluation),
+        "games.csv": games_csv(evaluation),
+        "evaluation.md": markdown(evaluation),
+        "evaluation.html": page(evaluation),
+    }
+    return [write_text(folder / name, well_formed(text)) for name, text in texts.items()]

@@ -1,0 +1,226 @@
+"""Who sees what: one table per kind of environment, from which both the observation and its space are built.
+
+This is the only information barrier: the tables of the two-agent builder hold nothing that reads the target.
+A *sight* is one entry of an observation: its key, its space, and a function that reads it from the episode into
+memory of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from iglu_marl.core.conventions import OWN, Conventions
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
+from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
+from iglu_marl.game.chat import Chat, ChatText
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.episode import Episode
+
+Array = npt.NDArray[Any]
+PROGRAM_LENGTH = 8000  # characters of an observed program, more than any has
+
+
+class Sight(NamedTuple):
+    """One entry of an observation."""
+
+    key: str
+    space: spaces.Space[Any]
+    read: Callable[[Episode], Any]
+
+
+class Observer:
+    """Builds an observation and its space from one list of sights."""
+
+    def __init__(self, sights: Iterable[Sight]) -> None:
+        ordered = sorted(sights, key=lambda sight: sight.key)  # as spaces.Dict sorts its keys
+        self.space = spaces.Dict({sight.key: sight.space for sight in ordered})
+        self._readers = tuple((sight.key, sight.read) for sight in ordered)
+
+    def observe(self, episode: Episode) -> dict[str, Any]:
+        """The observation now; shares no memory with the episode or with other observations."""
+        return {key: read(episode) for key, read in self._readers}
+
+
+# --- readers ---------------------------------------------------------------------------------------------------
+# Functions of the module, not lambdas: environments are pickled.
+
+
+def _pov(size: tuple[int, int], episode: Episode) -> Array:
+    return episode.renderer.render(episode.worlds, (0,), size)[0]
+
+
+def _inventory(slots: Array, episode: Episode) -> Array:
+    return episode.worlds.seen_inventory[0].take(slots)
+
+
+def _compass(episode: Episode) -> Array:
+    return episode.worlds.seen_compass[0].copy()
+
+
+def _compass_half_turned(episode: Episode) -> Array:
+    return episode.worlds.seen_pose[0, 4:5] - np.float32(180)
+
+
+def _angle(episode: Episode) -> dict[str, Array]:
+    return {"angle": np.array(episode.worlds.seen_compass[0, 0])}
+
+
+def _agent_pos(episode: Episode) -> Array:
+    return episode.worlds.seen_pose[0].copy()
+
+
+def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
+    grid: Array = getattr(episode.worlds, field)[0]
+    return grid.astype(np.int32) if ids is None else ids.take(grid)
+
+
+def _dialog(episode: Episode) -> Any:
+    return episode.chat.show(episode.dialogue)
+
+
+def _goal(episode: Episode) -> Any:
+    return episode.chat.show_text("" if episode.objective is None else episode.objective.text)
+
+
+def _goal_program(episode: Episode) -> str:
+    return "" if episode.objective is None else episode.objective.program
+
+
+def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode: Episode) -> Array:
+    return draw(getattr(episode.worlds, field)[0], size=size)
+
+
+# --- sights ----------------------------------------------------------------------------------------------------
+
+
+def pov_sight(size: tuple[int, int]) -> Sight:
+    """`pov`: uint8 [height, width, 3], what the builder sees."""
+    return Sight("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
+
+
+def inventory_sight(conventions: Conventions = OWN) -> Sight:
+    """`inventory`: float32 [6], blocks left by colour (a negative stock shows as 0)."""
+    space = spaces.Box(0, BLOCKS_PER_COLOR, (6,), np.float32)
+    return Sight("inventory", space, partial(_inventory, np.array(conventions.slots)))
+
+
+def compass_sight(conventions: Conventions = OWN) -> Sight:
+    """`compass`: float32 [1] in degrees, 0 = facing north, 90 = east (2022: half a turn off)."""
+    read = _compass_half_turned if conventions.half_turn else _compass
+    return Sight("compass", spaces.Box(-180, 180, (1,), np.float32), read)
+
+
+def angle_sight() -> Sight:
+    """`compass` as `Dict(angle)`: float32 [] in degrees."""
+    return Sight("compass", spaces.Dict({"angle": spaces.Box(-180, 180, (), np.float32)}), _angle)
+
+
+def agent_pos_sight() -> Sight:
+    """`agentPos`: float32 [5], eye x, y, z in cells; pitch, yaw in degrees."""
+    return Sight("agentPos", spaces.Box(POSE_LOW, POSE_HIGH, dtype=np.float32), _agent_pos)
+
+
+def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sight:
+    """`grid` or `target_grid`: int32 [9, 11, 11] of colour ids; the space allows `margin` more at either end."""
+    field, ids = "target" if key == "target_grid" else "grid", np.array(conventions.shown, np.int32)
+    space = spaces.Box(ids.min() - margin, ids.max() + margin, ZONE_SHAPE, np.int32)
+    plain = conventions.shown == OWN.shown  # read faster
+    return Sight(key, space, partial(_grid, field, None if plain else ids))
+
+
+def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
+    """`dialog`: the conversation as text or tokens."""
+    return Sight(key, chat.observation_space(), _dialog)
+
+
+def goal_sight(chat: Chat) -> Sight:
+    """`goal`: what the game is about in words, as text or tokens; empty when it is about the target."""
+    return Sight("goal", chat.observation_space(), _goal)
+
+
+def goal_program_sight() -> Sight:
+    """`goal_program`: the same as a compact program text."""
+    return Sight("goal_program", ChatText(PROGRAM_LENGTH), _goal_program)
+
+
+def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> Sight:
+    """`grid_view` or `target_view`: uint8 [height, width, 3], an orbit view; `draw(grid, size=…)` makes it."""
+    field = "target" if key == "target_view" else "grid"
+    return Sight(key, spaces.Box(0, 255, (*size, 3), np.uint8), partial(_view, field, size, draw))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., Array]) -> Observer:
+    """What the architect sees, as the configuration says."""
+    makers: dict[str, Callable[[], Sight]] = {
+        "target_grid": lambda: grid_sight("target_grid"),
+        "grid": lambda: grid_sight("grid"),
+        "dialog": lambda: dialog_sight(chat),
+        "pose": agent_pos_sight,
+        "target_view": lambda: view_sight("target_view", config.pov_size, draw_view),
+        "grid_view": lambda: view_sight("grid_view", config.pov_size, draw_view),
+        "goal": lambda: goal_sight(chat),
+        "goal_program": goal_program_sight,
+    }
+    return Observer(makers[name]() for name in config.architect_sees)
+
+
+def builder_observer(config: GameConfig, chat: Chat) -> Observer:
+    """What the builder of the two-agent game sees. Nothing here may read the target."""
+    makers: dict[str, Callable[[], Sight]] = {
+        "pov": lambda: pov_sight(config.pov_size),
+        "inventory": inventory_sight,
+        "compass": compass_sight,
+        "dialog": lambda: dialog_sight(chat),
+        "pose": agent_pos_sight,
+        "grid": lambda: grid_sight("grid"),
+    }
+    return Observer(makers[name]() for name in config.builder_sees)
+
+
+def gridworld_observer(
+    config: GameConfig,
+    chat: Chat,
+    conventions: Conventions,
+    *,
+    render: bool,
+    vector_state: bool,
+    target_in_obs: bool,
+) -> Observer:
+    """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
+    sights = [inventory_sight(conventions), compass_sight(conventions), dialog_sight(chat)]
+    if render:
+        sights.append(pov_sight(config.pov_size))
+    if vector_state:
+        sights += [agent_pos_sight(), grid_sight("grid", conventions, margin=1)]
+    if target_in_obs:
+        sights.append(grid_sight("target_grid", conventions, margin=1))
+    return Observer(sights)
+
+
+def silent_builder_observer(
+    config: GameConfig, chat: Chat, conventions: Conventions, *, visual: bool
+) -> Observer:
+    """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
+    sights = [
+        pov_sight(config.pov_size),
+        inventory_sight(conventions),
+        angle_sight(),
+        dialog_sight(chat, "chat"),
+    ]
+    if not visual:
+        sights += [agent_pos_sight(), grid_sight("grid", conventions)]
+    return Observer(sights)
+
+
+def target_info(conventions: Conventions) -> Callable[[Episode], Array]:
+    """What reads `info["target_grid"]` of single-agent environments: a copy, in the representation of `grid`."""
+    return cast(Callable[[Episode], Array], grid_sight("target_grid", conventions).read)

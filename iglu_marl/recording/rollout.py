@@ -1,0 +1,200 @@
+"""Playing an episode: `play(env, agents)` in any of the views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from pettingzoo import AECEnv
+
+from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.errors import AgentError
+from iglu_marl.core.task import Task
+from iglu_marl.game.agent import Agent, begin, is_idle
+
+OnStep = Callable[[Any], None]
+
+
+class Turn(NamedTuple):
+    """One action: who, what, and the reward that agent got for it at once."""
+
+    role: Role
+    action: Any
+    reward: float
+
+
+@dataclass
+class Trajectory:
+    """What happened in one episode."""
+
+    task: Task
+    seed: int | None
+    turns: list[Turn] = field(default_factory=list)
+    returns: dict[Role, float] = field(default_factory=dict)
+    terminated: bool = False
+    truncated: bool = False
+    dialogue: Dialogue = field(default_factory=Dialogue)
+    grid: npt.NDArray[np.int8] | None = None  # the build at the end, [9, 11, 11]
+    intersection: int = 0
+    target_blocks: int = 0
+    builder_steps: int = 0
+    architect_turns: int = 0
+
+    @property
+    def completed(self) -> bool:
+        """Whether the task was done (`terminated`, in a game without other ends)."""
+        return self.terminated
+
+    def _finish(self, episode: Any, broken_off: bool = False) -> None:
+        worlds = episode.worlds
+        self.task, self.dialogue, self.grid = episode.task, episode.dialogue, worlds.grid[0].copy()
+        self.intersection, self.target_blocks = int(worlds.best[0]), int(worlds.target_blocks[0])
+        self.builder_steps, self.architect_turns = int(worlds.steps[0]), int(worlds.turns[0])
+        self.terminated = bool(worlds.terminated[0])
+        self.truncated = bool(worlds.truncated[0]) or (broken_off and not self.terminated)
+
+
+def _by_role(agents: Mapping[Any, Agent] | Agent, needed: tuple[Role, ...]) -> dict[Role, Agent]:
+    """Agents by role, from a mapping with roles or PettingZoo names as keys, or one agent for a lone builder."""
+    if not isinstance(agents, Mapping):
+        agents = {Role.BUILDER: agents}
+    found: dict[Role, Agent] = {}
+    for key, agent in agents.items():
+        name = str(key).removesuffix("_0")
+        if name not in tuple(Role):
+            raise AgentError(f"agents has the key {key!r}, expected 'architect' and 'builder'")
+        if not isinstance(agent, Agent):
+            raise AgentError(f"the {name} is {agent!r:.80}, expected an object with reset, act and close")
+        found[Role(name)] = agent
+    if missing := [role.value for role in needed if role not in found]:
+        raise AgentError(f"agents lacks {' and '.join(missing)}, expected an agent for each role")
+    return {role: found[role] for role in needed}
+
+
+def play(
+    env: Any,
+    agents: Mapping[Any, Agent] | Agent,
+    *,
+    seed: int | None = None,
+    options: dict[str, Any] | None = None,
+    on_step: OnStep | None = None,
+) -> Trajectory:
+    """Play one episode to its end and return what happened.
+
+    A game of two is broken off (`truncated`) when nothing would ever happen in it again: both agents are `idle` (see
+    `Agent`), have heard of it, and are so still.
+
+    env: an AEC, parallel or single-agent environment of this package, wrapped or not.
+    agents: `{"architect": …, "builder": …}` (also under the names architect_0, builder_0); a single-agent environment
+        needs the builder alone.
+    seed, options: passed to `env.reset`; the agents' seeds derive from `seed`.
+    on_step: called with the environment after the reset and after each step, to collect frames, say. One that has a
+        method `follow` (a `Recorder`) is first given the trajectory, whose turns grow with the game.
+
+    The agents are reset but not closed. Raises `AgentError` for missing agents.
+    """
+    single = isinstance(env, gymnasium.Env)
+    by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
+    loop = _play_single if single else _play_aec if isinstance(env, AECEnv) else _play_parallel
+    return loop(env, by_role, seed, options, on_step or (lambda _: None))
+
+
+class Standstill:
+    """Tells when all agents are idle, and each has acted since without ceasing to be."""
+
+    def __init__(self, agents: Mapping[Role, Agent]) -> None:
+        self._agents = agents
+        self._rested: set[Role] = set()
+        self._idle = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether it has come to that."""
+        return len(self._rested) == len(self._agents)
+
+    def after(self, *roles: Role) -> bool:
+        """`reached`, after these have acted."""
+        before, self._idle = self._idle, all(is_idle(agent) for agent in self._agents.values())
+        self._rested = self._rested.union(roles) if before and self._idle else set()
+        return self.reached
+
+
+def _begin(env: Any, agents: dict[Role, Agent], seed: int | None, on_step: OnStep) -> Trajectory:
+    task = env.unwrapped.task
+    for number, (role, agent) in enumerate(agents.items()):
+        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        begin(agent, role, own, task)
+    trajectory = Trajectory(task, seed, returns=dict.fromkeys(agents, 0.0))
+    if hasattr(on_step, "follow"):
+        on_step.follow(trajectory)
+    return trajectory
+
+
+def _play_aec(
+    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
+) -> Trajectory:
+    env.reset(seed=seed, options=options)
+    trajectory = _begin(env, agents, seed, on_step)
+    on_step(env)
+    standstill = Standstill(agents)
+    for name in env.agent_iter():
+        observation, _, terminated, truncated, _ = env.last()
+        if terminated or truncated:
+            env.step(None)
+            continue
+        role = Role(name.removesuffix("_0"))
+        action = agents[role].act(observation)
+        env.step(action)
+        trajectory.turns.append(Turn(role, action, float(env.rewards[name])))
+        for paid in agents:
+            trajectory.returns[paid] += env.rewards[f"{paid.value}_0"]
+        on_step(env)
+        if standstill.after(role):
+            break
+    trajectory._finish(env.unwrapped.episode, standstill.reached)
+    return trajectory
+
+
+def _play_parallel(
+    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
+) -> Trajectory:
+    observations, _ = env.reset(seed=seed, options=options)
+    trajectory = _begin(env, agents, seed, on_step)
+    on_step(env)
+    standstill = Standstill(agents)
+    while env.agents:
+        actions = {
+            f"{role.value}_0": agent.act(observations[f"{role.value}_0"]) for role, agent in agents.items()
+        }
+        observations, rewards, _, _, _ = env.step(actions)
+        for role in agents:
+            name = f"{role.value}_0"
+            trajectory.turns.append(Turn(role, actions[name], float(rewards[name])))
+            trajectory.returns[role] += rewards[name]
+        on_step(env)
+        if standstill.after(*agents):
+            break
+    trajectory._finish(env.unwrapped.episode, standstill.reached)
+    return trajectory
+
+
+def _play_single(
+    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
+) -> Trajectory:
+    observation, _ = env.reset(seed=seed, options=options)
+    trajectory = _begin(env, agents, seed, on_step)
+    on_step(env)
+    over = False
+    while not over:
+        action = agents[Role.BUILDER].act(observation)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        trajectory.turns.append(Turn(Role.BUILDER, action, float(reward)))
+        trajectory.returns[Role.BUILDER] += float(reward)
+        over = terminated or truncated
+        on_step(env)
+    trajectory._finish(env.unwrapped.episode)
+    return trajectory

@@ -1,0 +1,589 @@
+"""People as agents: what keys and mouse become in each encoding, what they are shown, and the line they write in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+pygame = pytest.importorskip("pygame")
+
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from people import PlayedWindow, click, key_down, key_up, move_mouse, post, press, write  # noqa: E402
+
+import iglu_marl  # noqa: E402
+from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds  # noqa: E402
+from iglu_marl.agents import HumanArchitect, HumanBuilder, ScriptedBuilder  # noqa: E402
+from iglu_marl.agents.human.builder import MOUSE_DEG  # noqa: E402
+from iglu_marl.agents.human.controls import InputMapper  # noqa: E402
+from iglu_marl.agents.human.player import PlayerWindow  # noqa: E402
+from iglu_marl.core.actions import Action  # noqa: E402
+from iglu_marl.core.controls import CONTROLS  # noqa: E402
+from iglu_marl.rendering.ui.line_edit import LineEdit  # noqa: E402
+from iglu_marl.rendering.ui.window import WindowClosed  # noqa: E402
+
+RED_AHEAD = Task("", [(0, -1, -2, 6)])
+
+
+# ------------------------------------------------------------------------------------------------------ inputs
+
+DOINGS = st.one_of(
+    st.tuples(
+        st.just("hold"),
+        st.sampled_from(["forward", "back", "left", "right", "up", "down", "fast"]),
+        st.booleans(),
+    ),
+    st.tuples(st.just("turn"), st.floats(-400, 400), st.floats(-400, 400)),
+    st.tuples(st.just("choose"), st.integers(1, 6)),
+    st.sampled_from([("place",), ("remove",), ("yield_turn",), ("release",), ("step",)]),
+)
+
+
+@pytest.mark.parametrize("select_and_place", [False, True])
+@pytest.mark.parametrize("name", CONTROLS)
+@given(doings=st.lists(DOINGS, max_size=25))
+def test_whatever_is_pressed_is_an_action(name: Any, select_and_place: bool, doings: list[Any]) -> None:
+    inputs = InputMapper(name, select_and_place=select_and_place, can_yield=True)
+    controls = Controls(name, select_and_place=select_and_place, can_yield=True)
+    for what, *values in (*doings, ("step",)):
+        if what == "step":
+            action = inputs.action(30.0)
+            assert controls.space.contains(action)
+            controls.encode(action)
+        else:
+            getattr(inputs, what)(*values)
+
+
+class Body:
+    """A world with inputs: what they ask for happens in it."""
+
+    def __init__(self, name: Any, **options: Any) -> None:
+        self.inputs = InputMapper(name, **options)
+        self.controls = Controls(name, can_yield=True, **options)
+        self.world = Worlds(1)
+        self.world.spawn(0, RED_AHEAD)
+        self.events: list[str] = []
+
+    def live(self, steps: int) -> None:
+        from iglu_marl.game.episode import EVENTS
+
+        for _ in range(steps):
+            action = self.inputs.action(float(self.world.pose[0, 3]))
+            self.world.step(self.controls.encode_batch([action]))
+            self.events.append(EVENTS[self.world.event[0]])
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_turn_arrives_whole(name: Any) -> None:
+    body = Body(name)
+    body.inputs.turn(95.0, -30.0)
+    body.inputs.turn(20.0, 5.0)
+    assert body.inputs.look_deg == (115.0, -25.0)
+    body.live(40)
+    assert body.inputs.look_deg == (0.0, 0.0)
+    assert body.world.pose[0, 3:].tolist() == pytest.approx([115.0, -25.0])
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_deeds_happen_with_the_gaze_they_were_asked_with(name: Any) -> None:
+    """Look down, place a red block, look up and away, all within one step."""
+    body = Body(name)
+    body.live(15)
+    body.inputs.choose(6)
+    body.inputs.turn(0.0, -30.0)
+    body.inputs.place()
+    body.inputs.turn(90.0, 60.0)
+    body.live(60)
+    assert body.world.grid[0].nonzero()[0].tolist() == [0]
+    assert body.world.grid[0].max() == 6
+    assert "placed" in body.events
+    body.inputs.turn(-90.0, -60.0)
+    body.inputs.remove()
+    body.live(60)
+    assert not body.world.grid[0].any()
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_keys_move_the_way_they_say(name: Any) -> None:
+    for key, axis, sign in (("forward", 2, -1), ("back", 2, 1), ("left", 0, -1), ("right", 0, 1)):
+        body = Body(name)
+        body.live(10)
+        start = body.world.pose[0].copy()
+        body.inputs.hold(key, True)
+        body.live(12)
+        body.inputs.hold(key, False)
+        moved = (body.world.pose[0] - start)[:3]
+        assert sign * moved[axis] > 0.4, (key, moved)
+        assert abs(moved[2 - axis]) < 0.01
+        place = body.world.pose[0].copy()
+        body.live(3)
+        assert np.allclose(body.world.pose[0], place)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_tapped_key_counts_for_a_step(name: Any) -> None:
+    body = Body(name)
+    body.live(10)
+    start = body.world.pose[0].copy()
+    body.inputs.hold("forward", True)
+    body.inputs.hold("forward", False)
+    body.live(5)
+    assert body.world.pose[0, 2] < start[2]
+
+
+def test_flying_up_down_and_fast() -> None:
+    body = Body("flying")
+    body.inputs.hold("up", True)
+    body.live(10)
+    high = float(body.world.pose[0, 1])
+    assert high > 1.5
+    body.inputs.hold("up", False)
+    body.inputs.hold("down", True)
+    body.live(5)
+    assert body.world.pose[0, 1] < high
+    body.inputs.release()
+    slow, fast = Body("flying"), Body("flying")
+    fast.inputs.hold("fast", True)
+    for each in (slow, fast):
+        each.inputs.hold("back", True)
+        each.live(9)
+    assert fast.world.pose[0, 2] > 2 * slow.world.pose[0, 2] > 0
+
+
+def test_colours_and_hands_one_after_the_other() -> None:
+    """Two blocks of two colours, asked for within one step, come in two; nothing is lost."""
+    inputs = InputMapper("human-level")
+    inputs.choose(3)
+    inputs.place()
+    inputs.choose(4)
+    inputs.place()
+    inputs.yield_turn()
+    done = [inputs.action(0.0) for _ in range(4)]
+    assert [(action["hotbar"], action["use"], action["yield"]) for action in done] == [
+        (3, 1, 0),
+        (4, 1, 0),
+        (0, 0, 1),
+        (0, 0, 0),
+    ]
+
+
+def test_walking_does_one_thing_at_a_time() -> None:
+    inputs = InputMapper("walking")
+    inputs.choose(2)
+    inputs.turn(10.0, 0.0)
+    inputs.place()
+    inputs.yield_turn()
+    names = [Action(inputs.action(0.0)).name.lower() for _ in range(6)]
+    assert names == ["hotbar_2", "turn_right", "turn_right", "place", "yield", "noop"]
+    inputs.hold("forward", True)
+    inputs.turn(20.0, 0.0)
+    names = [Action(inputs.action(0.0)).name.lower() for _ in range(8)]
+    assert names.count("turn_right") == 4
+    assert names.count("forward") == 4
+
+
+def test_where_choosing_places() -> None:
+    inputs = InputMapper("human-level", select_and_place=True)
+    inputs.choose(5)
+    inputs.choose(2)
+    inputs.place()
+    colors = [inputs.action(0.0)["hotbar"] for _ in range(4)]
+    assert colors == [5, 2, 2, 0]
+
+
+def test_where_turns_cannot_be_ended() -> None:
+    inputs = InputMapper("human-level", can_yield=False)
+    inputs.yield_turn()
+    assert "yield" not in inputs.action(0.0)
+
+
+# -------------------------------------------------------------------------------------------------- the line
+
+
+def test_writing_and_erasing() -> None:
+    line = LineEdit(20)
+    line.insert("Zażółć gęślą\njaźń")
+    assert line.text == "Zażółć gęślą jaźń"
+    line.key("backspace")
+    line.key("home")
+    line.key("delete")
+    line.insert("z")
+    assert line.text == "zażółć gęślą jaź"
+    line.key("end")
+    line.key("w", ctrl=True)
+    assert line.text == "zażółć gęślą "
+    line.key("left")
+    line.key("left", ctrl=True)
+    line.key("u", ctrl=True)
+    assert (line.text, line.cursor) == ("gęślą ", 0)
+    line.key("right", ctrl=True)
+    line.key("k", ctrl=True)
+    assert line.text == "gęślą"
+    assert not line.key("f5")
+    assert not line.key("q", ctrl=True)
+
+
+def test_an_accent_goes_with_its_letter() -> None:
+    line = LineEdit()
+    line.insert("e\u0301x\u0308\u0301y")
+    line.key("backspace")
+    line.key("backspace")
+    assert line.text == "e\u0301"
+    line.key("backspace")
+    assert line.text == ""
+
+
+def test_a_line_ends_where_it_is_full() -> None:
+    line = LineEdit(5)
+    line.insert("日本語です。もっと")
+    assert line.text == "日本語です"
+    assert line.full
+    line.insert("x")
+    assert line.text == "日本語です"
+
+
+def test_what_was_entered_comes_back() -> None:
+    line = LineEdit()
+    for text in ("one", "two", "two", "  "):
+        line.insert(text)
+        line.enter()
+    assert line.history == ["one", "two"]
+    line.insert("half")
+    line.key("up")
+    assert line.text == "two"
+    line.key("up")
+    line.key("up")
+    assert line.text == "one"
+    line.key("down")
+    line.key("down")
+    assert (line.text, line.cursor) == ("half", 4)
+    line.key("down")
+    assert line.text == "half"
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("insert"), st.text(max_size=8)),
+            st.tuples(
+                st.just("key"),
+                st.sampled_from(["backspace", "delete", "left", "right", "up", "down", "home"]),
+            ),
+            st.tuples(st.just("ctrl"), st.sampled_from(["w", "u", "k", "left", "right", "a", "e"])),
+            st.just(("enter", "")),
+        ),
+        max_size=30,
+    )
+)
+def test_the_cursor_stays_in_the_text(doings: list[tuple[str, str]]) -> None:
+    line = LineEdit(12)
+    for what, value in doings:
+        if what == "insert":
+            line.insert(value)
+        elif what == "enter":
+            before = line.text.strip()
+            assert line.enter() == before
+            assert line.text == ""
+        else:
+            line.key(value, ctrl=what == "ctrl")
+        assert 0 <= line.cursor <= len(line.text) <= 12
+        assert "\n" not in line.text
+
+
+# ------------------------------------------------------------------------------------------------- the builder
+
+
+def watched(story: Any, **options: Any) -> PlayerWindow:
+    """A window with a person before it; the story is called with the window."""
+    window = PlayedWindow(iter(()), engine="software", size=(300, 400), **options)
+    window.script = story(window)
+    return PlayerWindow(window)
+
+
+def idle(_: PlayedWindow) -> Iterator[None]:
+    while True:
+        yield
+
+
+def place_ahead(window: PlayedWindow) -> Iterator[None]:
+    """Red in hand, look down at the ground ahead, place."""
+    for _ in range(12):
+        yield
+    press("6", "6")
+    move_mouse(0, 37 / MOUSE_DEG)
+    yield
+    click(3)
+    while True:
+        yield
+
+
+def test_they_are_agents() -> None:
+    cockpit = watched(idle)
+    for human in (HumanBuilder(cockpit=cockpit), HumanArchitect(cockpit=cockpit)):
+        assert isinstance(human, Agent)
+    with pytest.raises(AgentError, match="cannot play the architect"):
+        HumanBuilder(cockpit=cockpit).reset(Role.ARCHITECT, 0)
+    with pytest.raises(AgentError, match="cannot play the builder"):
+        HumanArchitect(cockpit=cockpit).reset(Role.BUILDER, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("IGLUGridworld-v0", {}),  # no more than its picture
+        ("IGLUGridworldVector-v0", {"action_space": "human-level"}),
+        ("IGLUGridworld-v0", {"action_space": "flying"}),
+        ("IGLUSilentBuilder-v0", {}),
+        ("IGLUSilentBuilderVisual-v0", {"select_and_place": True}),
+    ],
+)
+def test_a_person_in_the_single_agent_environments(name: str, options: dict[str, Any]) -> None:
+    env = gym.make(name, tasks=RED_AHEAD, **options)
+    builder = HumanBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    trajectory = iglu_marl.play(env, builder, seed=1)
+    builder.close()
+    assert trajectory.completed
+
+
+def test_a_person_in_the_parallel_environment() -> None:
+    env = iglu_marl.parallel_env(tasks=RED_AHEAD, controls="human-level")
+    builder = HumanBuilder.for_env(env, cockpit=watched(place_ahead), step_s=0.0)
+    agents = {"architect": iglu_marl.agents.ScriptedArchitect.for_env(env), "builder": builder}
+    assert iglu_marl.play(env, agents, seed=1).completed
+    builder.close()
+
+
+def test_a_builder_cannot_see_the_target() -> None:
+    """Two games that differ in the target alone look the same to the builder, to the last pixel."""
+    pictures = []
+    for block in ((0, -1, -2, 6), (3, 4, -4, 2)):
+        seen: list[np.ndarray] = []
+
+        def story(window: PlayedWindow, seen: list[np.ndarray] = seen) -> Iterator[None]:
+            for step in range(25):
+                yield
+                if step == 5:
+                    key_down("w", "w")
+                    move_mouse(100, 100)
+                if step == 10:
+                    key_up("w")
+                    click(3)
+                seen.append(window.read())
+
+        env = iglu_marl.raw_env(
+            tasks=Task("", [block]), builder_sees=("pose", "grid", "inventory", "dialog"), max_steps=24
+        )
+        builder = HumanBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+        silent = iglu_marl.agents.RandomArchitect.for_env(env, silence=1.0)
+        iglu_marl.play(env, {"architect": silent, "builder": builder}, seed=1)
+        builder.close()
+        pictures.append(np.array(seen[:20]))
+    assert (pictures[0][0] != pictures[0][-1]).any()
+    assert np.array_equal(pictures[0], pictures[1])
+
+
+def test_nothing_to_see_is_an_error() -> None:
+    env = iglu_marl.raw_env(tasks=RED_AHEAD, builder_sees=("dialog", "pose"))
+    env.reset(seed=0)
+    builder = HumanBuilder.for_env(env, cockpit=watched(idle))
+    builder.reset(Role.BUILDER, 0)
+    with pytest.raises(AgentError, match=r"needs something to see and got \['agentPos', 'dialog'\]"):
+        builder.act(env.observe("builder_0"))
+    with pytest.raises(AgentError, match="needs something to see and got 3"):
+        builder.act(3)
+
+
+def test_what_this_game_does_not_have_is_said() -> None:
+    """No speaking, no turns, no switching, no blocks: each key gets a note, and nothing happens."""
+    notes = []
+
+    def story(window: PlayedWindow) -> Iterator[None]:
+        for name in ("t", "y", "tab", "6"):
+            yield
+            press(name, name if len(name) == 1 else "")
+            yield
+            notes.append(cockpit.overlay().note)
+        click(3)
+        yield
+        notes.append(cockpit.overlay().note)
+        yield
+
+    start = [(x, y, -5, 6) for x in range(-5, 5) for y in (-1, 0)]
+    task = Task("", [*start, (0, -1, -2, 6)], starting_grid=start)
+    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=task)
+    cockpit = watched(story)
+    builder = HumanBuilder.for_env(env, cockpit=cockpit, step_s=0.0)
+    with pytest.raises(WindowClosed):
+        iglu_marl.play(env, builder, seed=0)
+    assert notes[0] == "In this game the builder cannot speak."
+    assert notes[1] == "In this game there are no turns to end."
+    assert notes[2] == "In this game you stay with the way you move."
+    assert notes[4] == "No red blocks are left."
+
+
+def test_leaving_the_window_releases_the_keys() -> None:
+    def story(window: PlayedWindow) -> Iterator[None]:
+        yield
+        key_down("w", "w")
+        yield
+        yield
+        post(pygame.WINDOWFOCUSLOST)
+        yield
+        yield
+        places.append(env.unwrapped.episode.worlds.pose[0].copy())
+        for _ in range(4):
+            yield
+        places.append(env.unwrapped.episode.worlds.pose[0].copy())
+
+    places: list[np.ndarray] = []
+    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD)
+    builder = HumanBuilder.for_env(env, cockpit=watched(story), step_s=0.0)
+    with pytest.raises(WindowClosed):
+        iglu_marl.play(env, builder, seed=0)
+    assert places[0][2] < -0.2
+    assert np.allclose(places[0], places[1])
+
+
+def test_time_passes_as_in_the_world() -> None:
+    import time
+
+    env = gym.make("IGLUGridworldVector-v0", action_space="human-level", tasks=RED_AHEAD, max_steps=8)
+    builder = HumanBuilder.for_env(env, cockpit=watched(idle))
+    started = time.monotonic()
+    iglu_marl.play(env, builder, seed=0)
+    assert 0.3 < time.monotonic() - started < 5.0
+    builder.close()
+
+
+# ----------------------------------------------------------------------------------------------- the architect
+
+
+def saying(*texts: str) -> Any:
+    def story(window: PlayedWindow) -> Iterator[None]:
+        for text in texts:
+            yield
+            write(text)
+            press("return", "\r")
+        while True:
+            yield
+
+    return story
+
+
+def test_an_architect_in_a_single_agent_environment() -> None:
+    architect = HumanArchitect(cockpit=watched(saying("Red, two ahead.", "", "Now.")))
+    env = gym.make("IGLUGridworld-v0", tasks=RED_AHEAD, architect=architect, turn_steps=2, render=False)
+    observation, _ = env.reset(seed=0)
+    for _ in range(5):
+        observation, *_ = env.step(0)
+    assert observation["dialog"] == "<Architect> Red, two ahead.\n<Architect> Now."
+    env.close()
+    assert architect.cockpit.window.closed
+
+
+def test_an_architect_with_a_closed_vocabulary() -> None:
+    """Words become tokens; a line that is too long stays, to be made shorter."""
+
+    def story(window: PlayedWindow) -> Iterator[None]:
+        yield
+        write("place " * 20)
+        press("return", "\r")
+        yield
+        yield
+        assert "20 tokens" in cockpit.overlay().note
+        assert cockpit.line.text.startswith("place place")
+        press("u", ctrl=True)
+        yield
+        write("place a red block")
+        press("return", "\r")
+        yield
+
+    cockpit = watched(story)
+    env = iglu_marl.raw_env(tasks=RED_AHEAD, chat="tokens")
+    env.reset(seed=0)
+    architect = HumanArchitect.for_env(env, cockpit=cockpit)
+    architect.reset(Role.ARCHITECT, 0, task=RED_AHEAD)
+    action = architect.act(env.observe("architect_0"))
+    assert env.action_space("architect_0").contains(action)
+    env.step(action)
+    assert env.unwrapped.episode.dialogue.text == "<Architect> place a red block"
+    architect.close()
+
+
+def test_the_architects_view() -> None:
+    """The ghost, the camera and the score follow keys, mouse and build."""
+    sights = []
+
+    def story(window: PlayedWindow) -> Iterator[None]:
+        def note() -> None:
+            sights.append((architect.view(""), architect.orbit.azimuth_deg, architect.orbit.elevation_deg))
+
+        yield
+        note()
+        press("f2")
+        yield
+        note()
+        move_mouse(50, 10, held=(0, 0, 1))
+        move_mouse(500, 10)  # no button: nothing turns
+        yield
+        note()
+        post(pygame.MOUSEWHEEL, x=0, y=2)
+        press("page down")
+        yield
+        note()
+        press("f3")
+        yield
+        note()
+
+    cockpit = watched(story)
+    start = [(0, -1, -2, 6)]
+    task = Task("", [*start, (1, -1, -2, 1)], starting_grid=start)
+    env = iglu_marl.raw_env(tasks=task)
+    env.reset(seed=0)
+    architect = HumanArchitect.for_env(env, cockpit=cockpit)
+    architect.reset(Role.ARCHITECT, 0, task=task)
+    with pytest.raises(WindowClosed):
+        architect.act(env.observe("architect_0"))
+    first, no_ghost, turned, wheeled, again = sights
+    assert (first[0].intersection, first[0].target_blocks, first[0].complete) == (1, 2, False)
+    assert np.array_equal(first[0].aligned_target, task.target_grid)
+    assert no_ghost[0].aligned_target is None
+    assert turned[1:] == pytest.approx((first[1] - 20.0 + (360 if first[1] < 20 else 0), first[2] + 4.0))
+    assert wheeled[1:] == pytest.approx(((turned[1] + 15.0) % 360, turned[2] + 10.0))
+    assert again[1:] == first[1:]
+
+
+def test_what_is_typed_while_the_builder_works_is_said_next() -> None:
+    def story(window: PlayedWindow) -> Iterator[None]:
+        yield
+        write("Place a red block on the ground, 2 blocks north of the centre.")
+        press("return", "\r")
+        yield
+        write("Well done.")
+        press("return", "\r")
+        while True:
+            yield
+
+    cockpit = watched(story)
+    env = iglu_marl.raw_env(
+        tasks=Task("", [(0, -1, -2, 6), (5, 5, 5, 1)]), builder_sees=("dialog", "pose", "grid")
+    )
+    architect = HumanArchitect.for_env(env, cockpit=cockpit, step_s=0.0)
+    said: list[str] = []
+
+    def on_step(game: Any) -> None:
+        said[:] = [utterance.text for utterance in game.unwrapped.episode.dialogue]
+        architect.watch(game)
+        if len(said) == 2:
+            cockpit.window.close()
+
+    with pytest.raises(WindowClosed):
+        iglu_marl.play(
+            env, {"architect": architect, "builder": ScriptedBuilder.for_env(env)}, seed=0, on_step=on_step
+        )
+    assert said == ["Place a red block on the ground, 2 blocks north of the centre.", "Well done."]
+    assert env.unwrapped.episode.worlds.grid[0, 0, 5, 3] == 6

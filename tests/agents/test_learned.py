@@ -1,0 +1,622 @@
+"""The trained builder: its frame, words and symmetries, decoding, training, resuming, saving, and a game."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_packs import cache as cache
+from requirements import require
+from typer.testing import CliRunner
+
+import iglu_marl
+from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Task
+from iglu_marl.agents import LearnedBuilder, agents_for
+from iglu_marl.cli import app
+from iglu_marl.commands.predict import samples_of
+from iglu_marl.commands.train import corpus_parts
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.data.mdc.corpus import Corpus
+from iglu_marl.evaluation.action_prediction import Sample, Situation, nothing, predict_actions
+
+pytestmark = pytest.mark.system
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+NAMES = ("", "blue", "yellow", "green", "orange", "purple", "red")
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    require("torch", HAS_TORCH, "PyTorch is not installed (the extra `rl`)")
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield torch
+    torch.set_num_threads(threads)
+
+
+PLACES = {
+    "on top of it": (0, 1, 0),
+    "to the left": (-1, 0, 0),
+    "to the right": (1, 0, 0),
+    "behind it": (0, 0, -1),
+}
+
+
+def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
+    """Samples of a little language: one block stands somewhere, another goes beside it or it goes away."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(count):
+        turn = int(rng.integers(4))
+        x, z = (int(value) for value in rng.integers(-3, 4, 2))
+        old, color = (int(value) for value in rng.integers(1, 7, 2))
+        words, (dx, dy, dz) = list(PLACES.items())[int(rng.integers(len(PLACES)))]
+        for _ in range(turn):  # left of a builder that has turned: the inverse of `turned`
+            dx, dz = -dz, dx
+        if removals and number % 4 == 0:
+            text, action = f"remove the {NAMES[old]} block", Action(False, x, -1, z, old)
+        else:
+            text = f"put a {NAMES[color]} block {words}"
+            action = Action(True, x + dx, -1 + dy, z + dz, color)
+        before = blocks_to_grid([(x, -1, z, old)])
+        after = before.copy()
+        after[action.y + 1, action.x + 5, action.z + 5] = action.color if action.place else 0
+        situation = Situation(
+            Dialogue.of(f"<Architect> {text}"),
+            before,
+            pose=(0.0, 0.25, 0.0, 90.0 * turn, -20.0),
+            history=((Action(True, x, -1, z, old),),),
+        )
+        found.append(Sample(f"s{number}/0", f"s{number}", situation, after, (action,)))
+    return found
+
+
+# --------------------------------------------------------------------------------------------- frames and words
+
+
+def test_frames_turn_the_gaze_to_the_front() -> None:
+    from iglu_marl.agents.learned.frames import INTO, OUT_OF, cell_number, cell_of, frame_of, turned
+
+    for frame in range(4):
+        yaw = np.radians(90 * frame)
+        assert np.allclose(turned(np.sin(yaw), -np.cos(yaw), frame), (0, -1), atol=1e-12)
+        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame), (1, 0), atol=1e-12)  # its right hand
+        assert np.allclose(turned(np.cos(yaw), np.sin(yaw), frame + 4), (-1, 0), atol=1e-12)
+    assert [frame_of(yaw) for yaw in (0, 44.9, 46, 180, 275, 359, -1, 720)] == [0, 0, 1, 2, 3, 0, 0, 0]
+    for frame in range(8):
+        assert np.array_equal(OUT_OF[frame][INTO[frame]], np.arange(1089))
+        grid = np.arange(1089)
+        x, y, z = 3, 1, -2
+        new_x, new_z = turned(x, z, frame)
+        assert grid[OUT_OF[frame]][cell_number(int(new_x), y, int(new_z))] == cell_number(x, y, z)
+    assert all(cell_number(*cell_of(number)) == number for number in range(1089))
+
+
+def test_words_become_numbers() -> None:
+    from iglu_marl.agents.learned.text import (
+        COLOR,
+        COMPASS,
+        LENGTH,
+        UNKNOWN,
+        Vocabulary,
+        facing,
+        turned_words,
+        words_of,
+    )
+
+    assert words_of("It's 3x3, northeast?") == ["its", "three", "x", "three", "north", "east", "?"]
+    said = Dialogue.of("<Architect> a red tower\n<Builder> red?\n<Architect> yes, 2 blue left of it")
+    vocabulary = Vocabulary.of([said, said])
+    tokens = vocabulary.encode(said, new_from=1)
+    used = tokens.manner > 0
+    assert tokens.colors[used].tolist() == [0, 6, 0, 6, 0, 0, 0, 1, 0, 0, 0]
+    assert (tokens.words[tokens.colors > 0] == COLOR).all()
+    assert not tokens.words[~used].any()
+    assert UNKNOWN not in tokens.words
+    assert vocabulary.encode(Dialogue.of("<Architect> zebra"), 0).words[-1] == UNKNOWN
+    assert Vocabulary(vocabulary.words).words == vocabulary.words
+    who, new, age = (
+        (tokens.manner[used] - 1) % 2,
+        (tokens.manner[used] - 1) // 2 % 2,
+        (tokens.manner[used] - 1) // 4,
+    )
+    assert who.tolist() == [0] * 3 + [1] * 2 + [0] * 6
+    assert new.tolist() == [0] * 3 + [1] * 8
+    assert age.tolist() == [2] * 3 + [1] * 2 + [0] * 6
+    assert len(vocabulary.encode(Dialogue.of("<Architect> " + "go " * 500), 0).words) == LENGTH
+
+    sides = np.array([COMPASS, COMPASS + 1, vocabulary.number("left"), vocabulary.number("right")])
+    names = ("north", "east", "south", "west")
+    assert [vocabulary.number(name) for name in names] == list(range(COMPASS, COMPASS + 4))
+    # to one who looks east, north is on the left and east in front
+    assert turned_words(sides, 1).tolist() == [COMPASS + 3, COMPASS, *sides[2:]]
+    assert turned_words(sides, 4).tolist() == [COMPASS, COMPASS + 3, *sides[:1:-1]]
+    assert facing(Dialogue.of("<Architect> Facing East, one red\n<Builder> facing west?")) == 90.0
+    assert facing(Dialogue.of("<Architect> one red")) is None
+
+
+# ------------------------------------------------------------------------------------------------- the symmetries
+
+
+def rich_situation(turn: int = 0, colors: tuple[int, ...] = tuple(range(7))) -> Situation:
+    """A world with a past; turned by quarter turns (clockwise, with its builder), in other colours."""
+
+    def at(x: int, z: int) -> tuple[int, int]:
+        for _ in range(turn):
+            x, z = -z, x
+        return x, z
+
+    blocks = [(1, -1, 2, 3), (1, 0, 2, 6), (-2, -1, 0, 6), (0, -1, -4, 1)]
+    past = [[(True, 1, -1, 2, 3), (True, 1, 0, 2, 6)], [(False, 4, -1, 4, 2), (True, -2, -1, 0, 6)]]
+    sides = ["north", "east", "south", "west"]
+    x, z = at(2, 3)
+    text = f"a {NAMES[colors[3]]} block {sides[(1 + turn) % 4]} of the {NAMES[colors[6]]} one, left of it"
+    return Situation(
+        Dialogue.of(f"<Architect> hello\n<Builder> {NAMES[colors[1]]}?\n<Architect> {text}"),
+        blocks_to_grid([(*_level(at(x, z), y), colors[color]) for x, y, z, color in blocks]),
+        1,
+        (float(x), 0.25, float(z), 20.0 + 90.0 * turn, -10.0),
+        tuple(
+            tuple(Action(place, *_level(at(x, z), y), colors[color]) for place, x, y, z, color in part)
+            for part in past
+        ),
+    )
+
+
+def _level(place: tuple[int, int], y: int) -> tuple[int, int, int]:
+    return place[0], y, place[1]
+
+
+def fresh_model(torch: Any, words: int = 40, **sizes: int) -> Any:
+    from iglu_marl.agents.learned.model import EditModel, ModelConfig
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        small = {"embedding": 12, "hidden": 8, "text": 16, "mention": 6, "channels": 8, "blocks": 2, **sizes}
+        model = EditModel(ModelConfig(words, **small)).eval()
+        for part in model.parameters():  # away from the biases that make everything improbable
+            torch.nn.init.normal_(part, 0.0, 0.3)
+    return model
+
+
+def looked_at(model: Any, *situations: Situation) -> Any:
+    from iglu_marl.agents.learned.decoding import marginals
+    from iglu_marl.agents.learned.examples import example_of
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    vocabulary = Vocabulary(["a", "block", "of", "the", "one", "it", "hello", "?"])
+    return marginals(model, [example_of(situation, vocabulary) for situation in situations])
+
+
+def test_a_turned_world_is_answered_with_turned_actions(torch: Any) -> None:
+    model = fresh_model(torch)
+    straight = looked_at(model, rich_situation())[0].reshape(9, 11, 11, 7)
+    for turn in (1, 2, 3):
+        found = looked_at(model, rich_situation(turn))[0].reshape(9, 11, 11, 7)
+        # grids are [y, x, z]: a quarter turn clockwise takes x to z
+        assert np.allclose(found, np.rot90(straight, turn, (1, 2)), atol=1e-5), turn
+    other = looked_at(model, replace(rich_situation(), pose=(2.0, 0.25, 3.0, 200.0, -10.0)))[0]
+    assert not np.allclose(other.reshape(9, 11, 11, 7), straight, atol=1e-3)
+
+
+def test_other_colors_are_answered_in_other_colors(torch: Any) -> None:
+    model = fresh_model(torch)
+    order = (0, 4, 2, 6, 5, 1, 3)
+    straight, other = looked_at(model, rich_situation(), rich_situation(0, order))
+    assert np.allclose(straight[:, 0], other[:, 0], atol=1e-5)
+    for color in range(1, 7):
+        assert np.allclose(straight[:, color], other[:, order[color]], atol=1e-5)
+    assert not np.allclose(straight[:, 1], straight[:, 3], atol=1e-3)
+
+
+def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
+    from iglu_marl.agents.learned.decoding import marginals
+    from iglu_marl.agents.learned.examples import example_of
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    vocabulary, situation = Vocabulary([]), rich_situation()
+    plain = example_of(situation, vocabulary)
+    told = example_of(situation, vocabulary, [Action(True, 3, -1, 3, 2), Action(False, 1, 0, 2, 6)])
+    model = fresh_model(torch)
+    assert np.array_equal(marginals(model, [plain]), marginals(model, [told]))
+    assert not np.array_equal(marginals(model, [plain]), marginals(model, [told], done=True))
+
+
+def test_a_prefix_is_done() -> None:
+    from iglu_marl.agents.learned.examples import NEVER, batch_of, example_of, shifted
+    from iglu_marl.agents.learned.frames import cell_number
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    actions = [Action(False, 1, 0, 2, 6), Action(True, 1, 0, 2, 1), Action(True, 3, -1, 3, 2)]
+    example = example_of(rich_situation(), Vocabulary([]), actions)
+    top, far, late = cell_number(1, 0, 2), cell_number(3, -1, 3), cell_number(-2, -1, 0)
+    assert (example.since[late], example.since[top], example.since[far]) == (0, 2, NEVER)
+    assert example.latest.sum() == 2
+    batch = batch_of([example, example], [np.arange(0), np.arange(2)], [0, 0])
+    assert (batch.grid[:, top].tolist(), batch.done[:, top].tolist()) == ([6, 1], [0, 1])
+    assert batch.since[:, late].tolist() == [0, 2]
+    assert batch.since[1, top] == 0
+    assert np.flatnonzero(batch.remove[0]).tolist() == [top]
+    assert np.flatnonzero(batch.place[0]).tolist() == sorted((top, far))
+    assert not batch.remove[1].any()
+    assert (np.flatnonzero(batch.place[1]).tolist(), batch.progress.tolist()) == ([far], [0, 2])
+    assert example.grid[top] == 6, "the example itself has not changed"
+
+    rng = np.random.default_rng(0)
+    moved = [shifted(example, rng) for _ in range(40)]
+    assert any(one is not example for one in moved)
+    for one in moved:
+        step = int(one.actions[0, 0] - example.actions[0, 0])
+        assert np.array_equal(one.actions[:, 0], example.actions[:, 0] + step)
+        assert one.grid[one.actions[0, 0]] == 6
+        assert (one.since < NEVER).sum() == (example.since < NEVER).sum()
+
+
+# ------------------------------------------------------------------------------------------------------- decoding
+
+
+def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from iglu_marl.agents.learned import decoding
+    from iglu_marl.agents.learned.examples import example_of
+    from iglu_marl.agents.learned.frames import cell_number
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    example = example_of(rich_situation(), Vocabulary([]))
+    block, free, other = cell_number(1, -1, 2), cell_number(2, -1, 2), cell_number(-2, -1, 0)
+    chances = np.zeros((1089, 7), np.float32)
+    chances[free, [2, 5]] = 0.3, 0.6
+    chances[block, [0, 4]] = 0.5, 0.4
+    chances[other, 2] = 0.9  # something stands there, and is not taken away
+    chances[cell_number(5, 7, 5), 0] = 1.0  # nothing stands there
+    rows = decoding.chosen(chances, example.grid, 0.35)
+    assert sorted(rows.tolist()) == sorted([[block, 0, 3], [block, 1, 4], [free, 1, 5]])
+    assert decoding.chosen(chances, example.grid, 0.7).tolist() == []
+    assert decoding.as_actions(rows)[0] == Action(False, 1, -1, 2, 3)
+
+    seen = []
+
+    def pretended(model: Any, examples: Any, **_: Any) -> Any:
+        seen.append([one.actions.tolist() for one in examples])
+        return np.stack([chances for _ in examples])
+
+    monkeypatch.setattr(decoding, "marginals", pretended)
+    made = decoding.step_by_step(None, [example, example], 0.35, most=9)  # type: ignore[arg-type]
+    assert made[0].tolist() == [[free, 1, 5], [block, 0, 3], [block, 1, 4]]
+    assert len(seen) == 4
+    assert seen[1] == [[[free, 1, 5]]] * 2
+    assert len(decoding.step_by_step(None, [example], 0.35, most=2)[0]) == 2  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------- training
+
+
+def small(torch: Any, **changes: Any) -> Any:
+    from iglu_marl.agents.learned.model import ModelConfig
+    from iglu_marl.agents.learned.training import TrainingConfig
+
+    model = ModelConfig(0, embedding=16, hidden=12, text=32, mention=8, channels=12, blocks=1, dropout=0.0)
+    settings = {"epochs": 2, "device": "cpu", "precision": "float32", "average": 0.9, "batch_size": 16}
+    return TrainingConfig(model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes})
+
+
+def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.training import train
+
+    taught, held_out, unseen = lessons(96, 1), lessons(12, 2), lessons(24, 3)
+    curve: list[dict[str, float]] = []
+    model = train(taught, held_out, tmp_path, small(torch, epochs=12), on_epoch=curve.append)
+    assert curve[-1]["place_loss"] < 0.5 * curve[0]["place_loss"]
+    assert curve[-1]["color_loss"] < 0.5 * curve[0]["color_loss"]
+    f1 = predict_actions(model, unseen).interval().value
+    assert f1 > 0.35
+    assert predict_actions(nothing, unseen).interval().value == 0.0
+    model.decoding = "steps"
+    assert predict_actions(model, unseen).interval().value > 0.35
+    at_once = model.predict([one.situation for one in unseen])
+    assert at_once == [model(one.situation) for one in unseen]
+
+
+def same(one: Any, other: Any) -> bool:
+    return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
+
+
+def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.training import train
+
+    taught, held_out = lessons(32, 1), lessons(8, 2)
+    before = torch.random.get_rng_state()
+    whole = train(taught, held_out, tmp_path / "whole", small(torch, epochs=3))
+    assert torch.equal(before, torch.random.get_rng_state()), "the global generator was touched"
+
+    def stop(row: dict[str, float]) -> None:
+        if row["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3), on_epoch=stop)
+    with pytest.raises(ConfigError, match="resume"):
+        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3))
+    with pytest.raises(ConfigError, match="learning_rate"):
+        train(taught, held_out, tmp_path / "cut", small(torch, epochs=3, learning_rate=0.5), resume=True)
+    rows: list[dict[str, float]] = []
+    torch.rand(3)  # what else happens in the process changes nothing
+    again = train(
+        taught, held_out, tmp_path / "cut", small(torch, epochs=3), resume=True, on_epoch=rows.append
+    )
+    assert [row["epoch"] for row in rows] == [3]
+    assert same(whole.model.state_dict(), again.model.state_dict())
+    assert whole.thresholds == again.thresholds
+    curves = []
+    for folder in ("whole", "cut"):
+        with (tmp_path / folder / "curve.csv").open(newline="") as file:
+            curves.append([{**row, "seconds": ""} for row in csv.DictReader(file)])
+    assert curves[0] == curves[1]
+    assert len(curves[0]) == 3
+    other = train(taught, held_out, tmp_path / "other", small(torch, epochs=3, seed=1))
+    assert not same(whole.model.state_dict(), other.model.state_dict())
+
+
+def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    vocabulary = Vocabulary(["block", "put", "a"])
+    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
+    model.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.pt"]
+    again = TrainedModel.load(tmp_path)
+    assert same(model.model.state_dict(), again.model.state_dict())
+    assert again.vocabulary.words == vocabulary.words
+    situations = [one.situation for one in lessons(5, 1)]
+    assert again.predict(situations) == model.predict(situations)
+    assert TrainedModel.load(tmp_path, decoding="steps").decoding == "steps"
+    assert again.fingerprint == model.fingerprint
+    again.thresholds["steps"] = 0.5
+    assert again.fingerprint != model.fingerprint
+
+
+def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.text import Vocabulary
+    from iglu_marl.agents.learned.training import train
+
+    with pytest.raises(DataError, match="no model"):
+        TrainedModel.load(tmp_path)
+    with pytest.raises(ConfigError, match="beam"):
+        TrainedModel.load(tmp_path, decoding="beam")  # type: ignore[arg-type]
+    vocabulary = Vocabulary([])
+    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4}).save(
+        tmp_path
+    )
+    whole = (tmp_path / "weights.pt").read_bytes()
+    evil = tmp_path / "evil.pt"
+    torch.save({"weights": Trap(str(tmp_path / "trodden"))}, evil)
+    for content in (whole[: len(whole) // 2], b"", evil.read_bytes()):
+        for name in ("weights.pt", "checkpoint.pt"):
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError, match="no model"):
+            TrainedModel.load(tmp_path)
+        with pytest.raises(DataError, match="no checkpoint"):
+            train(lessons(8, 1), lessons(8, 2), tmp_path, small(torch), resume=True)
+    assert not (tmp_path / "trodden").exists(), "a file that was read has run code"
+
+
+class Trap:
+    """What makes a folder when it is unpickled."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.folder,)
+
+
+def test_nothing_to_learn_from(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.training import TrainingConfig, train
+
+    with pytest.raises(DataError, match="nothing to learn"):
+        train([], lessons(2, 1), tmp_path)
+    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"precision": "float8"}, {"seed": -1}):
+        with pytest.raises(ConfigError):
+            TrainingConfig(**wrong)
+
+
+# --------------------------------------------------------------------------------------------------------- a game
+
+
+def obedient(situation: Situation) -> Any:
+    """A predictor without a model: "red 1 0 -1 2" is placed, "off 0 -1 2" is taken away."""
+    words = situation.dialogue[-1].text.split()
+    made = []
+    for name, *cell in (words[first : first + 4] for first in range(0, len(words), 4)):
+        x, y, z = map(int, cell)
+        color = int(situation.grid[y + 1, x + 5, z + 5]) if name == "off" else NAMES.index(name)
+        made.append(Action(name != "off", x, y, z, color))
+    return made
+
+
+class Dictates:
+    """An architect with prepared words; it waits while the builder is at work."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    def reset(self, role: Any, seed: int | None) -> None:
+        self.left = list(self.texts)
+
+    def act(self, observation: Any) -> str:
+        return self.left.pop(0) if self.left else ""
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("controls", ["walking", "flying"])
+@pytest.mark.parametrize("ask", [False, True])
+def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
+    target = blocks_to_grid([(0, -1, -2, 6), (1, -1, -2, 3), (0, 0, -2, 2)])
+    env = iglu_marl.env(
+        controls=controls,
+        builder_can_ask=ask,
+        builder_sees=("dialog", "inventory", "pose", "grid"),
+        turn_steps=400,
+        max_steps=2000,
+        max_turns=12,
+    )
+    seen: list[Situation] = []
+
+    def predictor(situation: Situation) -> Any:
+        seen.append(situation)
+        return obedient(situation)
+
+    architect = Dictates("red 0 -1 -2 blue 1 -1 -2", "off 1 -1 -2", "green 1 -1 -2 yellow 0 0 -2")
+    builder = LearnedBuilder.for_env(env, model=predictor)
+    task = Task("", target, invariant=False)
+    game = iglu_marl.play(env, {"architect": architect, "builder": builder}, seed=0, options={"task": task})
+    assert game.completed
+    assert [one.new_from for one in seen] == [0, 1, 2]
+    assert [len(one.dialogue) for one in seen] == [1, 2, 3]
+    assert seen[2].history == (
+        (Action(True, 0, -1, -2, 6), Action(True, 1, -1, -2, 1)),
+        (Action(False, 1, -1, -2, 1),),
+    )
+    assert seen[0].pose is not None
+
+
+def test_it_does_what_can_be_done(torch: Any) -> None:
+    """One of the predicted edits is impossible: a 21st red block."""
+    env = iglu_marl.env(
+        controls="flying",
+        builder_sees=("dialog", "inventory", "pose", "grid"),
+        turn_steps=2000,
+        max_turns=1,
+        max_steps=2000,
+        max_message_length=500,
+    )
+    row = [(x, -1, z, 6) for x in range(-5, 5) for z in (-3, 3)]
+    texts = " ".join(f"red {x} {y} {z}" for x, y, z, _ in row) + " red 0 -1 0 blue 0 -1 1"
+    builder = LearnedBuilder.for_env(env, model=obedient)
+    task = Task("", blocks_to_grid([(5, 7, 5, 1)]))
+    agents = {"architect": Dictates(texts), "builder": builder}
+    game = iglu_marl.play(env, agents, seed=0, options={"task": task})
+    assert game.grid is not None
+    assert np.array_equal(game.grid, blocks_to_grid([*row, (0, -1, 1, 1)]))
+
+
+def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.text import Vocabulary
+
+    env = iglu_marl.env(
+        controls="flying", builder_sees=("dialog", "inventory", "pose", "grid"), turn_steps=40, max_turns=2
+    )
+    monkeypatch.delenv("IGLU_MARL_MODEL", raising=False)
+    with pytest.raises(AgentError, match="IGLU_MARL_MODEL"):
+        agents_for(env, builder="learned")
+    with pytest.raises(AgentError, match="architect"):
+        LearnedBuilder(obedient).reset("architect", 0)  # type: ignore[arg-type]
+    vocabulary = Vocabulary(["block"])
+    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.6}).save(
+        tmp_path
+    )
+    monkeypatch.setenv("IGLU_MARL_MODEL", str(tmp_path))
+    agents = agents_for(env, builder="learned")
+    assert iglu_marl.play(env, agents, seed=0).builder_steps > 0
+
+
+def test_without_torch() -> None:
+    """The names are there; using them says what to install."""
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from iglu_marl.agents import LearnedBuilder\n"
+        "from iglu_marl.evaluation.action_prediction import Situation\n"
+        "LearnedBuilder(lambda situation: [])\n"
+        "try: LearnedBuilder('folder')\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("AgentError")
+    assert "iglu_marl[rl]" in done.stdout
+
+
+# -------------------------------------------------------------------------------------------------- the commands
+
+
+def state(said: list[str], *blocks: tuple[str, int, int, int]) -> dict[str, Any]:
+    """A state of the Minecraft Dialogue Corpus; coordinates are the corpus's, with the floor's layer at 1."""
+    return {
+        "Timestamp": "2018-03-30 18:35:07",
+        "ChatHistory": said,
+        "BlocksInGrid": [
+            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
+            for color, x, y, z in blocks
+        ],
+        "BuilderPosition": {"X": 0.5, "Y": 1.0, "Z": 3.5, "Yaw": 180.0, "Pitch": 20.0},
+        "BuilderInventory": None,
+        "ScreenshotPath": None,
+    }
+
+
+def small_corpus(folder: Path) -> Path:
+    """Twenty sessions, each of a structure of its own, in which one block after the other is put on a pile."""
+    splits = {"train": [f"C{number}" for number in range(1, 19)], "val": ["C30", "C31"], "test": []}
+    logs = folder / "data" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "splits.json").write_text(json.dumps(splits))
+    for number, structure in enumerate([*splits["train"], *splits["val"]]):
+        color = NAMES[1 + number % 6]
+        said, blocks, states = [f"<Architect> a {color} pile"], list[tuple[str, int, int, int]](), []
+        states.append(state(said[:]))
+        for height in range(1, 4):
+            blocks.append((color, number % 5, height, 0))
+            states.append(state(said[:], *blocks))
+            said.append(f"<Architect> another {color} one on top")
+            states.append(state(said[:], *blocks))
+        place = logs / "data-3-30" / "logs" / f"B1-A2-{structure}-{1522435497386 + number}"
+        place.mkdir(parents=True)
+        (place / "postprocessed-observations.json").write_text(json.dumps({"WorldStates": states}))
+    return folder
+
+
+def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
+    pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
+    train = ["train", "edits", "--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
+    done = CliRunner().invoke(app, [*train, "--epochs", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {
+        path.name for path in model.iterdir()
+    }
+    assert set(json.loads(done.stdout)["held_out_f1"]) == {"threshold", "steps"}
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert (model / "curve.svg").read_text().count("<path") > 10
+    again = CliRunner().invoke(app, [*train, "--epochs", "1"])
+    assert isinstance(again.exception, ConfigError)
+    assert CliRunner().invoke(app, [*train, "--epochs", "1", "--resume"]).exit_code == 0
+    for decoding in ("threshold", "steps"):
+        options = ["predict", "--data", str(pack), "--model", str(model), "--decoding", decoding, "--json"]
+        done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / decoding)])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["model-model"]["samples"] == 6
+    with pytest.raises(DataError, match="no samples"):
+        samples_of("mdc", pack, "test")
+
+
+def test_no_other_split_is_touched(tmp_path: Path, cache: Path) -> None:
+    corpus = Corpus.open(small_corpus(tmp_path / "pack"))
+    taught, held_out = corpus_parts(corpus)
+    structures = {sample.structure for sample in taught}, {sample.structure for sample in held_out}
+    assert all(structures)
+    assert structures[0].isdisjoint(structures[1])
+    assert structures[0] | structures[1] == {f"C{number}" for number in range(1, 19)}

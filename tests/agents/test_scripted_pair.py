@@ -1,0 +1,386 @@
+"""The scripted pair builds by language alone: in every view, in text and in tokens, flying and walking."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import Role, Task, play
+from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.language import CellEdit, render
+from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
+
+SIGHTS = ("dialog", "pose", "grid")
+RED, BLUE, GREEN = 6, 1, 3
+
+# No rotation or shift of it is its mirror image, and every colour appears once.
+CHIRAL = Task(
+    "", blocks_to_grid([(1, -1, 0, RED), (2, -1, 0, BLUE), (3, -1, 0, GREEN), (3, -1, 1, 2), (3, 0, 1, 4)])
+)
+
+
+class Witness:
+    """Passes everything on to another agent, and remembers what was observed."""
+
+    def __init__(self, agent: Any) -> None:
+        self.agent, self.seen = agent, []
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        self.agent.reset(role, seed)
+
+    def act(self, observation: Any) -> Any:
+        self.seen.append(observation)
+        return self.agent.act(observation)
+
+    def close(self) -> None:
+        self.agent.close()
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+def test_pair_completes_random_tasks(view: Any, ask: bool, chat: str, controls: str) -> None:
+    env = view(
+        tasks=RandomTasks(max_blocks=8, height_levels=3, num_colors=6),
+        controls=controls,
+        chat=chat,
+        builder_can_ask=ask,
+        builder_sees=SIGHTS,
+        max_steps=5000,
+        max_turns=None,
+    )
+    pair = agents_for(env)
+    for seed in range(8):
+        game = play(env, pair, seed=seed)
+        assert game.completed, (seed, game.dialogue.text)
+        assert np.array_equal(game.grid, game.task.target_grid), "it stands where the map has it"
+        assert any(part.role is Role.BUILDER for part in game.dialogue) == (ask and len(game.dialogue) > 1)
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+@pytest.mark.parametrize("turn_steps", [1, 7, None])
+def test_turns_of_any_length(turn_steps: int | None, controls: Any) -> None:
+    tasks = RandomTasks(max_blocks=6, height_levels=3, num_colors=3, allow_float=True)
+    env = iglu_marl.env(
+        tasks=tasks,
+        controls=controls,
+        turn_steps=turn_steps,
+        builder_sees=SIGHTS,
+        max_steps=5000,
+        max_turns=None,
+    )
+    for seed in range(5):
+        assert play(env, agents_for(env), seed=seed).completed
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking", "human-level"])
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+def test_single_agent_environment_with_a_live_architect(chat: str, controls: str) -> None:
+    env = gym.make(
+        "IGLUGridworldVector-v0",
+        action_space=controls,
+        tasks=RandomTasks(max_blocks=8, height_levels=3, num_colors=6),
+        architect=ScriptedArchitect(),
+        chat=chat,
+        turn_steps=10,
+        max_steps=5000,
+        max_turns=None,
+    )
+    for seed in range(5):
+        assert play(env, agents_for(env), seed=seed).completed
+
+
+def test_the_ids_of_2021_with_a_live_architect() -> None:
+    env = gym.make(
+        "IGLUSilentBuilder-v0",
+        tasks=CHIRAL,
+        architect=ScriptedArchitect(),
+        turn_steps=20,
+        max_steps=2000,
+        max_turns=None,
+    )
+    game = play(env, agents_for(env))
+    assert game.completed
+    assert game.turns[0].action.keys() >= {"hotbar", "camera"}
+
+
+def test_progressive_sessions_are_followed() -> None:
+    session = BundledTasks(progressive=True).tasks["bridge"][0]
+    env = gym.make(
+        "IGLUGridworldVector-v0",
+        action_space="flying",
+        tasks=session.create_task(0),
+        architect=ScriptedArchitect(),
+        turn_steps=10,
+        max_steps=5000,
+        max_turns=None,
+    )
+    game = play(env, agents_for(env))
+    assert game.completed
+    assert np.array_equal(game.grid, session.structures[-1])
+
+
+def test_recorded_human_words_are_beyond_it_but_do_no_harm() -> None:
+    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=20)
+    for seed in range(5):
+        game = play(env, agents_for(env), seed=seed)
+        assert game.truncated
+        assert np.array_equal(game.grid, game.task.start_grid)
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+def test_bundled_structures(controls: str) -> None:
+    env = iglu_marl.env(controls=controls, builder_sees=SIGHTS, max_steps=10_000, max_turns=None)
+    pair = agents_for(env)
+    tasks = list(BundledTasks(mode="structures"))
+    for task in tasks[:: 1 if controls == "flying" else 3]:
+        game = play(env, pair, seed=0, options={"task": task})
+        assert game.completed, task.task_id
+
+
+def test_start_with_other_blocks_than_wanted() -> None:
+    start = blocks_to_grid([(1, -1, 0, BLUE), (2, -1, 0, BLUE), (-4, -1, -4, RED), (-4, 0, -4, RED)])
+    task = Task("", CHIRAL.target_grid, starting_grid=start)
+    for controls in ("flying", "walking"):
+        env = iglu_marl.env(
+            tasks=task, controls=controls, builder_sees=SIGHTS, max_steps=5000, max_turns=None
+        )
+        game = play(env, agents_for(env))
+        assert game.completed
+        assert {text.split()[0] for text in (part.text for part in game.dialogue)} == {
+            "Place",
+            "Remove",
+            "Change",
+        }
+
+
+# --- the builder reads, and knows nothing else ----------------------------------------------------------------
+
+
+class Mistaken(ScriptedArchitect):
+    """Sees another target than there is."""
+
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self.change = change
+
+    def act(self, observation: Any) -> Any:
+        return super().act({**observation, "target_grid": self.change(observation["target_grid"])})
+
+
+def other_colors(target: np.ndarray) -> np.ndarray:
+    return np.where(target > 0, target % 6 + 1, 0).astype(target.dtype)
+
+
+def mirrored(target: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(target[:, ::-1])
+
+
+@pytest.mark.parametrize("change", [other_colors, mirrored])
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+def test_wrong_words_lead_to_the_wrong_build(change: Any, controls: Any) -> None:
+    env = iglu_marl.env(tasks=CHIRAL, controls=controls, builder_sees=SIGHTS, max_turns=40, max_steps=2000)
+    game = play(env, {"architect": Mistaken(change), "builder": ScriptedBuilder(controls)})
+    assert not game.completed
+    assert game.intersection < game.target_blocks
+    assert np.array_equal(game.grid, change(CHIRAL.target_grid))
+
+
+def test_the_builder_is_not_given_the_target() -> None:
+    env = iglu_marl.env(tasks=CHIRAL, builder_sees=SIGHTS, max_steps=2000)
+    builder = Witness(ScriptedBuilder())
+    assert not getattr(builder.agent, "privileged", False)
+    assert play(env, {"architect": ScriptedArchitect(), "builder": builder}).completed
+    assert len(builder.seen) > 20
+    assert {key for seen in builder.seen for key in seen} == {"dialog", "agentPos", "grid"}
+
+
+class Script:
+    """Says given lines."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        self.left = list(self.lines)
+
+    def act(self, observation: Any) -> str:
+        return self.left.pop(0) if self.left else ""
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_same_words_lead_to_the_same_acts_whatever_the_target() -> None:
+    words = [render(CellEdit("place", (x, -1, 2), color=RED)) for x in range(3)]
+    games = []
+    for target in (CHIRAL.target_grid, mirrored(CHIRAL.target_grid), other_colors(CHIRAL.target_grid)):
+        env = iglu_marl.env(tasks=Task("", target), builder_sees=SIGHTS, max_steps=200, max_turns=10)
+        game = play(env, {"architect": Script(*words), "builder": ScriptedBuilder()})
+        games.append([turn.action for turn in game.turns if turn.role is Role.BUILDER])
+    assert len(games[0]) > 20
+    assert games[0] == games[1] == games[2]
+
+
+def test_nonsense_leads_to_silence_or_a_question_never_to_a_crash() -> None:
+    lines = (
+        "abracadabra",
+        "<Builder> Done.",
+        "Remove everything!",
+        "🏠" * 50,
+        "place",
+        "1 2 3",
+        "\n\n<Architect>\n",
+    )
+    for ask in (False, True):
+        env = iglu_marl.env(tasks=CHIRAL, builder_sees=SIGHTS, builder_can_ask=ask, max_turns=8)
+        game = play(env, {"architect": Script(*lines), "builder": ScriptedBuilder(can_ask=ask)})
+        assert game.builder_steps == game.architect_turns == 8, "it yields at once"
+        assert not game.grid.any()
+        answers = [part.text for part in game.dialogue if part.role is Role.BUILDER]
+        assert bool(answers) == ask
+
+
+def cave(seed: int) -> Any:
+    """A zone three quarters full, in all colours but red; int8 [9, 11, 11]."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((9, 11, 11)) < 0.75, rng.integers(1, 6, (9, 11, 11)), 0).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("controls", "seed", "place", "cell"),
+    [
+        ("flying", 0, (3, 0, 5), (0, 0, 3)),
+        ("flying", 3, (1, 1, 0), (0, 0, 2)),
+        ("flying", 41, (0, 0, 3), (1, 2, 1)),
+        ("walking", 6, (0, 4, -2), (-1, 2, -4)),
+        ("walking", 24, (-3, 3, 3), (-2, 3, 0)),
+    ],
+)
+def test_what_a_quick_plan_does_not_find_is_looked_for_longer(
+    controls: str, seed: int, place: tuple[int, int, int], cell: tuple[int, int, int]
+) -> None:
+    """In a cave, where the first plan for one block comes to nothing, and another leads there in a few steps."""
+    start = cave(seed)
+    target = start.copy()
+    x, y, z = cell
+    target[y + 1, x + 5, z + 5] = RED
+    env = iglu_marl.env(
+        tasks=Task("", target, starting_grid=start, invariant=False), controls=controls, builder_can_ask=True,
+        builder_sees=SIGHTS, max_turns=None, max_steps=500,
+    )  # fmt: skip
+    game = play(env, agents_for(env), seed=0, options={"pose": (*place, 0, 0)})
+    assert game.completed
+    assert [part.role for part in game.dialogue] == [Role.ARCHITECT], "nobody objects"
+
+
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+@pytest.mark.parametrize(("architect", "builder"), [("scripted", "scripted"), ("talkative", "forgetful")])
+def test_a_game_ends_when_nothing_will_happen_any_more(view: Any, architect: str, builder: str) -> None:
+    """There is no red block left: the architect gives up, and the builder has nothing to do."""
+    row = [(x, -1, z, RED) for x in range(-5, 5) for z in (-5, -4)]
+    task = Task("", blocks_to_grid([*row, (0, -1, 2, RED)]), starting_grid=row, invariant=False)
+    env = view(tasks=task, builder_sees=SIGHTS, builder_can_ask=True, max_turns=None, max_steps=5000)
+    game = play(env, agents_for(env, architect, builder), seed=0)
+    assert "Never mind, leave it." in [said.text for said in game.dialogue]
+    assert (game.truncated, game.terminated) == (True, False)
+    assert game.builder_steps < 100
+    assert np.array_equal(game.grid, blocks_to_grid(row))
+
+
+class LastWords:
+    """Says one thing and no more, and knows it from the beginning."""
+
+    idle = True
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> str:
+        said, self.said = self.said, ""
+        return said
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+def test_last_words_are_heard_and_heeded(view: Any) -> None:
+    env = view(tasks=Task("", [(2, -1, 0, RED)]), builder_sees=SIGHTS, max_turns=None, max_steps=500)
+    words = LastWords(render(CellEdit.between((2, -1, 0), 0, RED)))
+    assert play(env, {"architect": words, "builder": ScriptedBuilder.for_env(env)}).completed
+
+
+def test_random_partners_get_nowhere() -> None:
+    env = iglu_marl.env(tasks=CHIRAL, builder_sees=SIGHTS, max_steps=400)
+    assert not play(env, agents_for(env, architect="random"), seed=0).completed
+    assert not play(env, agents_for(env, builder="random"), seed=0).completed
+
+
+# --- the figures ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pairs(root: Path) -> ModuleType:
+    """The module benchmarks/pairs.py, which is not installed."""
+    spec = importlib.util.spec_from_file_location("pairs", root / "benchmarks" / "pairs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_figures(pairs: ModuleType, capsys: pytest.CaptureFixture[str], tasks: str, controls: str) -> None:
+    assert pairs.main(["--controls", controls, "--tasks", tasks, "--count", "4", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["summary"]["games"] == figures["summary"]["built"] == len(figures["games"]) == 4
+    assert figures["settings"]["tasks"] == tasks
+
+
+@pytest.mark.parametrize(("tasks", "controls"), [("random", "walking"), ("bundled", "flying")])
+def test_the_benchmark_of_pairs(
+    pairs: ModuleType, capsys: pytest.CaptureFixture[str], tasks: str, controls: str
+) -> None:
+    check_figures(pairs, capsys, tasks, controls)
+
+
+def test_the_benchmark_reads_files(
+    pairs: ModuleType, capsys: pytest.CaptureFixture[str], shared: Path
+) -> None:
+    check_figures(pairs, capsys, str(shared / "data" / "structures-dev.json"), "walking")
+
+
+def test_the_benchmark_names_what_is_impossible(
+    pairs: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = Task(
+        "", blocks_to_grid([(x, -1, z, RED) for x in range(-5, 5) for z in (0, 2, 4)]), task_id="too red"
+    )
+    options = {"controls": "flying", "view": "aec", "chat": "text", "builder_can_ask": True, "max_steps": 400}
+    row = pairs.play_one(task, options, "scripted", "scripted", 0)
+    assert row["verdict"] == "impossible"
+    assert "red" in row["reason"]
+    assert row["intersection"] == 20
+    pairs.show([row], pairs.Console(), "title")
+    assert "too red: impossible (20 of 30 blocks" in capsys.readouterr().out
+    assert pairs.summary([row])["share_built"] == 0
+
+
+def test_structures_of_the_corpus_by_language(shared: Path) -> None:
+    env = iglu_marl.env(controls="walking", builder_sees=SIGHTS, max_steps=20_000, max_turns=None)
+    for task in list(StructureTasks(shared / "data" / "structures-dev.json"))[::16]:
+        assert play(env, agents_for(env), options={"task": task}).completed, task.task_id

@@ -1,0 +1,395 @@
+"""The architect that asks for shapes: its decompositions, its references, and the builder that asks back."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_agents import Told
+
+import iglu_marl
+from iglu_marl import AgentError, Dialogue, Role, Task, play
+from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
+from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
+from iglu_marl.core.grid import blocks_to_grid, cell_index
+from iglu_marl.language import (
+    At,
+    Beside,
+    Blocks,
+    Build,
+    CellEdit,
+    Failure,
+    Pick,
+    Place,
+    Shape,
+    outcomes,
+    parse,
+    render,
+    say,
+)
+from iglu_marl.planning import order_edits
+from iglu_marl.planning.edits import supported_cells
+from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
+
+BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
+SIGHTS = ("dialog", "inventory", "pose", "grid")
+EMPTY = np.zeros((9, 11, 11), np.int8)
+
+
+def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
+    return np.array(blocks_to_grid(list(blocks)), dtype=np.int8)
+
+
+WALL = grid_of(*((x, y, 0, RED) for x in range(-2, 2) for y in range(-1, 2)))
+
+
+def follow(steps: list[InstructionStep], grid: np.ndarray) -> list[np.ndarray]:
+    """The builds after each step; each changes what it says, and has one outcome."""
+    builds = [grid]
+    for step in steps:
+        found = outcomes(step.instruction, builds[-1])
+        assert not isinstance(found, Failure), step
+        assert len(found) == 1
+        changed = {
+            (int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(found[0].grid != builds[-1])
+        }
+        assert changed == set(step.cells)
+        builds.append(found[0].grid)
+    return builds
+
+
+def floating(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether a part of what is new touches neither the ground nor a block that was there."""
+    new, reached = (before == 0) & (after != 0), before != 0
+    while (more := new & supported_cells(reached) & ~reached).any():
+        reached = reached | more
+    return bool((new & ~reached).any())
+
+
+cells = st.tuples(st.integers(-3, 3), st.integers(-1, 3), st.integers(-3, 3))
+grids = st.dictionaries(cells, st.sampled_from([RED, BLUE]), max_size=30).map(
+    lambda blocks: grid_of(*((*cell, color) for cell, color in blocks.items()))
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(grids, grids, st.sampled_from(["walking", "flying"]))
+def test_a_decomposition_leads_to_the_target_and_is_never_longer(
+    start: Any, target: Any, controls: Any
+) -> None:
+    steps = decompose(start, target, controls)
+    assert np.array_equal(follow(steps, start)[-1], target)
+    assert len(steps) <= np.count_nonzero(start != target)
+    for step in steps:
+        assert step.cells, "every step changes something"
+        assert all(target[cell_index(*cell)] != start[cell_index(*cell)] for cell in step.cells)
+
+
+def tasks() -> list[Task]:
+    random = RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    rng = np.random.default_rng(0)
+    return [random.sample(rng) for _ in range(60)] + list(BundledTasks(mode="structures"))
+
+
+def test_nothing_floats_that_need_not() -> None:
+    for task in tasks():
+        blocks = [edit.cell for edit in order_edits(task.start_grid, task.target_grid) if edit.color]
+        builds = follow(decompose(task.start_grid, task.target_grid), np.array(task.start_grid))
+        grounded = not floating(np.array(task.start_grid), np.array(task.target_grid))
+        for before, after in pairwise(builds):
+            assert not (grounded and floating(before, after)), task.task_id
+        assert len(builds) - 1 <= len(blocks)
+
+
+def test_decompositions_save_two_fifths_and_more() -> None:
+    shares = []
+    for task in tasks():
+        steps = decompose(task.start_grid, task.target_grid)
+        blocks = np.count_nonzero(task.start_grid != task.target_grid)
+        if any(len(step.cells) > 1 for step in steps):
+            shares.append(1 - len(steps) / blocks)
+    assert len(shares) > 60
+    assert np.mean(shares) > 0.45
+
+
+@pytest.mark.parametrize(
+    ("shape", "anchor"),
+    [
+        (Shape("row", (5,), ("east",)), (-2, -1, 0)),
+        (Shape("tower", (4,)), (0, -1, 0)),
+        (Shape("square", (3,), ("east", "south")), (0, -1, 0)),
+        (Shape("wall", (4, 3), ("east",)), (0, -1, 0)),
+        (Shape("l", (3, 4), ("west", "north")), (0, -1, 0)),
+        (Shape("t", (5, 3), ("east", "up")), (0, -1, 0)),
+        (Shape("plus", (5,), ("east", "south")), (0, -1, 0)),
+        (Shape("staircase", (3,), ("south",)), (0, -1, 0)),
+        (Shape("rectangle", (3, 2), ("east", "south")), (0, -1, 0)),
+    ],
+)
+def test_each_shape_is_found(shape: Shape, anchor: Any) -> None:
+    built = outcomes(Build(shape, (GREEN,), At(anchor)), EMPTY)
+    assert not isinstance(built, Failure)
+    (step,) = decompose(EMPTY, built[0].grid)
+    assert isinstance(step.instruction, Build)
+    assert step.instruction.shape.kind is shape.kind
+    (step,) = decompose(built[0].grid, EMPTY)
+    assert render(step.instruction) == "Remove all blocks."
+
+
+def test_colours_in_a_line_are_told_at_once() -> None:
+    target = grid_of((0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (0, 2, 0, GREEN))
+    (step,) = decompose(EMPTY, target)
+    assert render(step.instruction) == "Build a tower of red, 2 blue and green at the centre, on the ground."
+
+
+def test_cells_that_are_to_be_asked_for_alone_are() -> None:
+    steps = decompose(EMPTY, WALL, alone=[(0, 0, 0)])
+    assert any(step.cells == ((0, 0, 0),) for step in steps)
+    assert len(steps) > len(decompose(EMPTY, WALL))
+
+
+def test_only_what_can_be_said_is_asked_for() -> None:
+    steps = decompose(EMPTY, WALL, sayable=lambda instruction: isinstance(instruction, CellEdit))
+    assert len(steps) == 12
+
+
+# --- references ---------------------------------------------------------------------------------------------
+
+
+def test_references_lead_to_the_same_build() -> None:
+    edit = CellEdit("place", (0, 0, 0), color=RED)
+    grid = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE))
+    goal = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE), (0, 0, 0, RED))
+    told = by_reference(edit, grid, goal, ((0, -1, 0),), lambda instruction: True)
+    assert told is not None
+    assert render(told.instruction) == "Place a red block on top of it."
+    told = by_reference(edit, grid, goal, (), lambda instruction: True)
+    assert told is not None
+    assert told.instruction == Place(RED, Beside((("up", 1),), Blocks((BLUE,), extreme="north")))
+    loose = by_loose_reference(edit, grid, lambda instruction: True)
+    assert loose is not None
+    assert loose.instruction == Place(RED, Beside((("up", 1),), Blocks((BLUE,))))
+    assert loose.meant == (0, -1, 0)
+    assert by_loose_reference(edit, EMPTY, lambda instruction: True) is None
+
+
+# --- the builder --------------------------------------------------------------------------------------------
+
+
+def test_builder_does_shapes_and_knows_what_it_is() -> None:
+    told = Told(controls="flying")
+    assert told.tell("Build a red row of 3 east from the centre, on the ground.") == "Done."
+    assert told.blocks == [(x, -1, 0, RED) for x in range(3)]
+    assert told.tell("Stack 2 blue blocks on the last block.") == "Done."
+    assert told.tell("Change it to green.") == "Done."
+    assert told.blocks == sorted([*((x, -1, 0, RED) for x in range(3)), (2, 0, 0, GREEN), (2, 1, 0, GREEN)])
+    assert told.tell("Move the green tower 2 west") == "Done."
+    assert told.tell("Remove the red row") == "Done."
+    assert told.blocks == [(0, 0, 0, GREEN), (0, 1, 0, GREEN)]
+    assert told.tell("Facing south, put a blue block on the left side of the highest block") == "Done."
+    assert (1, 1, 0, BLUE) in told.blocks
+
+
+def test_builder_does_the_same_again_only_when_it_is_done() -> None:
+    told = Told(grid_of((0, -1, 0, RED)), controls="flying")
+    assert told.tell("Place a blue block on the highest block") == "Done."
+    assert told.tell("Place a blue block on the highest block") == "Done."
+    assert told.blocks == [(0, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE)]
+
+
+def test_builder_tries_again_what_it_came_to_not_what_it_would_come_to_now() -> None:
+    told = Told(grid_of((0, -1, 0, RED)), controls="flying")
+    assert told.tell("Place a blue block on the highest block") == "Done."
+    told.world.grid[0, 1, 5, 5] = 0  # someone takes it away
+    assert told.tell("Please try again.") == "Done."
+    assert told.blocks == [(0, -1, 0, RED), (0, 0, 0, BLUE)]
+
+
+QUESTIONS = {
+    "Remove the blue block": "Which blue one?",
+    "Remove the block": "Which one?",
+    "Place 3 red blocks on top of the 2 blue blocks": "How many?",
+    "Place 3 red blocks on top of the blue blocks": "How many?",
+    "Place a red block on the green block": "I can't do that: there is no such thing.",
+    "Build a red row": "How many?",
+    "Build a red row of 3": "Which way?",
+    "Build a red row of 3 east": "Where?",
+    "Place a red block to the north of the blue row": "Where?",
+    "Build a red tower of 9 on each blue block": "I can't do that: it is outside of the zone.",
+    "Place a red block east of the westernmost blue block": "I can't do that: there is a block already.",
+    "The one at the centre, on the ground.": "I don't understand.",
+}
+
+
+@pytest.mark.parametrize(("text", "answer"), QUESTIONS.items(), ids=list(QUESTIONS))
+def test_builder_asks_or_says_why_not(text: str, answer: str) -> None:
+    start = grid_of((0, -1, 0, BLUE), (1, -1, 0, BLUE))
+    told = Told(start)
+    assert told.tell(text) == answer
+    assert np.array_equal(told.world.grid[0], start)
+
+
+def test_builder_places_as_many_blocks_as_it_is_told() -> None:
+    start = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 0, RED)]
+    told = Told(grid_of(*start), controls="flying")
+    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
+    assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
+    assert told.tell("Place 2 green blocks on top of the 3 blue blocks.") == "How many?"
+    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
+    assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_builder_takes_the_answer_to_its_question(tokens: bool) -> None:
+    told = Told(grid_of((0, -1, 0, BLUE), (1, -1, 0, BLUE)), controls="flying", tokens=tokens)
+    assert told.tell("Place a red block on the blue block").lower() == "which blue one?"
+    assert told.tell(render(Pick(At((1, -1, 0))))).lower().strip(".") == "done"
+    assert told.blocks == [(0, -1, 0, BLUE), (1, -1, 0, BLUE), (1, 0, 0, RED)]
+    assert told.tell("Remove the blue block").lower() == "which blue one?"
+    assert told.tell("Remove the red block").lower().strip(".") == "done", "it need not be answered"
+    assert told.tell("The one at the centre, on the ground").lower().strip(".") == "i don't understand"
+
+
+def test_builder_without_a_voice_yields_at_what_is_not_clear() -> None:
+    builder = ScriptedBuilder("walking")
+    builder.reset(Role.BUILDER, 0)
+    observation = {
+        "dialog": "<Architect> Remove the blue block.",
+        "agentPos": np.array([0, -0.25, 3, 0, 0], np.float32),
+        "grid": grid_of((0, -1, 0, BLUE), (1, -1, 0, BLUE)).astype(np.int32),
+    }
+    assert builder.act(observation) == 18
+
+
+# --- the pair -----------------------------------------------------------------------------------------------
+
+
+def game(task: Task, chat: str = "text", ask: bool = False, controls: Any = "flying", **options: Any) -> Any:
+    env = iglu_marl.raw_env(
+        tasks=task,
+        controls=controls,
+        chat=chat,
+        builder_can_ask=ask,
+        builder_sees=SIGHTS,
+        max_turns=None,
+        max_steps=20_000,
+    )
+    pair = {"architect": ScriptedArchitect.for_env(env, **options), "builder": ScriptedBuilder.for_env(env)}
+    return play(env, pair, seed=0)
+
+
+def told(dialogue: Dialogue) -> int:
+    return sum(utterance.role is Role.ARCHITECT for utterance in dialogue)
+
+
+@pytest.mark.parametrize("references", ["none", "exact", "loose"])
+@pytest.mark.parametrize(
+    ("chat", "ask"), [("text", True), ("text", False), ("tokens", True), ("tokens", False)]
+)
+def test_pair_completes_with_fewer_words(chat: str, ask: bool, references: Any) -> None:
+    asked = instructions = blocks = 0
+    for task in tasks()[:75:3]:
+        played = game(task, chat, ask, level="shapes", references=references)
+        assert played.completed, (task.task_id, played.dialogue.text)
+        assert np.array_equal(played.grid, task.target_grid)
+        instructions += told(played.dialogue)
+        blocks += played.target_blocks
+        asked += sum("which" in part.text.lower() for part in played.dialogue if part.role is Role.BUILDER)
+    assert bool(asked) == (ask and references == "loose")
+    assert instructions < (0.75 if references == "loose" else 0.6) * blocks
+
+
+@pytest.mark.parametrize("controls", ["walking", "flying"])
+def test_wrong_blocks_go_at_once(controls: Any) -> None:
+    start = grid_of(*((x, -1, -3, BLUE) for x in range(4)), *((x, -1, 3, GREEN) for x in range(4)))
+    target = grid_of(*((x, -1, -3, RED) for x in range(4)))
+    played = game(Task("", target, starting_grid=start), controls=controls, level="shapes")
+    assert played.completed
+    assert {part.text for part in played.dialogue} == {
+        "Change all blue blocks to red.",
+        "Remove all green blocks.",
+    }
+
+
+def test_blocks_are_still_the_default_and_can_be_told_by_reference() -> None:
+    played = game(Task("", WALL))
+    assert played.completed
+    assert told(played.dialogue) == 12
+    played = game(Task("", WALL), references="exact")
+    assert played.completed
+    assert told(played.dialogue) == 12
+    assert any("on top of" in part.text for part in played.dialogue)
+
+
+def test_what_the_builder_cannot_do_at_once_is_asked_for_block_by_block() -> None:
+    architect = ScriptedArchitect(level="shapes")
+    architect.reset(Role.ARCHITECT, 0)
+    observation = {
+        "target_grid": WALL.astype(np.int32),
+        "grid": EMPTY.astype(np.int32),
+        "agentPos": np.zeros(5),
+    }
+    dialog = Dialogue()
+
+    def turn(answer: str) -> str:
+        nonlocal dialog
+        dialog = dialog.say("builder", answer)
+        said: str = architect.act({**observation, "dialog": dialog.text})
+        dialog = dialog.say("architect", said)
+        return said
+
+    first = parse(turn(""))
+    assert isinstance(first, Build)
+    assert isinstance(parse(turn(say("unreachable"))), CellEdit)
+
+
+def test_architect_tells_which_one_it_means() -> None:
+    architect = ScriptedArchitect(references="loose")
+    architect.reset(Role.ARCHITECT, 0)
+    grid = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE))
+    target = grid_of((0, -1, 0, BLUE), (3, -1, 3, BLUE), (3, 0, 3, RED))
+    observation = {"target_grid": target, "grid": grid, "agentPos": np.zeros(5), "dialog": ""}
+    assert architect.act(observation) == "Place a red block on top of the blue block."
+    answer = architect.act({**observation, "dialog": "<Builder> Which blue one?"})
+    assert parse(answer) == Pick(At((3, -1, 3)))
+
+
+def test_unknown_levels_are_refused() -> None:
+    with pytest.raises(AgentError, match=r"level is 'words'.*blocks, shapes"):
+        ScriptedArchitect(level="words")  # type: ignore[arg-type]
+    with pytest.raises(AgentError, match="references 'some'"):
+        ScriptedArchitect(references="some")  # type: ignore[arg-type]
+
+
+def test_shared_structures_by_shapes(shared: Path) -> None:
+    found = list(StructureTasks(shared / "data" / "structures-dev.json"))
+    shares = []
+    for task in found[::8]:
+        played = game(task, level="shapes")
+        assert played.completed, task.task_id
+        shares.append(told(played.dialogue) / played.target_blocks)
+    assert max(shares) <= 1
+    assert np.mean(shares) < 0.6
+
+
+def test_the_benchmark_of_pairs_counts_what_shapes_save(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = importlib.util.spec_from_file_location("pairs", root / "benchmarks" / "pairs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pairs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pairs)
+    assert pairs.main(["--tasks", "bundled", "--count", "3", "--level", "shapes", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["built"] == summary["games_with_shapes"] == 3
+    assert summary["mean_saved_with_shapes"] > 0.4
+    assert summary["instructions"] < summary["edits"]

@@ -1,0 +1,142 @@
+"""The command line as a whole: its help, its options, what is imported when. Single commands have their own files."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+import typer
+from requirements import ROOT
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, __version__
+from iglu_marl.cli import app
+
+HEAVY = (
+    "numba",
+    "pandas",
+    "pygame",
+    "requests",
+    "scipy",
+    "torch",
+    "transformers",
+    "OpenGL",
+    "imageio",
+    "PIL",
+)
+
+
+def commands(group: Any = None, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All commands with the words that lead to them."""
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+def helps() -> Iterator[str]:
+    """The help texts of options and arguments, as they stand in the code."""
+    for path in [ROOT / "iglu_marl" / "cli.py", *(ROOT / "iglu_marl" / "commands").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "help" and isinstance(node.value, ast.Constant):
+                yield node.value.value
+
+
+def test_every_command_and_option_has_a_help_text() -> None:
+    found = dict(commands())
+    assert len(found) >= 20
+    for words, command in found.items():
+        shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "300"})
+        assert shown.exit_code == 0, words
+        assert command.help, words
+        for param in command.params:
+            assert getattr(param, "help", None), (words, param.name)
+            assert param.opts[0] in shown.output or param.param_type_name == "argument", (words, param.name)
+
+
+def test_a_shared_option_is_written_once() -> None:
+    counts = Counter(helps())
+    assert len(counts) > 80
+    assert [text for text, count in counts.items() if count > 1] == []
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Help is shown at once; what a command needs is imported when it runs."""
+    code = (
+        "import sys; from typer.testing import CliRunner; from iglu_marl.cli import app\n"
+        "for words in ([], ['play'], ['watch'], ['bench'], ['language', 'check'], ['train', 'edits']):\n"
+        "    assert CliRunner().invoke(app, [*words, '--help']).exit_code == 0\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
+        ("demo --video avi", "--video is 'avi', expected one of mp4, gif, both, none"),
+        ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
+        ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
+        ("evaluate --view side", "--view is 'side', expected one of aec, parallel"),
+        ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
+        ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
+        ("language sample --seed -1", "--seed is -1, expected an integer of 0 or more"),
+        ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
+        ("predict --decoding guess", "--decoding is 'guess', expected one of threshold, steps"),
+        ("render structure kite --width 20", "--width is 20, expected 128..4096 pixels"),
+        ("train edits -o x --learning-rate 0", "--learning-rate is 0.0, expected a number above 0"),
+        ("train edits -o x --precision double", "--precision is 'double', expected one of auto"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert said in str(caught.value)
+
+
+def test_choices_are_those_of_the_code() -> None:
+    """Names that are written in an option are those which the code knows."""
+    from iglu_marl.agents.learned.decoding import Decoding
+    from iglu_marl.commands.game_viewer import CAMERAS
+    from iglu_marl.language.questions import KINDS
+    from iglu_marl.rendering.ui.window import ENGINES
+
+    found = dict(commands())
+    for words, option, names in (
+        (("play",), "engine", ENGINES),
+        (("watch",), "engine", ENGINES),
+        (("watch",), "camera", CAMERAS),
+        (("predict",), "decoding", get_args(Decoding)),
+        (("language", "sample"), "kind", KINDS),
+    ):
+        (param,) = (param for param in found[words].params if param.name == option)
+        for name in names:
+            assert name in param.help, (words, option)
+
+
+@pytest.mark.parametrize("words", [(), *dict(commands())], ids=" ".join)
+def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
+    told = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
+    assert [done.exit_code for done in told] == [0, 0], told[0].output
+    assert told[0].output == told[1].output
+    assert "Usage: " in told[0].output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["-h"], "Usage: "), (["--version"], f"iglu-marl {__version__}")]
+)
+def test_the_package_can_be_run(words: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "iglu_marl", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout

@@ -1,0 +1,176 @@
+"""The code examples about datasets in the documents of the IGLU tools, with one changed line: the import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from made_packs import (
+    GAME_COLUMNS,
+    cache,  # noqa: F401 - a fixture
+    game,
+    rebuilt_file,
+    start_file,
+    table,
+    tower,
+    world,
+    write_folder,
+)
+
+from iglu_marl import data
+from iglu_marl.compat.gridworld.data import IGLUDataset
+from iglu_marl.compat.iglu_datasets import MultiturnDataset, SingleturnDataset, Subtasks, Task
+from iglu_marl.data import bundled
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+SESSIONS = """PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion
+1-c73,1,c73,True,put a red block,,
+1-c73,2,c73,True,,where?,
+1-c73,3,c73,True,,,in the middle
+1-c73,4,c73,True,,,
+1-c73,5,c73,True,one more on top,,
+1-c73,6,c73,True,,,
+2-c118,1,c118,True,build three,,
+2-c118,2,c118,True,,,
+"""
+
+
+@pytest.fixture(autouse=True)
+def packs(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """Both packs under their upstream names, in the folder that IGLU_DATA_PATH names."""
+    heights = {("1-c73", 4): 1, ("1-c73", 6): 2, ("2-c118", 2): 3}
+    steps = {f"builder-data/{name}/step-{step}": world(*tower(n)) for (name, step), n in heights.items()}
+    write_folder(tmp_path / "multiturn", {"dialogs.csv": SESSIONS.encode(), **steps})
+    single = {
+        "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2)]),
+        start_file("1-c7/step-2"): world(*tower(1)),
+        rebuilt_file(1): world(*tower(2)),
+        rebuilt_file(2): world(*tower(3)),
+    }
+    write_folder(tmp_path / "singleturn", single)
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+
+
+def test_the_example_of_both_datasets(capsys: pytest.CaptureFixture[str]) -> None:
+    for dataset in (MultiturnDataset(dataset_version="v1.0"), SingleturnDataset(dataset_version="v1.0")):
+        sample = dataset.sample()
+        assert isinstance(sample, Task)
+        print("Previous dialog\n", sample.dialog)
+        print("Instruction\n", sample.instruction)
+        print("Target grid\n", sample.target_grid)
+        print("Starting grid\n", sample.starting_grid)
+        assert sample.target_grid.shape == (9, 11, 11)
+        assert sample.starting_grid is None or sample.starting_grid.shape == (9, 11, 11)
+    assert "Previous dialog\n <Architect>" in capsys.readouterr().out
+
+
+def test_the_structure_of_the_tasks() -> None:
+    dataset = MultiturnDataset(dataset_version="v1.0")
+    assert sorted(dataset.tasks) == ["c118", "c73"]
+    assert isinstance(dataset.tasks["c73"], list)
+    session = dataset.tasks["c73"][0]
+    assert isinstance(session, Subtasks)
+    drawn = {session.sample().instruction for _ in range(30)}
+    assert drawn == {
+        "<Architect> put a red block\n<Builder> where?\n<Architect> in the middle",
+        "one more on top",
+    }
+    for task in (session.sample(), session.reset()):
+        assert isinstance(task, Task)
+
+
+def test_what_sample_effectively_does() -> None:
+    dataset = MultiturnDataset()
+    dataset.seed(1)
+    counts = {"c73": 0, "c118": 0}
+    for _ in range(400):
+        counts[dataset.sample().task_id.partition("-")[2]] += 1
+    assert 160 < counts["c73"] < 240  # structures are equally likely, not turns
+
+
+def test_the_example_of_a_subclass() -> None:
+    class MyDataset(MultiturnDataset):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.my_task_id = "c73"
+            self.my_session = 0
+
+        def sample(self) -> Task:  # type: ignore[override]
+            return self.tasks[self.my_task_id][self.my_session].sample()
+
+    my_dataset = MyDataset(dataset_version="v1.0")
+    assert {my_dataset.sample().task_id for _ in range(10)} == {"1-c73"}
+
+
+def test_the_example_of_gridworld() -> None:
+    dataset = IGLUDataset(dataset_version="v0.1.0-rc1")
+    env = gym.make("IGLUGridworld-v0")
+    env.set_task_generator(dataset)
+    obs, _ = env.reset(seed=3)
+    assert obs["dialog"] == env.task.chat
+    assert env.task.chat.endswith(env.task.last_instruction)
+    done, steps = False, 0
+    env.action_space.seed(1)
+    while not done and steps < 30:
+        obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        done, steps = terminated or truncated, steps + 1
+
+
+def test_the_example_of_a_gridworld_subclass() -> None:
+    class MyDataset(IGLUDataset):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.my_task_id = "c73"
+            self.my_session = 0
+
+        def reset(self) -> Task:
+            return self.tasks[self.my_task_id][self.my_session].reset()
+
+    env = gym.make("IGLUGridworldVector-v0")
+    my_dataset = MyDataset(dataset_version="v0.1.0-rc1")
+    env.set_task_generator(my_dataset)
+    seen = []
+    for _ in range(2):
+        env.reset(seed=4)
+        seen.append([env.task.dialog])
+        for _ in range(12):
+            env.reset()
+            seen[-1].append(env.task.dialog)
+            assert env.task.task_id == "1-c73"
+    assert seen[0] == seen[1]  # the seed decides, although `reset` takes none
+    assert len(set(seen[0])) == 2
+
+
+def test_the_bundled_sessions_read_as_a_dataset() -> None:
+    dataset = IGLUDataset(path=Path(str(bundled.files())))
+    assert len(dataset) > 50
+    assert not np.array_equal(dataset.sample().target_grid, 0)
+
+
+@pytest.mark.parametrize("module", ["iglu_datasets", "gridworld.data"])
+def test_importing_a_shim_imports_nothing_heavy(module: str, tmp_path: Path) -> None:
+    code = (
+        f"import iglu_marl.compat.{module}, sys\n"
+        "print(*{'pandas', 'requests', 'OpenGL', 'pygame', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_every_name_of_the_data_loads_and_is_seen_by_type_checkers() -> None:
+    tree = ast.parse(Path(data.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname for node in imports for alias in node.names}
+    assert seen == set(data.__all__)
+    for name in data.__all__:
+        assert getattr(data, name) is not None

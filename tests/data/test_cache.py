@@ -1,0 +1,295 @@
+"""The cache of what has been read: right or absent, never half-written, and made once."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.packs import cache
+from iglu_marl.data.packs.cache import cache_folder, cached, json_array, read_json
+
+
+@dataclass(frozen=True)
+class FakePack:
+    location: str = "/some/where.zip"
+    fingerprint: str = "zip-1"
+
+
+PACK = FakePack()
+
+
+class Builder:
+    """Makes arrays, and counts how often."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> dict[str, Any]:
+        self.times += 1
+        return {
+            "grids": np.arange(24, dtype=np.int8).reshape(2, 3, 4),
+            "empty": np.zeros((0, 9, 11, 11), np.int8),
+            "names": np.array(["c73", "ünïcode"]),
+            "file": [1.5, -0.0],
+            "facts": json_array({"reasons": {"no world": 3}, "list": [None, "ß"]}),
+        }
+
+
+def check(found: cache.Arrays) -> None:
+    expected = {name: np.asarray(value) for name, value in Builder()().items()}
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+    assert read_json(found["facts"]) == {"reasons": {"no world": 3}, "list": [None, "ß"]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+
+
+# ------------------------------------------------------------------------------------------------- the usual
+
+
+def test_what_was_built_is_kept(folder: Path) -> None:
+    build = Builder()
+    for _ in range(3):
+        check(cached(PACK, "sessions", "1", build))
+    assert build.times == 1
+    assert [path.suffix for path in entries(folder)] == [".npz"]
+
+
+def test_the_arrays_are_the_callers_own() -> None:
+    build = Builder()
+    for _ in range(2):
+        cached(PACK, "sessions", "1", build)["grids"][:] = 5
+    check(cached(PACK, "sessions", "1", build))
+
+
+def test_stale_entries_are_made_anew_and_replaced(folder: Path) -> None:
+    build = Builder()
+    changes = [
+        (PACK, "sessions", "1"),
+        (replace(PACK, fingerprint="zip-2"), "sessions", "1"),
+        (replace(PACK, fingerprint="zip-2"), "sessions", "2"),
+    ]
+    for number, (pack, kind, version) in enumerate(changes, 1):
+        for _ in range(2):
+            check(cached(pack, kind, version, build))
+        assert build.times == number
+    assert len(entries(folder)) == 1
+    check(cached(PACK, "worlds", "1", build))
+    check(cached(replace(PACK, location="/else/where.zip"), "sessions", "1", build))
+    assert build.times == 5
+    assert len(entries(folder)) == 3
+
+
+def test_entries_are_plain_npz_files(folder: Path) -> None:
+    cached(PACK, "sessions", "1", Builder())
+    with np.load(entries(folder)[0], allow_pickle=False) as entry:
+        np.testing.assert_array_equal(entry["grids"], Builder()()["grids"])
+
+
+def test_what_cannot_be_kept_safely(folder: Path) -> None:
+    for bad in (
+        {"objects": np.array([{"a": 1}, None], dtype=object)},
+        {"../up": np.zeros(1)},
+        {"__meta__": np.zeros(1)},
+        {"a/b": np.zeros(1)},
+    ):
+        with pytest.raises(DataError, match="cannot be kept"):
+            cached(PACK, "sessions", "1", lambda bad=bad: bad)
+    for kind in ("../up", "a/b", ""):
+        with pytest.raises(DataError, match="is no file name"):
+            cached(PACK, kind, "1", Builder())
+    assert entries(folder) == []
+
+
+def test_a_failing_build_leaves_nothing_behind(folder: Path) -> None:
+    def fail() -> dict[str, Any]:
+        raise DataError("the table is broken")
+
+    with pytest.raises(DataError, match="the table is broken"):
+        cached(PACK, "sessions", "1", fail)
+    assert entries(folder) == []
+    check(cached(PACK, "sessions", "1", Builder()))
+
+
+def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IGLU_MARL_CACHE", "here")
+    assert cache_folder() == tmp_path / "here"
+    monkeypatch.setenv("IGLU_MARL_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "iglu_marl"
+
+
+# ---------------------------------------------------------------------------------------------------- damage
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 100_000), value=st.binary(min_size=1, max_size=6), end=st.integers(0, 400_000))
+def test_damaged_entries_are_made_anew(folder: Path, at: int, value: bytes, end: int) -> None:
+    cached(PACK, "sessions", "1", Builder())
+    (path,) = entries(folder)
+    content = bytearray(path.read_bytes())
+    at %= len(content)
+    content[at : at + len(value)] = value
+    path.write_bytes(content[:end])
+    for _ in range(2):
+        check(cached(PACK, "sessions", "1", Builder()))
+
+
+def test_every_damaged_byte_of_an_array_is_noticed(folder: Path) -> None:
+    """Checksums are compared for whole arrays, also for those that numpy would read without the last byte."""
+    noise = np.random.default_rng(0).integers(0, 256, 3000, dtype=np.uint8)
+    cached(PACK, "noise", "1", lambda: {"noise": noise})
+    (path,) = entries(folder)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 37):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        np.testing.assert_array_equal(cached(PACK, "noise", "1", lambda: {"noise": noise})["noise"], noise)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04K\x01.", b"\x93NUMPY\x01\x00", b"PK\x03\x04"])
+def test_other_files_in_the_place_of_an_entry(folder: Path, content: bytes) -> None:
+    cached(PACK, "sessions", "1", Builder())
+    (path,) = entries(folder)
+    path.write_bytes(content)
+    check(cached(PACK, "sessions", "1", Builder()))
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    build = Builder()
+    check(cached(PACK, "sessions", "1", build))
+    assert build.times == 1
+
+
+def test_a_half_written_entry_is_never_used(folder: Path) -> None:
+    cached(PACK, "sessions", "1", Builder())
+    (path,) = entries(folder)
+    path.with_name(path.name + ".new").write_bytes(path.read_bytes()[:100])
+    path.unlink()
+    build = Builder()
+    check(cached(PACK, "sessions", "1", build))
+    assert build.times == 1
+    assert entries(folder) == [path]
+
+
+# --------------------------------------------------------------------------------- where nothing can be kept
+
+
+def test_without_a_folder_it_works_without_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "file" / "cache"))
+    build = Builder()
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            check(cached(PACK, "sessions", "1", build))
+    assert build.times == 2
+    assert "going on without a cache" in caplog.text
+
+
+def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.lib.format, "write_array", full)
+        check(cached(PACK, "sessions", "1", Builder()))
+    assert entries(folder) == []
+    check(cached(PACK, "sessions", "1", Builder()))
+    assert len(entries(folder)) == 1
+
+
+# --------------------------------------------------------------------------------------- several, and killed
+
+PROGRAM = """
+import sys, time
+import numpy as np
+from pathlib import Path
+from types import SimpleNamespace
+from iglu_marl.data.packs.cache import cached
+def build():
+    with open(sys.argv[1], "a") as log:
+        log.write("built\\n")
+    time.sleep(float(sys.argv[2]))
+    return {"x": np.arange(5)}
+pack = SimpleNamespace(location="/p.zip", fingerprint="1")
+print(cached(pack, "sessions", "1", build)["x"].sum())
+"""
+
+
+def start(log: Path, seconds: float) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(log), str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_until_built(log: Path) -> None:
+    end = time.monotonic() + 20
+    while not log.exists() or not log.read_text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_two_processes_build_it_once(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    both = [start(log, 1.5), start(log, 1.5)]
+    for process in both:
+        out, error = process.communicate(timeout=30)
+        assert (process.returncode, out.strip()) == (0, "10"), error
+    assert log.read_text() == "built\n"
+    assert len(entries(folder)) == 1
+
+
+def test_killed_while_building_a_rerun_finishes(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = start(log, 20)
+    wait_until_built(log)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert entries(folder) == []
+    again = start(log, 0)
+    out, error = again.communicate(timeout=20)
+    assert (again.returncode, out.strip()) == (0, "10"), error
+    assert log.read_text() == "built\nbuilt\n"
+    assert len(entries(folder)) == 1
+
+
+def test_a_lock_that_is_never_given_back(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "LOCK_TIMEOUT_S", 0.1)
+    log = tmp_path / "log"
+    process = start(log, 20)
+    try:
+        wait_until_built(log)
+        pack = FakePack("/p.zip", "1")
+        assert cached(pack, "sessions", "1", lambda: {"x": np.arange(3)})["x"].sum() == 3
+        assert entries(folder) == []
+    finally:
+        process.kill()
+        process.communicate(timeout=20)

@@ -1,0 +1,443 @@
+"""Tapes of recorded builders: parsed, replayed to worlds, followed by controls, exported."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from requirements import require
+
+from iglu_marl import ConfigError, DataError
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.grid import in_zone
+from iglu_marl.data import bundled, nearest_controls, parse_tape, read_recording, trajectory_of
+from iglu_marl.data.iglu.event_stream import (
+    AvatarMoved,
+    Broke,
+    CameraRay,
+    Changed,
+    Looked,
+    Placed,
+    Pressed,
+    RecorderVersion,
+    SetUp,
+    TapeProblem,
+    TapeRecording,
+    to_blocks,
+    undo_stride,
+)
+from iglu_marl.data.iglu.minari_export import episode, export_minari, observation_space
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, read_world
+from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_pose
+from iglu_marl.data.packs.archive import Pack, open_pack
+
+TAPE = """0 action start_recover_world_state
+1 action select_and_place_block 57 0 63 0 0 64.12 4 0 0 -1
+2 block_change  (0, 63, 0, 0, 57)
+2 pos_change (0, 63, 6.5)
+3 action finish_recover_world_state
+10 set_look (-0.25, 6.93e-24)
+12 action step_left
+13 pos_change (0.5, 63.5, 4.5)
+20 action select_and_place_block 60 0 64 0 0.5 64.6 8.5 0 0 -1
+21 block_change  (0, 64, 0, 0, 60)
+21 pos_change (0.5, 63.5, 4)
+30 action break 0 63 0 0.5 64.6 8.5 0 0 -1
+31 block_change  (0, 63, 0, 57, 0)
+"""
+
+
+def world_file(tape: str = TAPE, blocks: Any = ((0, 64, 0, 60),), **changes: Any) -> dict[str, Any]:
+    return {
+        "gameId": 19,
+        "stepId": 1,
+        "avatarInfo": {"pos": [0.5, 63.5, 4], "look": [-0.25, 0]},
+        "worldEndingState": {"blocks": [list(block) for block in blocks]},
+        "tape": tape,
+        **changes,
+    }
+
+
+@pytest.fixture(scope="module")
+def multiturn(shared: Path) -> Pack:
+    return open_pack(shared / "data" / "iglu-multiturn.zip")
+
+
+@pytest.fixture(scope="module")
+def recordings(multiturn: Pack) -> list[TapeRecording]:
+    names = [name for name in multiturn.names() if name.startswith("builder-data/")]
+    return [read_recording(multiturn.read(name), name=name) for name in names]
+
+
+@pytest.fixture(scope="module")
+def truth(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "data" / "stats.json").read_text(encoding="utf-8"))
+
+
+# -- parsing
+
+
+def test_every_kind_of_line() -> None:
+    tape = parse_tape(TAPE)
+    assert tape.skipped == ()
+    assert tape.recorder is RecorderVersion.NEWER
+    assert tape.last_tick == 31
+    aim = CameraRay((0.5, 64.6, 8.5), (0, 0, -1))
+    assert tape.events[0] == SetUp(0, False)
+    assert tape.events[3] == AvatarMoved(2, (0, 63, 6.5))
+    assert tape.events[5] == Looked(10, -0.25, 6.93e-24)
+    assert tape.events[6] == Pressed(12, "step_left")
+    assert tape.events[8] == Placed(20, 60, (0, 64, 0), aim)
+    assert tape.events[9] == Changed(21, (((0, 64, 0), 0, 60),))
+    assert tape.events[11] == Broke(30, (0, 63, 0), aim)
+    assert tape.counts["action select_and_place_block"] == 2
+    assert sum(tape.counts.values()) == len(tape.events) == 13
+    assert tape.world() == tape.world_by_actions() == {(0, 64, 0): 60}
+    assert tape.world(until=20) == {(0, 63, 0): 57}
+    assert [len(world) for _, world in tape.worlds()] == [1, 2, 1]
+
+
+def test_several_cells_in_one_line_and_no_last_line_end() -> None:
+    (event,) = parse_tape("8 block_change  (-2, 63, 1, 0, 56) (0, 65, 1, 0, 56)").events
+    assert event == Changed(8, (((-2, 63, 1), 0, 56), ((0, 65, 1), 0, 56)))
+    assert parse_tape("").events == parse_tape("\n\n").events == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("5 jump", TapeProblem.UNKNOWN_LINE),
+        ("5 action dance", TapeProblem.UNKNOWN_LINE),
+        ("5 action step_left 3", TapeProblem.UNKNOWN_LINE),
+        ("five pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("-5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("²5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
+        ("5 pos_change (1, 2)", TapeProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, 3", TapeProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, nan)", TapeProblem.BAD_NUMBERS),
+        ("5 set_look (inf, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 set_look (1e400, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change  (0, 63, 0, 0)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change  (0.5, 63, 0, 0, 57)", TapeProblem.BAD_NUMBERS),
+        ("5 block_change", TapeProblem.BAD_NUMBERS),
+        ("5 action break 0 63", TapeProblem.BAD_NUMBERS),
+        ("5 action break 0 63 0 1 2 3", TapeProblem.BAD_NUMBERS),
+        ("5 action select_and_place_block 57 0 63", TapeProblem.BAD_NUMBERS),
+    ],
+)
+def test_lines_that_cannot_be_read_are_noted(line: str, problem: TapeProblem) -> None:
+    tape = parse_tape(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
+    assert [type(event) for event in tape.events] == [AvatarMoved, Looked]
+    assert [(entry.problem, entry.line) for entry in tape.skipped] == [(problem, 2)]
+    assert line[:20] in str(tape.skipped[0])
+
+
+def test_odd_orders_and_changes_are_noted() -> None:
+    tape = parse_tape("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.BACKWARDS]
+    tape = parse_tape("5 block_change  (0, 63, 0, 57, 60)\n")
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.UNLIKE]
+    assert tape.world() == {(0, 63, 0): 60}
+    tape = parse_tape("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
+    assert [entry.problem for entry in tape.skipped] == [TapeProblem.MIXED]
+
+
+@given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
+def test_any_text_is_parsed(text: str) -> None:
+    tape = parse_tape(text)
+    lines = [line for line in text.split("\n") if line.strip()]
+    unread = [s for s in tape.skipped if s.problem in (TapeProblem.UNKNOWN_LINE, TapeProblem.BAD_NUMBERS)]
+    assert len(tape.events) + len(unread) == len(lines)
+
+
+@pytest.mark.parametrize("content", ["", "{", b"\xff", "[]", "{}", '{"worldEndingState": {"blocks": 3}}'])
+def test_what_is_no_world_file_is_refused(content: Any) -> None:
+    with pytest.raises(DataError, match="step-2"):
+        read_recording(content, name="step-2")
+
+
+def test_worlds_with_odd_blocks_are_refused() -> None:
+    for blocks in ([[0, 63, 0]], [[0, 63, 0, "red"]], [[0, 63, 0, 57], [0, 63, 0, 60]]):
+        with pytest.raises(DataError, match="each cell once"):
+            read_recording(world_file(blocks=blocks))
+    with pytest.raises(DataError, match="a tape is"):
+        read_recording(world_file(tape=3))  # type: ignore[arg-type]
+    assert read_recording({**world_file(), "avatarInfo": None}).position is None
+
+
+def wrong_stride(x: int, y: int, z: int) -> tuple[int, int, int]:
+    """How the older recorder wrote a cell: flat index by one layout (x, y, z), read back by another one."""
+    index = 99 * (x + 5) + 11 * (y - 63) + (z + 5)
+    return index // 99 - 5, index % 99 // 9 + 63, index % 99 % 9 - 5
+
+
+@given(st.integers(-5, 5), st.integers(63, 71), st.integers(-5, 5))
+def test_the_stride_of_the_older_recorder_is_undone(x: int, y: int, z: int) -> None:
+    assert undo_stride(wrong_stride(x, y, z)) == (x, y, z)
+
+
+# -- the shared pack
+
+
+def test_every_file_of_the_multi_turn_pack_is_reproduced(
+    recordings: list[TapeRecording], truth: dict[str, Any]
+) -> None:
+    expected = truth["iglu_multiturn"]["tape"]
+    verbs: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    for recording in recordings:
+        tape = recording.tape
+        verbs.update(tape.counts)
+        assert recording.reproduces, recording.name
+        assert tape.world_by_actions() == recording.ending, recording.name
+        assert tape.skipped == (), recording.name
+        assert set(tape.world(recording.start)) <= {c for _, w in tape.worlds() for c in w} or not tape.events
+        for event in tape.events:
+            if isinstance(event, Changed):
+                for _, old, new in event.changes:
+                    cells["cells"] += 1
+                    cells["swap" if old and new else "add" if new else "del"] += 1
+                    cells["unknown_id"] += new != 0 and new not in COLOR_OF_VOXEL
+    assert dict(verbs) == expected["verbs"]
+    assert dict(+cells) == expected["block_change_cells"]
+    kinds = Counter(recording.tape.recorder for recording in recordings)
+    replay = expected["replay"]
+    assert kinds == {
+        RecorderVersion.OLDER: replay["files_short"],
+        RecorderVersion.NEWER: replay["files_camera"],
+        RecorderVersion.UNKNOWN: replay["files_no_block_actions"],
+    }
+
+
+def test_every_item_of_the_multi_turn_pack(recordings: list[TapeRecording], truth: dict[str, Any]) -> None:
+    by_name = {recording.name: recording for recording in recordings}
+    forms = {"short": RecorderVersion.OLDER, "camera": RecorderVersion.NEWER}
+    for item in truth["iglu_multiturn"]["items"]:
+        recording = by_name[item["path"]]
+        told = item["tape"]
+        assert recording.tape.counts == told["verbs"]
+        assert recording.tape.recorder is forms[told["format"]]
+        assert recording.tape.last_tick == told["last_tick"]
+        unknown = [
+            e for e in recording.tape.events if isinstance(e, Placed) and e.voxel not in COLOR_OF_VOXEL
+        ]
+        assert len(unknown) == told["unknown_block_ids_in_placements"]
+        assert list(recording.position or ()) == item["avatar_pos"]
+        assert list(recording.look or ()) == item["avatar_look"]
+        assert (recording.previous is not None) is item["has_prev_world"]
+
+
+def test_tapes_of_the_single_turn_pack(shared: Path) -> None:
+    pack = open_pack(shared / "data" / "iglu-singleturn.zip")
+    names = [n for n in pack.names() if "builder-data/" in n and not n.endswith(".DS_Store")]
+    for name in names[::89]:
+        content = pack.read(name)
+        recording = read_recording(content, name=name)
+        assert recording.reproduces, name
+        assert recording.blocks == read_world(content), name
+
+
+def test_set_up_ends_where_the_persons_work_begins(recordings: list[TapeRecording]) -> None:
+    unmarked = 0
+    for recording in recordings:
+        world = recording.tape.world(recording.start)
+        if recording.previous is not None:
+            assert world == recording.previous, recording.name
+            unmarked += not any(isinstance(e, SetUp) for e in recording.tape.events)
+    assert unmarked > 10, "files without markers are among them"
+    assert read_recording(world_file()).start == 3
+    plain = TAPE.replace("3 action finish_recover_world_state\n", "")
+    assert read_recording(world_file(plain)).start == 2
+    plain = plain.replace("0 action start_recover_world_state\n", "")
+    assert read_recording(world_file(plain)).start == 0
+    before = {"prevWorldEndingState": {"blocks": [[0, 63, 0, 57], [0, 64, 0, 60]]}}
+    assert read_recording(world_file(plain, **before)).start == 21
+
+
+# -- trajectories
+
+
+def test_a_trajectory_by_hand() -> None:
+    path = trajectory_of(read_recording(world_file(), name="hand"))
+    assert path.ticks.tolist() == [3, 10, 13, 21, 31]
+    assert [(e.frame, e.cell, e.color) for e in path.edits] == [(3, (0, 0, 0), 6), (4, (0, -1, 0), 0)]
+    # A block at the engine's cell 0 fills 0..1, so the engine's position 0.5 is our 0; feet at 63 stand on the floor.
+    np.testing.assert_allclose(path.poses[0], [-0.5, -0.25, 6.0, 0, 0])
+    np.testing.assert_allclose(path.poses[2], [0, 0.25, 4.0, 0, math.degrees(-0.25)])
+    assert path.start[0, 5, 5] == 1
+    assert [int(grid.sum()) for grid in path.grids()] == [1, 1, 1, 7, 6]
+    np.testing.assert_array_equal(path.end, [*path.grids()][-1])
+    whole = trajectory_of(read_recording(world_file()), set_up=True)
+    assert not whole.start.any()
+    assert len(whole.edits) == 3
+    assert to_pose((0, 63, 0), 0.0, -math.pi / 2)[3] == pytest.approx(90), "east"
+    assert to_pose((0, 63, 0), 0.0, math.pi / 2, RECORDED_EYE_HEIGHT)[1:4:2] == pytest.approx((-0.38, 270))
+    assert EYE_HEIGHT - 1.5 == -0.25
+
+
+def test_a_tape_in_which_nothing_happens() -> None:
+    path = trajectory_of(read_recording(world_file("", blocks=())))
+    assert len(path) == 1
+    assert path.edits == ()
+    followed = nearest_controls(path)
+    assert len(followed) == 0
+    assert followed.residual["position_max"] == 0
+    with pytest.raises(DataError, match="nothing happens"):
+        episode(followed)
+
+
+def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
+    tape = "1 block_change  (0, 63, 0, 0, 1) (9, 63, 0, 0, 57) (1, 63, 0, 0, 57)\n"
+    recording = read_recording(world_file(tape, [(0, 63, 0, 1), (9, 63, 0, 57), (1, 63, 0, 57)]))
+    assert recording.reproduces
+    assert recording.blocks == [(1, -1, 0, 1)]
+    assert to_blocks(recording.ending)[1] == [((0, 63, 0), 1), ((9, 63, 0), 57)]
+    path = trajectory_of(recording)
+    assert path.odd == ((1, (0, -1, 0), 1), (1, (9, -1, 0), 57))
+    assert len(path.edits) == 1
+
+
+def test_people_pointed_at_what_they_changed(recordings: list[TapeRecording]) -> None:
+    """Poses, gazes and cells fit together: the recorded line of sight meets the edited cell."""
+    seen = agreed = 0
+    for recording in recordings[::7]:
+        world: dict[Any, int] = {}
+        for event in recording.tape.events:
+            if isinstance(event, (Placed, Broke)):
+                if event.tick > recording.start and event.aim is not None:
+                    hit, before = _first(world, event.aim)
+                    seen += 1
+                    agreed += event.cell == (hit if isinstance(event, Broke) else before)
+                if isinstance(event, Placed):
+                    world[event.cell] = event.voxel
+                else:
+                    world.pop(event.cell, None)
+    assert seen > 50
+    assert agreed >= 0.98 * seen
+
+
+def _first(world: dict[Any, int], aim: CameraRay) -> tuple[Any, Any]:
+    before = None
+    camera, view = np.array(aim.camera), np.array(aim.view)
+    start = to_pose(camera, 0.0, 0.0, 0.0)
+    for distance in np.arange(0, 30, 0.01):
+        x, y, z = (int(v) for v in np.floor(np.array(start[:3]) + view * distance + 0.5))
+        cell = (x, y + 64, z)
+        if cell != before:
+            if cell in world or cell[1] < 63:
+                return cell, before
+            before = cell
+    return None, None
+
+
+# -- the nearest controls
+
+
+def test_controls_rebuild_what_people_built(recordings: list[TapeRecording]) -> None:
+    space = Controls("continuous").space
+    for recording in recordings[::23]:
+        path = trajectory_of(recording)
+        followed = nearest_controls(path, stride=5)
+        assert followed.done.all(), recording.name
+        assert followed.grid_error == 0, recording.name
+        assert len(followed.actions) == len(followed.frames) == len(followed.position_error)
+        assert all(space.contains(action) for action in followed.actions[:20])
+        worlds = list(followed.replay())[-1]
+        np.testing.assert_array_equal(worlds.grid[0], path.end)
+        near = np.abs(path.poses[:, [0, 2]]).max() <= 4.9 and path.poses[:, 1].min() >= -0.25
+        if near and not followed.added:
+            assert followed.residual["position_mean"] < 0.5
+        assert followed.residual["edits"] == len(path.edits)
+
+
+def test_every_step_is_followed_closely() -> None:
+    path = trajectory_of(read_recording(world_file(), name="hand"))
+    followed = nearest_controls(path)
+    assert followed.frames.tolist() == [1, 2, 3, 3, 4, 4]
+    assert followed.done.tolist() == [True, True]
+    assert followed.grid_error == 0
+    # It stands at z = 6, a cell outside the walls, at first, and one action may move by one cell.
+    assert followed.position_error[0] == pytest.approx(1.0)
+    assert followed.position_error[-1] == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(DataError, match="stride"):
+        nearest_controls(path, stride=0)
+
+
+def test_edits_that_are_impossible_are_left_out() -> None:
+    cells = [(x, 63, z) for x in (-2, -1, 0) for z in range(-4, 4)]
+    lines = [f"{2 * i + 1} block_change  ({x}, {y}, {z}, 0, 57)" for i, (x, y, z) in enumerate(cells)]
+    recording = read_recording(world_file("\n".join(lines), [(*cell, 57) for cell in cells]))
+    followed = nearest_controls(trajectory_of(recording))
+    assert followed.done.sum() == 20, "there are 20 blocks of a colour"
+    assert followed.grid_error == 4
+    assert followed.residual["edits_made"] == 20
+
+
+# -- export
+
+
+def test_an_episode_as_arrays() -> None:
+    followed = nearest_controls(trajectory_of(read_recording(world_file(), name="hand")))
+    arrays = episode(followed)
+    space = observation_space()
+    assert arrays["observations"].keys() == space.spaces.keys()
+    for step in range(len(followed) + 1):
+        assert space.contains({name: values[step] for name, values in arrays["observations"].items()})
+    assert arrays["terminations"].tolist() == [False] * 5 + [True]
+    assert not arrays["truncations"].any()
+    assert arrays["rewards"].sum() == 2 + 1, "a block that was asked for, and one less that was not"
+    x, y, z = (int(v) for v in np.argwhere(arrays["observations"]["target_grid"][0])[0])
+    assert in_zone(y - 5, x - 1, z - 5)
+
+
+def test_export_to_minari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
+    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[data]')")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    import minari
+
+    from iglu_marl.rendering import Painter
+
+    made = [read_recording(world_file(), name="hand"), read_recording(world_file("", ()), name="empty")]
+    export_minari(made, "iglu-marl/hand-v0", renderer=Painter(), size=(32, 48))
+    dataset = minari.load_dataset("iglu-marl/hand-v0")
+    assert dataset.total_episodes == 1
+    (back,) = dataset.iterate_episodes()
+    arrays = episode(nearest_controls(trajectory_of(made[0])), Painter(), (32, 48))
+    assert back.observations["pov"].shape == (7, 32, 48, 3)
+    for name, values in arrays["observations"].items():
+        np.testing.assert_array_equal(back.observations[name], values)
+    for name, values in arrays["actions"].items():
+        np.testing.assert_array_equal(back.actions[name], values)
+    np.testing.assert_array_equal(back.rewards, arrays["rewards"])
+    assert back.terminations[-1]
+    (told,) = dataset.storage.get_episode_metadata([0])
+    assert told["options"]["name"] == "hand"
+    with pytest.raises(ConfigError, match="already exists"):
+        export_minari(made, "iglu-marl/hand-v0")
+    with pytest.raises(DataError, match="nothing to export"):
+        export_minari(made[1:], "iglu-marl/empty-v0")
+
+
+def test_without_minari_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[data\]'"):
+        export_minari([], "iglu-marl/none-v0")
+
+
+def test_the_bundled_tapes_are_whole() -> None:
+    folder = Path(str(bundled.files())) / "builder-data"
+    for file in sorted(folder.glob("1-*/step-2")):
+        recording = read_recording(file.read_bytes(), name=file.parent.name)
+        assert recording.reproduces
+        assert recording.tape.skipped == ()

@@ -1,0 +1,609 @@
+"""The Minecraft Dialogue Corpus: counts and items of the shared pack, timelines, actions, tasks, and dirty packs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
+from iglu_marl.agents import OracleBuilder
+from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks, in_zone
+from iglu_marl.data import CDMDataset, Corpus, action_sequences, read_gold
+from iglu_marl.data.mdc import corpus as mdc
+from iglu_marl.data.mdc.action_sequences import turns
+from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
+from iglu_marl.data.mdc.dataset import session_task, statistics
+from iglu_marl.envs.single import SilentBuilderEnv
+from iglu_marl.tasks import TaskSet, default_tasks, draw
+
+# ruff: noqa: S301 - only what was pickled a moment ago is read
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data of the machine's own, no network, and one cache for all of these tests."""
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path_factory.getbasetemp() / "mdc-cache"))
+
+
+@pytest.fixture
+def pack(shared: Path) -> Path:
+    return shared / "data" / "mdc.zip"
+
+
+@pytest.fixture
+def corpus(pack: Path) -> Corpus:
+    return Corpus.open(pack)
+
+
+@pytest.fixture(scope="session")
+def truth(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "data" / "stats.json").read_text(encoding="utf-8"))["mdc"]
+
+
+def blocks_2022(grid: Any) -> list[list[int]]:
+    return [list(block) for block in grid_to_blocks(to_iglu2022_ids(grid))]
+
+
+# -- the shared pack
+
+
+def flat(value: Any, place: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {place: value}
+    return {key: leaf for name, part in value.items() for key, leaf in flat(part, f"{place}/{name}").items()}
+
+
+def test_every_count_of_the_shared_pack(corpus: Corpus, truth: dict[str, Any]) -> None:
+    kept = {key: value for key, value in truth.items() if key not in ("items", "upstream_rules")}
+    edits = kept.pop(
+        "edits_between_consecutive_states"
+    )  # which count the recorder's dropouts as edits: see below
+    assert edits == {"put": 16147, "remove": 6553, "recolour": 2}
+    expected = flat(kept)
+    found = flat(statistics(corpus))
+    assert {key: found.get(key) for key in expected} == expected
+    assert len(expected) > 25
+
+
+def is_dropout(state: dict[str, Any]) -> bool:
+    """Nothing was recorded: no position, no inventory, no block."""
+    return not any(state[name] for name in ("BuilderPosition", "BuilderInventory", "BlocksInGrid"))
+
+
+def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
+    """How many cells change from state to state, and how, by the files alone."""
+    counts: Counter[str] = Counter()
+    before: dict[tuple[int, ...], str] = {}
+    for state in states:
+        now = {tuple(b["AbsoluteCoordinates"].values()): b["Type"] for b in state["BlocksInGrid"]}
+        counts["put"] += len(now.keys() - before.keys())
+        counts["remove"] += len(before.keys() - now.keys())
+        counts["recolour"] += sum(before.get(cell, kind) != kind for cell, kind in now.items())
+        before = now
+    return counts
+
+
+def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+    as_written, without, dropouts = Counter[str](), Counter[str](), []
+    with zipfile.ZipFile(pack) as archive:
+        for member in archive.namelist():
+            if member.endswith("postprocessed-observations.json"):
+                states = json.loads(archive.read(member))["WorldStates"]
+                dropouts += [(member.split("/")[-2], n) for n, s in enumerate(states) if is_dropout(s)]
+                as_written += edits_of(states)
+                without += edits_of([state for state in states if not is_dropout(state)])
+    assert as_written == truth["edits_between_consecutive_states"]
+    assert without == statistics(corpus)["edits_between_consecutive_states"]
+    assert without == {"put": 15351, "remove": 5757, "recolour": 2}
+    noted = [(s.session, s.state) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
+    assert sorted(noted) == sorted(dropouts)
+    assert len(dropouts) == 45
+    session = corpus.sessions["B1-A3-C2-1522434666266"]
+    assert ("B1-A3-C2-1522434666266", 130) in dropouts
+    assert np.count_nonzero(session.grids[129]) == np.count_nonzero(session.grids[130]) == 40
+    assert not {130, 131} & set(session.edits[:, 0].tolist())
+
+
+def test_every_item_of_the_shared_pack(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
+    whole = CDMDataset(pack, mode="sessions")
+    upstream = CDMDataset(pack, upstream_rules=True)
+    for item in truth["items"]:
+        session = corpus.sessions[item["session"]]
+        assert session.structure == item["structure"]
+        assert session.split == item["split"]
+        assert len(session) == item["world_states"]
+        assert len(session.dialogue) == item["utterances"]
+        assert len(session.outside()) == item["blocks_outside_11x11_in_final_state"]
+        for dataset, key in ((whole, "final_blocks"), (upstream, "final_blocks_upstream_rule")):
+            task = dataset.by_id(item["session"])
+            assert task.dialog == item["dialog"]
+            assert blocks_2022(task.target_grid) == item[key]
+
+
+def test_upstream_rules(pack: Path, truth: dict[str, Any]) -> None:
+    dataset = CDMDataset(pack, upstream_rules=True)
+    counts = {"tasks": len(dataset), "structures": len(dataset.tasks), "skipped": len(dataset.left_out)}
+    assert counts == truth["upstream_rules"]
+    assert all(isinstance(task, Task) and not task.target_grid[8].any() for task in dataset)
+    assert isinstance(dataset.tasks["C73"][0], Task)
+
+
+def test_the_report_names_what_is_missing(corpus: Corpus, truth: dict[str, Any]) -> None:
+    report = corpus.report()
+    nulls = truth["null_fields_in_world_states"]
+    assert report.counts == {
+        "dropout": 45,
+        "no_pose": nulls["BuilderPosition"],
+        "no_inventory": nulls["BuilderInventory"],
+        "no_picture": nulls["ScreenshotPath"],
+        "outside_zone": truth["states_with_blocks_outside_11x11"],
+    }
+    assert "93 outside_zone" in str(report)
+    missing = next(entry for entry in report.skipped if entry.reason is CorpusSkip.NO_POSE)
+    assert missing.state is not None
+    assert corpus.sessions[missing.session][missing.state].feet is None
+    assert corpus.sessions[missing.session][missing.state].pose() is None
+
+
+def test_the_second_reading_comes_from_the_cache(
+    corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mdc, "_read_sessions", None)
+    again = Corpus.open(pack)
+    assert list(again.sessions) == list(corpus.sessions)
+    assert again.report() == corpus.report()
+    name = list(corpus.sessions)[7]
+    assert again.sessions[name].dialogue == corpus.sessions[name].dialogue
+    np.testing.assert_array_equal(again.sessions[name].grids, corpus.sessions[name].grids)
+
+
+def test_a_zip_a_folder_and_a_part_of_it_tell_the_same(corpus: Corpus, pack: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(pack) as archive:
+        wanted = [n for n in archive.namelist() if "-C8-" in n or n.endswith(("splits.json", "C8.xml"))]
+        archive.extractall(tmp_path / "mdc", wanted)
+    for path, structures in ((tmp_path / "mdc", None), (tmp_path, None), (pack, "C8")):
+        part = Corpus.open(path, structures=structures)
+        assert list(part.structures) == list(part.gold) == ["C8"]
+        for name, session in part.sessions.items():
+            whole = corpus.sessions[name]
+            assert session.dialogue == whole.dialogue
+            assert session.split == whole.split
+            np.testing.assert_array_equal(session.grids, whole.grids)
+            np.testing.assert_array_equal(session.poses(), whole.poses())
+
+
+# -- timelines
+
+
+def test_a_timeline_in_full(corpus: Corpus) -> None:
+    session = corpus.sessions["B25-A3-C73-1523384830418"]
+    assert (session.builder, session.architect, session.structure) == (25, 3, "C73")
+    assert session.started_ms == 1523384830418
+    state = session[30]
+    assert str(state.time) == "2018-04-10 18:31:25"
+    assert state.inventory == (20, 20, 20, 20, 15, 17)
+    assert sum(state.inventory) + np.count_nonzero(state.grid) + len(state.outside) == 120
+    assert session.dialogue[state.heard - 1].text
+    assert state.picture.endswith(".png")
+    assert session[-1].heard == len(session.dialogue)
+    assert [s.index for s in session] == list(range(len(session)))
+    assert (np.diff(session.times_s) >= 0).all()
+    assert session.times_s[0] == 0
+    assert not session.grids.flags.writeable
+    np.testing.assert_array_equal(session.inventories[30], state.inventory)
+    assert state.pose() is not None
+    np.testing.assert_allclose(session.poses()[30], state.pose())
+
+
+def test_inventory_and_blocks_add_up(corpus: Corpus) -> None:
+    off = 0
+    for session in list(corpus.sessions.values())[::9]:
+        for state in session:
+            if state.inventory is not None:
+                total = sum(state.inventory) + np.count_nonzero(state.grid) + len(state.outside)
+                off += total != 120
+    assert off < 40, "a few states were written while a block was on its way"
+
+
+def first_hit(grid: Any, eye: Any, yaw_deg: float, pitch_deg: float) -> tuple[Any, Any]:
+    """The first solid cell along a gaze, in steps of a hundredth of a cell, and the cell before it."""
+    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
+    sight = np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
+    before = None
+    for distance in np.arange(0, 8, 0.01):
+        x, y, z = (int(v) for v in np.floor(np.asarray(eye) + sight * distance + 0.5))
+        if (x, y, z) != before:
+            if y < -1 or (in_zone(x, y, z) and grid[y + 1, x + 5, z + 5]):
+                return (x, y, z), before
+            before = (x, y, z)
+    return None, None
+
+
+def test_people_looked_at_what_they_changed(corpus: Corpus) -> None:
+    """Pose, gaze, cells and heights fit together: from where a builder stood still, its gaze meets its edit."""
+    seen, agreed = 0, 0
+    for session in list(corpus.sessions.values())[::12]:
+        poses = session.poses(HUMAN_EYE_HEIGHT)
+        edits = Counter(session.edits[:, 0].tolist())
+        for state, x, y, z, _, new in session.edits.tolist():
+            still = state and np.array_equal(poses[state], poses[state - 1])
+            if still and edits[state] == 1 and in_zone(x, y, z):
+                hit, before = first_hit(session.grids[state - 1], poses[state][:3], *poses[state][3:])
+                seen, agreed = seen + 1, agreed + ((before if new else hit) == (x, y, z))
+    assert seen > 20
+    assert agreed >= 0.97 * seen
+
+
+# -- actions
+
+
+def test_actions_lead_from_world_to_world(corpus: Corpus) -> None:
+    counts: Counter[str | None] = Counter()
+    dropped = 0
+    for session in corpus.sessions.values():
+        world = np.zeros(ZONE_SHAPE, np.int8)
+        heard = 0
+        for sequence in action_sequences(session):
+            counts[session.split] += 1
+            np.testing.assert_array_equal(sequence.before, world)
+            for action in sequence.actions:
+                x, y, z = action.cell
+                there = world[y + 1, x + 5, z + 5]
+                assert there == (0 if action.place else action.color)
+                world[y + 1, x + 5, z + 5] = action.color if action.place else 0
+            np.testing.assert_array_equal(sequence.after, world)
+            assert len({(a.cell, a.place) for a in sequence.actions}) == len(sequence.actions) > 0
+            assert sequence.new_from == heard <= sequence.heard
+            heard = sequence.heard
+            dropped += sequence.dropped
+            assert sequence.dialogue == session.dialogue[:heard]
+    # The published counts, by other rules for words and blocks of one moment, are 3,709 and 1,331.
+    assert counts == {"train": 3702, "val": 1321}
+    assert dropped > 0
+
+
+def session_of(tmp_path: Path, states: list[dict[str, Any]], name: str = "B1-A2-C7-1522435497386") -> Any:
+    write_pack(tmp_path, {name: states})
+    return Corpus.open(tmp_path).sessions[name]
+
+
+def test_net_edits_by_hand(tmp_path: Path) -> None:
+    red, blue, green = ("red", 0, 1, 0), ("blue", 1, 1, 0), ("green", 0, 1, 0)
+    session = session_of(
+        tmp_path,
+        [
+            state(["<Builder> Mission has started."]),
+            state(["<Builder> Mission has started.", "<Architect> a red one"]),
+            state(["<Builder> Mission has started.", "<Architect> a red one"], red),
+            state(["<Builder> Mission has started.", "<Architect> a red one"], red, blue),  # a slip
+            # the blue one goes, and at the same moment the next words come
+            state(["<Builder> Mission has started.", "<Architect> a red one", "<Builder> so?"], red),
+            state(["<Builder> Mission has started.", "<Architect> a red one", "<Builder> so?"], green),
+        ],
+    )
+    first, second = action_sequences(session)
+    assert [tuple(action) for action in first.actions] == [(True, 0, -1, 0, 6)]
+    assert (first.first_state, first.last_state, first.heard) == (2, 4, 2)
+    assert [tuple(action) for action in second.actions] == [(False, 0, -1, 0, 6), (True, 0, -1, 0, 3)]
+    assert second.new_dialogue.text == "<Builder> so?"
+    assert second.name.endswith("/1")
+    assert second.pose is None
+
+
+def test_a_dropout_is_no_edit(tmp_path: Path) -> None:
+    red, blue = ("red", 0, 1, 0), ("blue", 1, 1, 0)
+    said = ["<Architect> a red one"]
+    nothing = state([*said, "<Architect> a blue one"], BuilderInventory=None)
+    session = session_of(
+        tmp_path, [state(said), state(said, red), nothing, state(said, red, blue), state(said)]
+    )
+    assert [np.count_nonzero(grid) for grid in session.grids] == [0, 1, 1, 2, 0]  # and a real clearing
+    assert [edit[0] for edit in session.edits.tolist()] == [1, 3, 4, 4]
+
+
+def test_words_between_slips_are_not_lost(tmp_path: Path) -> None:
+    red = ("red", 0, 1, 0)
+    session = session_of(
+        tmp_path,
+        [
+            state(["<Architect> a"]),
+            state(["<Architect> a"], red),
+            state(["<Architect> a"]),
+            state(["<Architect> a", "<Architect> b"]),
+            state(["<Architect> a", "<Architect> b"], red),
+        ],
+    )
+    assert [s.actions for s in action_sequences(session, empty=True)].count(()) == 1
+    (only,) = action_sequences(session)
+    assert only.new_dialogue.text == "<Architect> a\n<Architect> b"
+    assert turns(session).dialogue == only.new_dialogue
+
+
+# -- tasks
+
+
+def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
+    dataset = CDMDataset(pack)
+    session = dataset.tasks["C73"][0]
+    assert len(dataset.tasks) == 114
+    assert sum(map(len, dataset.tasks.values())) == 382
+    assert len(dataset) == sum(len(s) for listed in dataset.tasks.values() for s in listed) == 5023
+    assert sum(1 for _ in dataset) == len(dataset)
+    assert dataset.by_id(session.task_id) is session
+    assert isinstance(session.sample(), Task)
+    assert isinstance(dataset.reset(), Task)
+    rng = np.random.default_rng(3)
+    drawn = [dataset.sample(rng).task_id for _ in range(5)]
+    rng = np.random.default_rng(3)
+    assert drawn == [dataset.sample(rng).task_id for _ in range(5)]
+    np.testing.assert_array_equal(session.structures[-1], dataset.session(session.task_id).final_grid)
+    with pytest.raises(DataError, match="no id 'C73'"):
+        dataset.by_id("C73")
+
+    class Mine(CDMDataset):
+        def sample(self) -> Task:  # type: ignore[override]
+            return self.tasks["C73"][0][2]
+
+    assert draw(Mine(pack, structures="C73"), rng) == session[2]
+
+
+def test_parts_of_the_dataset(pack: Path) -> None:
+    dataset = CDMDataset(pack)
+    splits = dataset.split()
+    assert {name: sum(map(len, part.tasks.values())) for name, part in splits.items()} == {
+        "train": 281,
+        "val": 101,
+        "test": 0,
+    }
+    assert {s.split for s in dataset.split("val").sessions()} == {"val"}
+    assert len(dataset.split("val").action_sequences()) == 1321
+    halves = dataset.split({"a": 1, "b": 1}, by="builder")
+    builders = [{s.builder for s in part.sessions()} for part in halves.values()]
+    assert builders[0].isdisjoint(builders[1])
+    assert all(builders)
+    small = CDMDataset(pack, mode="sessions", target="gold").filter(max_blocks=10)
+    assert 0 < len(small) < 382
+    assert all(task.target_size <= 10 for task in small)
+    assert set(dataset.filter(structures=["C8", "C73"]).tasks) <= {"C8", "C73"}
+    frame = dataset.split("val").to_pandas()
+    assert len(frame) == len(dataset.split("val"))
+    assert {"structure", "session", "split", "turn", "instruction", "clear", "added"} <= set(frame.columns)
+    for wrong in ("dev", "Train"):
+        with pytest.raises(ConfigError, match="expected one of train, val, test"):
+            dataset.split(wrong)
+    with pytest.raises(ConfigError, match="by structure"):
+        dataset.split(by="builder")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "turn"},
+        {"target": "golden"},
+        {"target": "gold"},
+        {"upstream_rules": True, "mode": "turns"},
+        {"upstream_rules": True, "target": "gold"},
+        {"task_kwargs": {"shuffle": True}},
+        {"mode": "sessions", "task_kwargs": {"progressive": True}},
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        CDMDataset("nowhere", **options)
+
+
+def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
+    gold = CDMDataset(pack, mode="sessions", target="gold", structures=["C8"])
+    final = CDMDataset(pack, mode="sessions", structures=["C8"])
+    assert all(np.array_equal(task.target_grid, corpus.gold["C8"]) for task in gold)
+    for task in final:
+        np.testing.assert_array_equal(task.target_grid, corpus.sessions[task.task_id].final_grid)
+    assert session_task(next(iter(corpus.sessions.values())), invariant=False).is_invariant is False
+
+
+def test_datasets_can_be_copied_and_pickled(pack: Path) -> None:
+    dataset = CDMDataset(pack, structures=["C8"])
+    for twin in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        assert list(twin) == list(dataset)
+        session = twin.sessions()[0]
+        np.testing.assert_array_equal(session.grids, dataset.session(session.name).grids)
+
+
+def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = TaskSet(preset=["C8", "C73"], path=pack)
+    assert source.preset == ["C8", "C73"]
+    assert len(source.tasks["C8"]) == len(corpus.structures["C8"])
+    np.testing.assert_array_equal(source["C8"].target_grid, corpus.gold["C8"])
+    assert source["C8"].dialogue == corpus.structures["C8"][0].dialogue
+    final = TaskSet(preset=["C8"], path=pack, target="final")
+    np.testing.assert_array_equal(final[0].target_grid, corpus.structures["C8"][0].final_grid)
+    silent = TaskSet(preset=["C8"], path=pack, dialog=False)
+    assert [(task.task_id, task.dialog) for task in silent] == [("C8", "")]
+    assert len(TaskSet(preset=list(corpus.gold), path=pack, dialog=False)) == 114
+    with pytest.raises(DataError, match="C3"):
+        TaskSet(preset=["C3"], path=pack)
+    assert TaskSet(preset=["C3"], path=pack.parent)["C3"].target_size == 3, "from structures-dev.json"
+    with pytest.raises(DataError, match="with sessions are not in"):
+        TaskSet(preset=["C3"], path=pack.parent, target="final")
+    with pytest.raises(ConfigError, match="'gold' or 'final'"):
+        TaskSet(preset=["C8"], path=pack, target="best")  # type: ignore[arg-type]
+    monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
+    assert isinstance(default_tasks(), TaskSet)
+    assert default_tasks().preset == ["C8"]
+    drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
+    assert drawn == {"C8", "C73"}
+
+
+# -- played
+
+
+def test_silent_builders_play_the_corpus(pack: Path) -> None:
+    env = SilentBuilderEnv("walking", tasks=CDMDataset(pack), max_steps=20)
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        observation, info = env.reset(seed=seed)
+        assert observation["chat"]
+        assert env.observation_space.contains(observation)
+        assert info["target_grid"].max() >= 0
+        for _ in range(5):
+            observation, _, terminated, truncated, _ = env.step(int(rng.integers(18)))
+            if terminated or truncated:
+                break
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+def test_a_human_dialogue_is_replayed_live(pack: Path, controls: Any) -> None:
+    dataset = CDMDataset(pack, structures=["C73"], task_kwargs={"progressive": True, "invariant": False})
+    session = dataset.tasks["C73"][0]
+    env = SilentBuilderEnv(controls, tasks=session[0], max_steps=5000)
+    observation, _ = env.reset(seed=0)
+    builder = OracleBuilder.for_env(env)
+    builder.reset(Role.BUILDER, 0, task=env.task)
+    heard = [observation["chat"]]
+    over = False
+    while not over:
+        observation, _, terminated, truncated, _ = env.step(builder.act(observation))
+        over = terminated or truncated
+        if observation["chat"] != heard[-1]:
+            heard.append(observation["chat"])
+    assert terminated
+    assert heard == [session[turn].dialog for turn in range(len(session))]
+    np.testing.assert_array_equal(env.episode.worlds.grid[0], session.structures[-1])
+
+
+# -- packs made for these tests
+
+
+def state(chat: list[str] | Any, *blocks: tuple[str, int, int, int], **changes: Any) -> dict[str, Any]:
+    return {
+        "Timestamp": "2018-03-30 18:35:07",
+        "ChatHistory": chat,
+        "BlocksInGrid": [
+            {"AbsoluteCoordinates": {"X": x, "Y": y, "Z": z}, "Type": f"cwc_minecraft_{color}_rn"}
+            for color, x, y, z in blocks
+        ],
+        "BuilderPosition": None,
+        "BuilderInventory": [],
+        "ScreenshotPath": None,
+        **changes,
+    }
+
+
+def write_pack(folder: Path, sessions: dict[str, Any], gold: dict[str, str] | None = None) -> Path:
+    logs = folder / "data" / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    (logs / "splits.json").write_text('{"train": ["C7"], "val": [], "test": []}')
+    for name, states in sessions.items():
+        place = logs / "data-3-30" / "logs" / name
+        place.mkdir(parents=True)
+        content = states if isinstance(states, str) else json.dumps({"WorldStates": states})
+        (place / "postprocessed-observations.json").write_text(content)
+    for name, text in (gold or {}).items():
+        place = folder / "data" / "gold-configurations"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{name}.xml").write_text(text)
+    return folder
+
+
+GOOD = "B1-A2-C7-1"
+
+
+def dirty_states() -> Iterator[tuple[str, Any, list[tuple[int, int, int, int]]]]:
+    """A fault, states that have it, and the blocks that are left at the end."""
+    red = ("red", 0, 1, 0)
+    yield "outside_zone", [state([], red, ("red", 6, 1, 0))], [(0, -1, 0, 6)]
+    yield "outside_zone", [state([], red, ("red", 0, 10, 0))], [(0, -1, 0, 6)]
+    yield "bad_block", [state([], red, ("pink", 1, 1, 0))], [(0, -1, 0, 6)]
+    yield "bad_block", [state([], red, ("blue", 0, 1, 0))], [(0, -1, 0, 6)]
+    yield "bad_block", [state([], red, ("blue", 0.5, 1, 0))], [(0, -1, 0, 6)]  # type: ignore[arg-type]
+    yield "bad_block", [state([], red, BlocksInGrid=["?", {"Type": "cwc_minecraft_red_rn"}])], []
+    yield "bad_state", [state([], red), state([], BlocksInGrid=None), "?"], [(0, -1, 0, 6)]
+    yield "bad_state", [state([], red), state("hello")], [(0, -1, 0, 6)]
+    nothing = state([], BuilderInventory=None)
+    yield "dropout", [state([], red), nothing, nothing], [(0, -1, 0, 6)]
+    yield "dropout", [nothing, state([], red), nothing, state([])], []
+    yield "changed_chat", [state(["<Architect> a"], red), state(["<Architect> b"], red)], [(0, -1, 0, 6)]
+    yield "bad_utterance", [state(["no speaker", 7], red)], [(0, -1, 0, 6)]
+    yield "no_time", [state([], red, Timestamp="yesterday")], [(0, -1, 0, 6)]
+    yield (
+        "no_inventory",
+        [state([], red, BuilderInventory=[{"Type": "cwc_minecraft_red_rn"}])],
+        [(0, -1, 0, 6)],
+    )
+    huge = [{"Type": "cwc_minecraft_red_rn", "Quantity": 10**30}]
+    yield "no_inventory", [state([], red, BuilderInventory=huge)], [(0, -1, 0, 6)]
+    far = {"X": 10**400, "Y": 1, "Z": 1, "Yaw": 0, "Pitch": 0}
+    yield "no_pose", [state([], red, BuilderPosition=far)], [(0, -1, 0, 6)]
+    yield (
+        "no_pose",
+        [state([], red, BuilderPosition={"X": "NaN", "Y": 1, "Z": 1, "Yaw": 0, "Pitch": 0})],
+        [(0, -1, 0, 6)],
+    )
+
+
+@pytest.mark.parametrize(("reason", "states", "blocks"), list(dirty_states()))
+def test_dirty_states_are_counted(reason: str, states: Any, blocks: Any, tmp_path: Path) -> None:
+    corpus = Corpus.open(write_pack(tmp_path, {GOOD: states}))
+    session = corpus.sessions[GOOD]
+    assert corpus.report().counts[reason] >= 1
+    assert session.final_blocks == blocks
+    assert len(session.dialogue) == session[-1].heard
+    statistics(corpus)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"WorldStates": []}', '{"WorldStates": [1]}', "\x00", "[" * 100_000]
+)
+def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
+    good = [state(["<Architect> a"], ("red", 0, 1, 0))]
+    sessions = {"B0-A2-C7-1": good, "B1-A2-C7-2": content, "B3-A2-C9-3": good, "what-is-this": good}
+    corpus = Corpus.open(write_pack(tmp_path, sessions))
+    assert list(corpus.sessions) == ["B0-A2-C7-1", "B3-A2-C9-3"]
+    counts = corpus.report().counts
+    assert (counts["bad_session"], counts["bad_name"], counts["no_split"]) == (1, 1, 1)
+    assert corpus.sessions["B3-A2-C9-3"].final_blocks == [(0, -1, 0, 6)]
+    assert corpus.sessions["B3-A2-C9-3"].split is None
+    for report in (corpus.report(), Corpus.open(tmp_path, structures="C7").report()):
+        assert [e.session for e in report.skipped if e.reason is CorpusSkip.BAD_SESSION] == ["B1-A2-C7-2"]
+    assert CDMDataset(tmp_path, mode="sessions", target="gold").left_out == list(corpus.sessions)
+
+
+def test_gold_structures(tmp_path: Path) -> None:
+    red = '<DrawBlock type="cwcmod:cwc_minecraft_red_rn" x="100" y="1" z="95"/>'
+    blue = '<DrawBlock type="cwcmod:cwc_blue_rn" x="105" y="9" z="105" />'
+    expected = blocks_to_grid([(0, -1, -5, 6), (5, 7, 5, 1)])
+    np.testing.assert_array_equal(read_gold(f"{red}\n{blue}"), expected)
+    np.testing.assert_array_equal(read_gold(f"\ufeff{red}{blue}".encode()), expected)
+    wrong = [
+        "",
+        "<Draw/>",
+        red + red,
+        red.replace("red", "pink"),
+        red.replace("95", "94"),
+        red.replace("95", "a"),
+    ]
+    for text in wrong:
+        with pytest.raises(DataError):
+            read_gold(text)
+    states = [state([], ("red", 0, 1, 0))]
+    folder = write_pack(tmp_path, {GOOD: states}, {"C7": red, "C9": red + red, "C11": "nothing"})
+    corpus = Corpus.open(folder)
+    assert list(corpus.gold) == ["C7", "C9"]
+    assert corpus.report().counts["bad_gold"] == 2
+
+
+def test_a_pack_without_sessions(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no session"):
+        Corpus.open(write_pack(tmp_path, {}))

@@ -1,0 +1,455 @@
+"""The multi-turn data as a dataset: the shared worlds exactly, and tables of utterances made here."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from made_packs import (
+    DIALOG_COLUMNS,
+    blocks_by_color,
+    cache,  # noqa: F401 - a fixture
+    our_blocks,
+    stats_blocks,
+    step_file,
+    table,
+    tower,
+    world,
+    write_folder,
+    write_zip,
+)
+
+import iglu_marl
+from iglu_marl import Pose
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.data import IGLUDataset, MultiturnDataset, bundled, read_sessions
+from iglu_marl.data.iglu import multiturn_dataset
+from iglu_marl.tasks import draw
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+# ------------------------------------------------------------------------------------- the shared pack, exactly
+
+
+@pytest.fixture
+def stats(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "data" / "stats.json").read_text())["iglu_multiturn"]
+
+
+@pytest.fixture
+def silent(shared: Path) -> MultiturnDataset:
+    return MultiturnDataset(path=shared / "data" / "iglu-multiturn.zip", dialogs=False)
+
+
+def test_a_pack_without_the_table_says_what_to_do(shared: Path, stats: dict[str, Any]) -> None:
+    assert not stats["has_dialogs_csv"]
+    with pytest.raises(DataError) as caught:
+        MultiturnDataset(path=shared / "data" / "iglu-multiturn.zip")
+    for part in ("no dialogs.csv", "multiturn_dataset.zip", "13,977,030 bytes", "dialogs=False"):
+        assert part in str(caught.value)
+
+
+def test_the_folders_and_files(silent: MultiturnDataset, stats: dict[str, Any]) -> None:
+    worlds = silent.worlds
+    assert len(worlds) == stats["step_files"]
+    assert len(worlds.folders) == stats["folders"]
+    assert len(worlds.sessions) == stats["regular_sessions"]
+    assert worlds.irregular_folders == stats["irregular_folders"]
+    assert worlds.irregular_files == stats["irregular_files"]
+    assert sum(len(steps) for steps in worlds.sessions.values()) == stats["regular_step_files"]
+    assert worlds.missing_steps() == stats["sessions_with_missing_even_steps"]
+    structures: dict[str, int] = {}
+    for name in worlds.sessions:
+        structure = name.partition("-")[2]
+        structures[structure] = structures.get(structure, 0) + 1
+    assert structures == stats["sessions_per_structure"]
+
+
+def test_the_worlds(silent: MultiturnDataset, stats: dict[str, Any]) -> None:
+    worlds, expected = silent.worlds, stats["blocks_all_files"]
+    assert worlds.damaged == {}
+    assert blocks_by_color(worlds.values()) == expected["by_colour"]
+    assert sum(not grid.any() for grid in worlds.values()) == expected["empty_worlds"]
+    last = [worlds[steps[max(steps)]] for steps in worlds.sessions.values()]
+    assert blocks_by_color(last) == stats["blocks_last_step_of_regular_sessions"]["by_colour"]
+    files = [worlds.file(name) for name in worlds]
+    assert sum(file.previous is not None for file in files) == stats["files_with_prevWorldEndingState"]
+
+
+def test_the_sessions_that_the_worlds_make(silent: MultiturnDataset, stats: dict[str, Any]) -> None:
+    expected = stats["turns_after_merging_empty_steps"]
+    report = silent.report()
+    assert (report.sessions, report.turns) == (expected["sessions"], expected["turns"])
+    assert len(silent) == expected["turns"]
+    assert len(silent.tasks) == expected["structures"]
+    dropped = [entry.session for entry in report.skipped if entry.reason.name == "EMPTY_SESSION"]
+    assert sorted(dropped) == expected["dropped_sessions"]
+    assert blocks_by_color(task.target_grid for task in silent) == expected["blocks_by_colour_over_all_turns"]
+    assert report.counts["irregular"] == len(stats["irregular_files"])
+
+
+def test_every_listed_case(silent: MultiturnDataset, stats: dict[str, Any]) -> None:
+    assert len(stats["items"]) == 8
+    for item in stats["items"]:
+        file = silent.worlds.file(item["path"])
+        assert (
+            our_blocks(file.grid) == our_blocks(silent.worlds[item["path"]]) == stats_blocks(item["blocks"])
+        )
+        assert list(file.avatar_pos) == item["avatar_pos"]
+        assert list(file.avatar_look) == item["avatar_look"]
+        assert (file.previous is not None) == item["has_prev_world"]
+        if file.previous is not None:
+            assert our_blocks(file.previous) == stats_blocks(item["prev_blocks"])
+
+
+def test_silent_builders_play_the_silent_sessions(silent: MultiturnDataset) -> None:
+    env = gym.make("IGLUSilentBuilder-v0", max_steps=4)
+    env.set_task_generator(silent)
+    env.action_space.seed(0)
+    for episode in range(15):
+        env.reset(seed=episode)
+        assert env.task.dialog == ""
+        assert not env.task.is_complete_at_start
+        for _ in range(4):
+            env.step(env.action_space.sample())
+
+
+# --------------------------------------------------------------------------------------------- tables made here
+
+
+def say(session: str, step: int, instruction: str = "", **more: Any) -> dict[str, Any]:
+    """A row of the table."""
+    odd = step % 2
+    return {
+        "PartitionKey": session,
+        "RowKey": f"HIT{session}{step}",
+        "StepId": step,
+        "structureId": session.partition("-")[2],
+        "attemptId": session.partition("-")[0],
+        "Role": "architect-normal" if odd else "builder-normal",
+        "IsHITQualified": True,
+        "WorkerId": "A1",
+        "instruction": instruction,
+        "IsInstructionClear": "Yes",
+        **more,
+    }
+
+
+def pack(path: Path, rows: list[dict[str, Any]], heights: dict[tuple[str, int], int]) -> Path:
+    """A pack with that table; its worlds are towers."""
+    files = {step_file(session, step): world(*tower(height)) for (session, step), height in heights.items()}
+    return write_zip(path, {"dialogs.csv": table(DIALOG_COLUMNS, rows), **files})
+
+
+def told(session: Subtasks) -> list[str]:
+    return [turn.text for turn in session.turns]
+
+
+def built(session: Subtasks) -> list[int]:
+    return [len(our_blocks(grid)) for grid in session.structures]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Three sessions of two structures."""
+    rows = [
+        say("2-c73", 1, "a block"),
+        say("2-c73", 2),
+        say("2-c73", 3, "more$$of it"),
+        say("2-c73", 4, Role="builder-cq", ClarifyingQuestion="how many?"),
+        say("2-c73", 5, Role="architect-cq", Answer4ClarifyingQuestion="two$please"),
+        say("2-c73", 6),
+        say("10-c73", 1, "three at once"),
+        say("10-c73", 2),
+        say("1-c8", 1, "one"),
+        say("1-c8", 2),
+    ]
+    heights = {("2-c73", 2): 1, ("2-c73", 6): 3, ("10-c73", 2): 3, ("1-c8", 2): 1}
+    return pack(tmp_path / "multi.zip", rows, heights)
+
+
+def test_sessions_by_structure(small: Path) -> None:
+    data = MultiturnDataset("v1.0", path=small)
+    assert list(data.tasks) == ["c73", "c8"]
+    first = data.tasks["c73"][0]
+    assert isinstance(first, Subtasks)
+    assert first is data.by_id("2-c73")
+    assert told(first) == [
+        "<Architect> a block",
+        "<Architect> more\nof it\n<Builder> how many?\n<Architect> two\nplease",
+    ]
+    assert built(first) == [1, 3]
+    task = first[1]
+    assert task.instruction == "<Architect> more\nof it\n<Builder> how many?\n<Architect> two\nplease"
+    assert task.dialog == "<Architect> a block\n" + task.instruction
+    assert len(our_blocks(task.start_grid)) == 1
+    assert task.full_grid is not None
+    assert len(data) == 4
+    assert [task.task_id for task in data] == ["2-c73", "2-c73", "10-c73", "1-c8"]
+    assert data.ids() == ["2-c73", "10-c73", "1-c8"]
+    assert data.report().counts == {}
+    assert str(data.report()) == "10 rows, 3 sessions, 4 turns; left out: nothing"
+    assert repr(data) == "MultiturnDataset(2 names, 3 entries, 4 tasks)"
+
+
+def test_the_documented_rules_on_one_dirty_table(tmp_path: Path) -> None:
+    rows = [
+        # out of order, with an unqualified row, and a repeated one
+        say("1-c1", 2),
+        say("1-c1", 1, "first"),
+        say("1-c1", 1, "first"),
+        say("1-c1", 1, "spam", IsHITQualified=False),
+        # two instructions before one build
+        say("1-c1", 3, "second"),
+        say("1-c1", 5, "third"),
+        say("1-c1", 6),
+        # an empty world: its words go to the next turn
+        say("1-c1", 7, "fourth"),
+        say("1-c1", 8),
+        say("1-c1", 9, "fifth"),
+        say("1-c1", 10),
+        # an empty world at the end
+        say("1-c1", 11, "sixth"),
+        say("1-c1", 12),
+        # a missing world ends the session
+        say("2-c1", 1, "alpha"),
+        say("2-c1", 2),
+        say("2-c1", 3, "beta"),
+        say("2-c1", 4),
+        say("2-c1", 5, "gamma"),
+        say("2-c1", 6),
+        # nothing left
+        say("3-c1", 1, "void"),
+        say("3-c1", 2),
+        say("4-c1", 1, "no folder"),
+        say("4-c1", 2),
+        say("", 1, "no session"),
+        {**say("5-c1", 1, "no step"), "StepId": "x"},
+    ]
+    heights = {("1-c1", 2): 1, ("1-c1", 6): 2, ("1-c1", 8): 0, ("1-c1", 10): 3, ("1-c1", 12): 0}
+    heights |= {("2-c1", 2): 1, ("2-c1", 6): 5, ("3-c1", 2): 0, ("6-c1", 2): 1}
+    data = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, heights))
+    assert list(data.tasks) == ["c1"]
+    first, second = data.tasks["c1"]
+    assert told(first) == [
+        "<Architect> first",
+        "<Architect> second\n<Architect> third",
+        "<Architect> fourth\n<Architect> fifth",
+    ]
+    assert built(first) == [1, 2, 3]
+    assert told(second) == ["<Architect> alpha"]
+    assert data.report().counts == {
+        "unqualified": 1,
+        "duplicate_row": 1,
+        "joined_instruction": 1,
+        "empty_world": 3,
+        "unfinished_turn": 3,  # "sixth", "beta" and "void"
+        "missing_world": 1,
+        "empty_session": 1,
+        "no_worlds": 1,
+        "bad_row": 2,
+        "no_rows": 1,
+    }
+
+
+def test_whole_rows_may_be_repeated(small: Path, tmp_path: Path) -> None:
+    """A table in which every row stands twice gives what it gives when they stand once."""
+    once = MultiturnDataset(path=small)
+    twice = MultiturnDataset(path=write_doubled(small, tmp_path / "twice.zip"))
+    assert twice.tasks == once.tasks
+    assert twice.report().counts == {"duplicate_row": 10}
+
+
+def write_doubled(path: Path, to: Path) -> Path:
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    header, *lines = files["dialogs.csv"].splitlines(keepends=True)
+    files["dialogs.csv"] = b"".join([header, *lines, *lines])
+    return write_zip(to, files)
+
+
+def test_it_reads_what_read_sessions_reads(tmp_path: Path) -> None:
+    folder = Path(str(bundled.files()))
+    data = MultiturnDataset(path=folder)
+    assert data.tasks == read_sessions(folder)
+    assert {name: data.tasks[name] for name in sorted(data.tasks)} == bundled.load()
+    assert data.report().counts == {}
+
+
+def test_other_names_of_sessions_are_read_too(tmp_path: Path) -> None:
+    rows = [say("recording", 1, "one", structureId="hut"), say("recording", 2, structureId="hut")]
+    data = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, {("recording", 2): 1, ("other", 2): 1}))
+    assert told(data.tasks["hut"][0]) == ["<Architect> one"]
+    assert data.report().counts == {"irregular": 1}
+
+
+def test_names_with_other_digits_are_in_order_too(tmp_path: Path) -> None:
+    names = ["1-c5²", "1-c5", "2-c①", "10-c5", "٣-c5", "9" * 200 + "-c5"]
+    rows = [say(name, step, "one" if step == 1 else "") for name in names for step in (1, 2)]
+    data = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, {(name, 2): 1 for name in names}))
+    assert sorted(data.ids()) == sorted(names)
+    silent = MultiturnDataset(path=tmp_path / "m.zip", dialogs=False)
+    assert silent.ids() == ["1-c5", "10-c5", "1-c5²", "2-c①"]
+
+
+def test_damaged_worlds_end_a_session(tmp_path: Path) -> None:
+    rows = [say("1-c1", 1, "a"), say("1-c1", 2), say("1-c1", 3, "b"), say("1-c1", 4)]
+    files = {"dialogs.csv": table(DIALOG_COLUMNS, rows), step_file("1-c1", 2): world(*tower(1))}
+    path = write_zip(
+        tmp_path / "m.zip", {**files, step_file("1-c1", 4): world((0, -1, 0, "x"), ids={"x": 3})}
+    )
+    for dialogs in (True, False):
+        data = MultiturnDataset(path=path, dialogs=dialogs)
+        assert built(data.by_id("1-c1")) == [1]
+        (bad,) = (entry for entry in data.report().skipped if entry.reason.name == "BAD_WORLD")
+        assert (bad.session, bad.step) == ("1-c1", 4)
+        assert "unknown voxel id 3" in bad.detail
+
+
+def test_broken_tables_are_refused(tmp_path: Path) -> None:
+    worlds = {step_file("1-c1", 2): world(*tower(1))}
+    for name, content, cause in (
+        ("latin.zip", b"PartitionKey\xe9", "not UTF-8"),
+        ("columns.zip", b"PartitionKey,StepId,structureId\n", "no column IsHITQualified, instruction"),
+        ("rows.zip", table(DIALOG_COLUMNS, []), "no session can be made"),
+        (
+            "pointer.zip",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 13977030\n",
+            "13,977,030",
+        ),
+    ):
+        path = write_zip(tmp_path / name, {**worlds, "dialogs.csv": content})
+        with pytest.raises(DataError, match=cause):
+            MultiturnDataset(path=path)
+        assert len(MultiturnDataset(path=path, dialogs=False)) == 1
+
+
+def test_reading_again_comes_from_the_cache(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = MultiturnDataset(path=small)
+    monkeypatch.setattr(multiturn_dataset, "read_recorded", lambda *_, **__: pytest.fail("it was read again"))
+    assert MultiturnDataset(path=small).tasks == first.tasks
+
+
+# -------------------------------------------------------------------------------------------- a dataset's calls
+
+
+def test_draws_follow_the_seed(small: Path) -> None:
+    data = MultiturnDataset(path=small)
+    data.seed(3)
+    first = [data.sample() for _ in range(30)]
+    data.seed(3)
+    assert [data.reset() for _ in range(30)] == first
+    assert {task.task_id for task in first} == {"2-c73", "10-c73", "1-c8"}
+    rng = np.random.default_rng(3)
+    assert [data.sample(rng) for _ in range(30)] == first
+
+
+def test_the_documented_subclass(small: Path) -> None:
+    class MyDataset(MultiturnDataset):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.my_task_id = "c73"
+            self.my_session = 0
+
+        def sample(self) -> Task:  # type: ignore[override]
+            return self.tasks[self.my_task_id][self.my_session].sample()
+
+    class Older(MyDataset):
+        def reset(self) -> Task:
+            return self.tasks[self.my_task_id][1].reset()
+
+    data = MyDataset(dataset_version="v1.0", path=small)
+    assert {data.sample().task_id for _ in range(9)} == {data.reset().task_id} == {"2-c73"}
+    drawn = [[draw(data, rng).dialog for _ in range(20)] for rng in map(np.random.default_rng, (5, 5, 6))]
+    assert drawn[0] == drawn[1] != drawn[2]  # although `sample` takes no generator
+    assert draw(Older(path=small), np.random.default_rng(0)).task_id == "10-c73"
+    env = gym.make("IGLUGridworldVector-v0")
+    env.set_task_generator(data)
+    env.reset(seed=1)
+    assert env.task.task_id == "2-c73"
+
+
+def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
+    data = MultiturnDataset(path=small)
+    parts = data.split(by="session", fractions=[1, 1, 1])
+    assert sorted(name for part in parts.values() for name in part.ids()) == sorted(data.ids())
+    by_structure = data.split()
+    assert sum(len(part) for part in by_structure.values()) == 4
+    assert all(
+        len({record["structure"] for record in p.records()} & {"c8"}) < 2 for p in by_structure.values()
+    )
+    assert data.filter(clear=True).ids() == ["10-c73", "1-c8"]
+    assert data.filter(max_blocks=1).ids() == ["1-c8"]
+    part = data.filter(structures=["c73"])
+    part.seed(1)
+    assert part.by_id("2-c73") == data.by_id("2-c73")
+    assert part.by_id("2-c73") is not data.by_id("2-c73")  # so that it has a generator of its own
+    frame = data.to_pandas()
+    assert frame.turn.tolist() == [0, 1, 0, 0]
+    assert frame.added.tolist() == [1, 2, 3, 1]
+    assert frame.clear.tolist() == [True, False, True, True]
+
+
+def test_progressive_sessions_go_on(small: Path) -> None:
+    for data in (
+        MultiturnDataset(path=small, progressive=True),
+        MultiturnDataset(path=small, task_kwargs={"progressive": True}),
+    ):
+        session = data.by_id("2-c73")
+        assert session[0].next_task == session[1]
+    assert MultiturnDataset(path=small).by_id("2-c73")[0].next_task is None
+
+
+def test_a_recorded_architect_speaks_live(small: Path) -> None:
+    """When a turn's structure is reached, the next recorded utterance appears."""
+    data = MultiturnDataset(path=small, progressive=True)
+    env = gym.make("IGLUGridworldVector-v0")
+    pose = Pose(0, -0.25, 2, 0, -50)  # looks down at the ground
+    options = {"task": data.by_id("2-c73")[0], "pose": pose}
+    observation, _ = env.reset(seed=1, options=options)
+    assert observation["dialog"] == "<Architect> a block"
+    env.step(11)  # red
+    observation, reward, terminated, _, _ = env.step(17)  # place
+    assert reward > 0
+    assert not terminated
+    assert observation["dialog"] == data.by_id("2-c73")[1].dialog
+
+
+def test_options(small: Path) -> None:
+    data = IGLUDataset("v0.1.0-rc1", {"invariant": False}, path=small, ids="iglu2022")
+    task = data.by_id("2-c73")[1]
+    assert (data.dataset_version, task.invariant, task.ids) == ("v0.1.0-rc1", False, "iglu2022")
+    assert set(np.unique(task.target_grid)) == {0, 3}  # red
+    assert task.in_ids("iglu") == MultiturnDataset(path=small).by_id("2-c73")[1].replace(invariant=False)
+    for options in ({"ids": "other"}, {"task_kwargs": {"size": 1}}, {"dataset_version": ""}):
+        with pytest.raises(ConfigError):
+            MultiturnDataset(path=small, **options)  # type: ignore[arg-type]
+
+
+def test_copies_and_pickles_are_equal(small: Path) -> None:
+    data = MultiturnDataset(path=small)
+    for other in (copy.deepcopy(data), pickle.loads(pickle.dumps(data))):  # noqa: S301 - made here
+        assert other.tasks == data.tasks
+        assert list(other.worlds) == list(data.worlds)
+        assert not next(iter(other)).target_grid.flags.writeable
+
+
+def test_it_can_be_the_tasks_of_a_game(small: Path) -> None:
+    env = iglu_marl.env(tasks=MultiturnDataset(path=small))
+    env.reset(seed=1)
+    assert np.count_nonzero(env.observe("architect_0")["target_grid"]) in (1, 3)
+
+
+def test_a_folder_of_packs_is_found(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "packs", {"multiturn_dataset.zip": small.read_bytes()})
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "packs"))
+    assert len(MultiturnDataset()) == 4

@@ -1,0 +1,408 @@
+"""The rules by which a table of utterances and recorded worlds becomes sessions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.data.iglu.multiturn import (
+    COLOR_OF_VOXEL,
+    MultiturnSkip,
+    Row,
+    read_rows,
+    read_session,
+    read_sessions,
+    read_world,
+)
+from iglu_marl.data.report import Report
+
+HEADER = (
+    "PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion"
+)
+
+
+def row(
+    step: int, instruction: str = "", *, question: str = "", answer: str = "", qualified: bool = True
+) -> Row:
+    return Row("3-hut", step, "hut", instruction, question, answer, qualified)
+
+
+def blocks(count: int) -> list[tuple[int, int, int, int]]:
+    """A tower of so many red blocks."""
+    return [(0, height - 1, 0, 6) for height in range(count)]
+
+
+def world(*entries: tuple[Any, ...]) -> dict[str, Any]:
+    return {"gameId": 19, "worldEndingState": {"blocks": [list(entry) for entry in entries]}}
+
+
+def told(session: Any) -> list[list[str]]:
+    return [[utterance.line for utterance in turn] for turn in session.turns]
+
+
+def built(session: Any) -> list[int]:
+    return [len(grid_to_blocks(grid)) for grid in session.structures]
+
+
+# -- turns
+
+
+def test_an_instruction_opens_a_turn_and_a_world_closes_it() -> None:
+    report = Report()
+    rows = [row(1, "one"), row(2), row(3, "two"), row(4)]
+    session = read_session(rows, {2: blocks(1), 4: blocks(2)}, report)
+    assert session is not None
+    assert told(session) == [["<Architect> one"], ["<Architect> two"]]
+    assert built(session) == [1, 2]
+    assert session.task_id == "3-hut"
+    assert session.ids == "iglu"
+    assert (report.sessions, report.turns, report.skipped) == (1, 2, [])
+
+
+def test_rows_are_taken_in_the_order_of_their_steps() -> None:
+    rows = [row(4), row(3, "two"), row(10), row(2), row(1, "one"), row(9, "three")]
+    session = read_session(rows, {2: blocks(1), 4: blocks(2), 10: blocks(3)})
+    assert session is not None
+    assert told(session) == [["<Architect> one"], ["<Architect> two"], ["<Architect> three"]]
+    assert built(session) == [1, 2, 3]
+
+
+def test_questions_and_answers_belong_to_the_open_turn() -> None:
+    rows = [row(1, "a tower"), row(2, question="how high?"), row(3, answer="two"), row(4)]
+    session = read_session(rows, {2: blocks(5), 4: blocks(2)})
+    assert session is not None
+    assert told(session) == [["<Architect> a tower", "<Builder> how high?", "<Architect> two"]]
+    assert built(session) == [2]  # the world of the question's own step is not looked at
+    assert session[0].instruction == "<Architect> a tower\n<Builder> how high?\n<Architect> two"
+
+
+def test_an_answer_can_never_open_a_turn_nor_a_question() -> None:
+    report = Report()
+    rows = [row(1, answer="to what?"), row(2, question="eh?"), row(3, "one"), row(4)]
+    session = read_session(rows, {4: blocks(1)}, report)
+    assert session is not None
+    assert told(session) == [["<Architect> one"]]
+    assert report.counts == {"stray_words": 2}
+
+
+def test_runs_of_dollars_are_line_breaks() -> None:
+    text = table("3-hut,1,hut,True,one$two$$$three,,", "3-hut,2,hut,True,,a$b,", "3-hut,3,hut,True,$$,,$c$")
+    session = read_session([*read_rows(text), row(4)], {4: blocks(1)})
+    assert session is not None
+    assert [utterance.text for utterance in session.turns[0]] == ["one\ntwo\nthree", "a\nb", "c"]
+    assert session[0].dialog == "<Architect> one\ntwo\nthree\n<Builder> a\nb\n<Architect> c"
+
+
+def test_a_text_cannot_speak_for_the_other() -> None:
+    rows = read_rows(table("3-hut,1,hut,True,one$<Builder> me too,,"))
+    session = read_session([*rows, row(2)], {2: blocks(1)})
+    assert session is not None
+    (utterance,) = session.turns[0]
+    assert utterance.role == "architect"
+    assert utterance.text == "one\n<Builder> me too"
+
+
+def test_unqualified_rows_are_ignored() -> None:
+    report = Report()
+    rows = [row(1, "bad", qualified=False), row(1, "good"), row(2), row(3, "no", qualified=False)]
+    session = read_session(rows, {2: blocks(1)}, report)
+    assert session is not None
+    assert told(session) == [["<Architect> good"]]
+    assert report.counts == {"unqualified": 2}
+
+
+def test_a_missing_world_ends_the_session() -> None:
+    report = Report()
+    rows = [row(1, "one"), row(2), row(3, "two"), row(4), row(5, "three"), row(6)]
+    session = read_session(rows, {2: blocks(1), 6: blocks(3)}, report)
+    assert session is not None
+    assert built(session) == [1]
+    assert report.counts == {"missing_world": 1, "unfinished_turn": 1}
+    assert str(report.skipped[0]) == "3-hut step 4: a step without its world; the session ends there"
+
+
+@pytest.mark.parametrize("damaged", [b"{", "[]", world((0, 63, 0, 1)), world((0, 62, 0, 57))])
+def test_a_damaged_world_ends_the_session(damaged: Any) -> None:
+    report = Report()
+    rows = [row(1, "one"), row(2), row(3, "two"), row(4)]
+    session = read_session(rows, {2: blocks(1), 4: damaged}, report)
+    assert session is not None
+    assert built(session) == [1]
+    assert report.counts == {"bad_world": 1, "unfinished_turn": 1}
+    assert "3-hut/step-4" in report.skipped[0].detail
+
+
+def test_empty_worlds_are_merged_into_the_next_and_dropped_at_the_end() -> None:
+    report = Report()
+    rows = [row(step, f"say {step}") if step % 2 else row(step) for step in range(1, 13)]
+    worlds = {2: [], 4: [], 6: blocks(2), 8: blocks(1), 10: [], 12: []}
+    session = read_session(rows, worlds, report)
+    assert session is not None
+    assert told(session) == [
+        ["<Architect> say 1", "<Architect> say 3", "<Architect> say 5"],
+        ["<Architect> say 7"],
+    ]
+    assert built(session) == [2, 1]
+    assert report.counts == {"empty_world": 4, "unfinished_turn": 1}
+    assert session[0].instruction == "<Architect> say 1\n<Architect> say 3\n<Architect> say 5"
+
+
+def test_a_session_of_empty_worlds_is_left_out() -> None:
+    report = Report()
+    assert read_session([row(1, "one"), row(2)], {2: []}, report) is None
+    assert report.counts["empty_session"] == 1
+    assert report.sessions == 0
+
+
+def test_a_second_instruction_joins_the_open_turn() -> None:
+    report = Report()
+    session = read_session([row(1, "one"), row(3, "more"), row(4)], {4: blocks(1)}, report)
+    assert session is not None
+    assert told(session) == [["<Architect> one", "<Architect> more"]]
+    assert report.counts == {"joined_instruction": 1}
+
+
+def test_a_world_that_nobody_asked_for_is_left_out() -> None:
+    report = Report()
+    rows = [row(2), row(3, "one"), row(4), row(6), row(7), row(9, "left")]
+    session = read_session(rows, {2: blocks(3), 4: blocks(1), 6: blocks(2)}, report)
+    assert session is not None
+    assert built(session) == [1]
+    assert report.counts == {"stray_world": 2, "silent_row": 1, "unfinished_turn": 1}
+
+
+def test_options_reach_the_session() -> None:
+    rows = [row(1, "one"), row(2), row(3, "two"), row(4)]
+    session = read_session(rows, {2: blocks(1), 4: blocks(2)}, progressive=True, invariant=False)
+    assert session is not None
+    assert session[0].next_task == session[1]
+    assert session[0].invariant is False
+
+
+def test_rows_of_two_sessions_are_refused() -> None:
+    with pytest.raises(DataError, match="3-hut, 4-hut"):
+        read_session([row(1, "one"), Row("4-hut", 2, "hut")], {})
+
+
+def test_no_rows_are_no_session() -> None:
+    assert read_session([], {}) is None
+
+
+EVENTS = st.lists(st.sampled_from(["say", "answer", "ask", "build", "nothing", "unqualified"]), max_size=14)
+
+
+@given(EVENTS, st.lists(st.integers(-1, 4), min_size=15, max_size=15))
+def test_any_table_gives_a_session_or_none_and_loses_nothing_in_silence(
+    events: list[str], sizes: list[int]
+) -> None:
+    rows, worlds = [], {}
+    for number, event in enumerate(events):
+        odd, even = 2 * number + 1, 2 * number + 2
+        if event in ("say", "unqualified"):
+            rows.append(row(odd, f"w{number}", qualified=event == "say"))
+        elif event == "answer":
+            rows.append(row(odd, answer=f"w{number}"))
+        elif event == "ask":
+            rows.append(row(even, question=f"w{number}"))
+        elif event == "build":
+            rows.append(row(even))
+            if sizes[number] >= 0:
+                worlds[even] = blocks(sizes[number])
+        else:
+            rows.append(row(odd))
+    report = Report()
+    session = read_session(rows, worlds, report)
+    assert (session is None) == (report.counts.get("empty_session", 0) == 1)
+    if session is None:
+        return
+    assert 0 not in built(session)
+    assert all(turn and turn[0].role == "architect" for turn in session.turns)
+    said = [utterance.text for turn in session.turns for utterance in turn]
+    assert said == sorted(said, key=lambda text: int(text[1:]))
+    spoken = sum(event in ("say", "answer", "ask", "unqualified") for event in events)
+    assert len(said) == spoken or report.skipped
+
+
+# -- the table
+
+
+def table(*lines: str, header: str = HEADER) -> str:
+    return "\n".join((header, *lines)) + "\n"
+
+
+def test_rows_are_read_from_csv() -> None:
+    text = table(
+        '3-hut,1,hut,True,"place ""it"", there",,',
+        "3-hut,2.0,hut,true,,why?,",
+        "3-hut,3,hut,1,,, because ",
+        "3-hut,4,,,,,",
+        "3-hut,5,hut,False,no,,",
+        "3-hut,7,hut,0,no,,",
+    )
+    report = Report()
+    rows = read_rows(b"\xef\xbb\xbf" + text.encode(), report)
+    assert rows == [
+        row(1, 'place "it", there'),
+        row(2, question="why?"),
+        row(3, answer="because"),
+        row(4),
+        row(5, "no", qualified=False),
+        row(7, "no", qualified=False),
+    ]
+    assert (report.rows, report.skipped) == (6, [])
+
+
+def test_an_utterance_may_span_lines() -> None:
+    (read,) = read_rows(table('3-hut,1,hut,True,"one\ntwo",,'))
+    assert read.instruction == "one\ntwo"
+
+
+def test_columns_of_questions_may_be_missing() -> None:
+    short = "x,instruction,PartitionKey,StepId,structureId,IsHITQualified"
+    assert read_rows(table("?,one,3-hut,1,hut,True", header=short)) == [row(1, "one")]
+
+
+def test_rows_without_a_session_or_a_step_are_counted() -> None:
+    report = Report()
+    text = table(
+        ",1,hut,True,a,,", "3-hut,,hut,True,b,,", "3-hut,x,hut,True,c,,", "3-hut,1.5,hut,True,,,", "3-hut"
+    )
+    text += table("3-hut,²,hut,True,d,,", f"3-hut,{'9' * 5000},hut,True,e,,", header="").lstrip("\n")
+    assert read_rows(text, report) == []
+    assert report.counts == {"bad_row": 7}
+    assert "line 2" in str(report.skipped[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column PartitionKey, StepId"),
+        ("<html>not a table</html>", "no column"),
+        (table(header=HEADER.replace("StepId", "Step")), "no column StepId"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (table('3-hut,1,hut,True,"' + "x" * (csv.field_size_limit() + 1) + '",,'), "damaged at line"),
+    ],
+)
+def test_what_is_no_table_is_refused(text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read_rows(text, place="there.csv")
+    assert "there.csv" in str(caught.value)
+
+
+@given(st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), min_size=1)))
+def test_the_table_keeps_every_text(texts: list[str]) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER.split(","))
+    writer.writerows(["3-hut", 1, "hut", "True", text, "", ""] for text in texts)
+    assert [read.instruction for read in read_rows(out.getvalue())] == [
+        re.sub(r"\$+", "\n", text).strip() for text in texts
+    ]
+
+
+# -- worlds
+
+
+def test_worlds_are_read_in_our_coordinates_and_ids() -> None:
+    entries = [(5, 71, -5, 60), (-5, 63, 5, 57), (0, 64, 0, 87)]
+    assert read_world(json.dumps(world(*entries))) == [(-5, -1, 5, 1), (0, 0, 0, 2), (5, 7, -5, 6)]
+
+
+def test_both_palettes_name_the_colours_in_the_same_order() -> None:
+    first, second = [57, 50, 59, 47, 56, 60], [86, 87, 88, 89, 90, 91]
+    assert [int(COLOR_OF_VOXEL[voxel]) for voxel in first] == [1, 2, 3, 4, 5, 6]
+    assert [int(COLOR_OF_VOXEL[voxel]) for voxel in second] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        ("version https://git-lfs", "not JSON"),
+        (b"\xff", "not UTF-8"),
+        ("{}", "no worldEndingState.blocks"),
+        ("[1]", "no worldEndingState.blocks"),
+        ("[" * 100_000, "not JSON"),
+        (json.dumps({"worldEndingState": {"blocks": "none"}}), "expected a list"),
+        (world((0, 63, 0)), "four integers"),
+        (world((0, 63, 0, 57.0)), "four integers"),
+        (world((0, 63, 0, True)), "four integers"),
+        (world((0, 63, 0, 1)), "unknown voxel id 1"),
+        (world((6, 63, 0, 57)), "outside the zone"),
+        (world((0, 72, 0, 57)), "outside the zone"),
+        (world((0, 63, 0, 57), (0, 63, 0, 60)), "two blocks in the cell"),
+    ],
+)
+def test_damaged_worlds_are_refused(payload: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read_world(payload, place="step-2")
+    assert "step-2" in str(caught.value)
+
+
+# -- folders
+
+
+def layout(root: Path) -> Path:
+    """A small dataset: two sessions of a hut, one of a tower without worlds, litter."""
+    lines = [
+        f"{name},{step},{name[2:]},True,{'go' if step % 2 else ''},,"
+        for name in ("2-hut", "9-tower", "1-hut")
+        for step in (1, 2)
+    ]
+    lines += ["../1-hut,1,hut,True,go,,", ".,1,dot,True,go,,"]
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "dialogs.csv").write_text(table(*lines), encoding="utf-8")
+    for count, name in enumerate(("1-hut", "2-hut"), start=1):
+        folder = root / "builder-data" / name
+        folder.mkdir(parents=True)
+        (folder / "step-2").write_text(json.dumps(world(*((x, 63, 0, 60) for x in range(count)))))
+        (folder / ".DS_Store").write_bytes(b"\0")
+    (root / "builder-data" / ".DS_Store").write_bytes(b"\0")
+    return root
+
+
+def check_layout(found: dict[str, Any], report: Report) -> None:
+    assert {name: [session.task_id for session in sessions] for name, sessions in found.items()} == {
+        "hut": ["2-hut", "1-hut"]
+    }
+    assert [built(session) for session in found["hut"]] == [[2], [1]]
+    assert [(entry.reason, entry.session) for entry in report.skipped] == [
+        (MultiturnSkip.NO_WORLDS, "9-tower"),
+        (MultiturnSkip.NO_WORLDS, "../1-hut"),
+        (MultiturnSkip.NO_WORLDS, "."),
+    ]
+    assert str(report) == "8 rows, 2 sessions, 2 turns; left out: 3 no_worlds"
+
+
+def test_a_folder_is_read(tmp_path: Path) -> None:
+    report = Report()
+    check_layout(read_sessions(layout(tmp_path / "set"), report), report)
+    check_layout(read_sessions(str(tmp_path / "set"), again := Report()), again)
+
+
+def test_a_zip_file_is_read(tmp_path: Path) -> None:
+    folder = layout(tmp_path / "set")
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    with zipfile.ZipFile(tmp_path / "set.zip") as archive:
+        report = Report()
+        check_layout(read_sessions(zipfile.Path(archive), report), report)
+
+
+@pytest.mark.parametrize("absent", ["dialogs.csv", "builder-data"])
+def test_a_folder_without_table_or_worlds_is_refused(tmp_path: Path, absent: str) -> None:
+    folder = layout(tmp_path / "set")
+    (folder / absent).rename(tmp_path / "away")
+    with pytest.raises(DataError, match=r"dialogs\.csv and builder-data/"):
+        read_sessions(folder)

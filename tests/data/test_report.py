@@ -1,0 +1,97 @@
+"""What readers and writers of data tell about what they cannot use: one `Report`, one kind of entry."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import iglu_marl
+from iglu_marl import data
+from iglu_marl.core.task_source import TaskSource
+from iglu_marl.data.report import Report, Skipped, SkipReason
+
+
+class Why(SkipReason, unit="page"):
+    """Reasons of a made-up reader."""
+
+    TORN = "a page that is torn"
+    EMPTY = "nothing on it"
+
+
+def made() -> Report[Why]:
+    report = Report[Why](rows=3, repeated_rows=1)
+    report.skip(Why.TORN, "book", 4, "half of it")
+    report.skip(Why.EMPTY, "book")
+    report.skip(Why.EMPTY, "no\nname", 0)
+    report.skip(Why.TORN)
+    return report
+
+
+def test_a_report_counts_and_tells() -> None:
+    report = made()
+    assert report.counts == {"torn": 2, "empty": 2}
+    assert report.file_counts == {}
+    assert not report.exact
+    assert Report[Why](tasks=2).exact
+    assert str(report) == "3 rows, 1 repeated rows; left out: 2 empty, 2 torn"
+    assert str(Report()) == "nothing; left out: nothing"
+    assert list(map(str, report.skipped)) == [
+        "book page 4: a page that is torn (half of it)",
+        "book: nothing on it",
+        "'no\\nname' page 0: nothing on it",
+        "the data: a page that is torn",
+    ]
+
+
+def test_whole_files_are_counted_apart() -> None:
+    report = Report(files=[Skipped(Why.EMPTY, "a.txt")])
+    assert (report.counts, report.file_counts, report.exact) == ({}, {"empty": 1}, False)
+
+
+def test_entries_have_the_names_that_readers_use() -> None:
+    entry = made().skipped[0]
+    assert entry.session == entry.place == entry.name == "book"
+    assert entry.step == entry.state == entry.turn == entry.line == entry.number == 4
+    assert entry.note is entry.problem is entry.reason is Why.TORN
+    assert made().noted == made().skipped
+
+
+def test_a_report_comes_back_from_json() -> None:
+    report = made()
+    report.files = [Skipped(Why.EMPTY, "a.txt", None, "?")]
+    assert Report.from_json(json.loads(json.dumps(report.to_json())), Why) == report
+    with pytest.raises(KeyError):
+        Report.from_json({**report.to_json(), "skipped": [["GONE", "", None, ""]]}, Why)
+
+
+def test_the_public_names_are_one_class() -> None:
+    assert data.Report is data.SingleturnReport is data.WriteReport
+    for name in ("Skip", "SingleturnSkip"):
+        assert issubclass(getattr(data, name), SkipReason)
+
+
+def classes_of(room: str) -> list[str]:
+    folder = Path(inspect.getfile(iglu_marl)).parent / room
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py")]
+    return [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def test_no_class_name_occurs_twice_in_these_rooms() -> None:
+    names = [name for name in classes_of("data") + classes_of("tasks") if not name.startswith("_")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_every_source_of_tasks_has_one_base() -> None:
+    from iglu_marl import tasks
+    from iglu_marl.core.task import Subtasks
+    from iglu_marl.data.dataset import Dataset
+
+    sources = [Subtasks, Dataset, tasks.FiniteSource, tasks.SessionTasks, tasks.TaskSet, tasks.Curriculum]
+    for source in sources:
+        assert issubclass(source, TaskSource)
+        assert source.rng is TaskSource.rng

@@ -1,0 +1,521 @@
+"""The single-turn data: the counts and cases of the shared pack, and dirty packs made here."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from made_packs import (
+    GAME_COLUMNS,
+    SECOND,
+    blocks_by_color,
+    cache,  # noqa: F401 - a fixture
+    game,
+    original_file,
+    our_blocks,
+    rebuilt_file,
+    start_file,
+    stats_blocks,
+    table,
+    tower,
+    world,
+    write_folder,
+    write_zip,
+)
+
+import iglu_marl
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.task import Task
+from iglu_marl.data import SingleturnDataset, read_games
+from iglu_marl.data.iglu import singleturn
+from iglu_marl.tasks import draw
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+@pytest.fixture
+def stats(shared: Path) -> dict[str, Any]:
+    return json.loads((shared / "data" / "stats.json").read_text())["iglu_singleturn"]
+
+
+@pytest.fixture
+def pack(shared: Path) -> Path:
+    return shared / "data" / "iglu-singleturn.zip"
+
+
+# ------------------------------------------------------------------------------------- the shared pack, exactly
+
+
+@pytest.mark.parametrize("rules", ["lenient", "default", "strict"])
+def test_the_rules_give_the_known_tasks_and_skips(rules: Any, pack: Path, stats: dict[str, Any]) -> None:
+    expected = stats["lenient_rules"] if rules == "lenient" else stats["upstream_rules"][rules]
+    data = SingleturnDataset(path=pack, rules=rules)
+    report = data.report()
+    assert len(data) == report.tasks == expected["tasks"]
+    assert report.counts == expected["skipped"]
+    assert len(data.tasks) == expected.get("task_keys", len(data.tasks))
+    assert blocks_by_color(task.target_grid for task in data) == expected["target_blocks_by_colour"]
+    assert blocks_by_color(task.start_grid for task in data) == expected["starting_blocks_by_colour"]
+    assert (report.rows, report.games) == (stats["csv_rows"], stats["games"])
+    assert report.repeated_rows == stats["exact_duplicate_rows"]
+
+
+def test_the_table(pack: Path, stats: dict[str, Any]) -> None:
+    data = SingleturnDataset(path=pack)
+    games = list(data.games.values())
+    assert len(games) == stats["games"]
+    clear = Counter("Yes" if game.clear else "No" for game in games)
+    assert clear == stats["games_by_IsInstructionClear"]
+    assert len({game.start_path for game in games}) == stats["initial_worlds_referenced"]
+    assert len({game.session for game in games}) == stats["sessions_of_initial_worlds"]
+    assert len({game.structure for game in games}) == stats["structures_of_initial_worlds"]
+    rebuilt = {game.game_id for game in games if game.rebuilt_path in data.worlds}
+    original = {game.game_id for game in games if game.original_path in data.worlds}
+    assert len(rebuilt) == stats["games_with_cq_target"]
+    assert len(original) == stats["games_with_original_target"]
+    assert len(rebuilt & original) == stats["games_with_both"]
+    assert len(games) - len(rebuilt | original) == stats["games_with_neither"]
+    unclear = [game for game in games if not game.clear]
+    assert sum(game.game_id in original for game in unclear) == stats["unclear_games_with_original_target"]
+    skipped = [entry.name for entry in data.report().skipped if "CLEAR_BUT" in entry.reason.name]
+    assert sorted(skipped) == sorted(stats["clear_games_without_cq_target"])
+
+
+def test_the_worlds(pack: Path, stats: dict[str, Any]) -> None:
+    worlds = SingleturnDataset(path=pack).worlds
+    assert worlds.damaged == {}
+    kinds = {
+        "initial_worlds": [name for name in worlds if name.startswith("initial")],
+        "original_targets": [name for name in worlds if "/actionHit/" in name],
+    }
+    kinds["cq_targets"] = [name for name in worlds if name not in {n for k in kinds.values() for n in k}]
+    for kind, names in kinds.items():
+        expected = stats["blocks"][kind]
+        grids = [worlds[name] for name in names]
+        assert len(names) == expected["files"]
+        assert blocks_by_color(grids) == expected["by_colour"]
+        assert sum(not grid.any() for grid in grids) == expected["empty_worlds"]
+        ids = Counter(
+            int(voxel) for name in names for voxel in worlds.file(name).voxels[grids[0] > -1] if voxel
+        )
+        assert {str(voxel): count for voxel, count in ids.items()} == expected["by_raw_id"]
+    previous = sum(worlds.file(name).previous is not None for name in worlds)
+    assert previous == sum(n for keys, n in stats["keys_of_world_files"].items() if "prevWorld" in keys)
+
+
+def test_files_that_no_row_needs_are_counted(pack: Path, stats: dict[str, Any]) -> None:
+    files = SingleturnDataset(path=pack).report().files
+    by_reason: dict[str, list[str]] = {}
+    for entry in files:
+        by_reason.setdefault(entry.reason.name, []).append(entry.name)
+    assert sorted(by_reason["ORPHAN_REBUILT"]) == sorted(stats["orphan_cq_targets"])
+    assert sorted(by_reason["ORPHAN_ORIGINAL"]) == sorted(stats["orphan_original_targets"])
+    assert len(by_reason["LITTER"]) == 2
+    assert set(by_reason) == {"ORPHAN_REBUILT", "ORPHAN_ORIGINAL", "LITTER"}
+
+
+def test_every_listed_case(pack: Path, stats: dict[str, Any]) -> None:
+    lenient, upstream = (SingleturnDataset(path=pack, rules=rules) for rules in ("lenient", "default"))
+    assert len(stats["items"]) == 15
+    for item in stats["items"]:
+        row = lenient.games[item["GameId"]]
+        assert row.start_path == item["InitializedWorldPath"]
+        assert row.clear == item["instruction_clear"]
+        assert row.start == item["upstream_task_key"]
+        assert our_blocks(lenient.worlds[row.start_path]) == stats_blocks(item["starting_blocks"])
+        original = lenient.worlds.get(row.original_path)
+        if item["original_path"] is None:
+            assert original is None
+        else:
+            assert row.original_path == item["original_path"]
+            assert our_blocks(original) == stats_blocks(item["original_target_blocks"])
+        if "qrel" in item:
+            assert (row.question, row.qrel) == (item["clarifying_question"], item["qrel"])
+            assert len(row.qbank) == item["qbank_size"]
+        if item["target_path"] is None:
+            with pytest.raises(DataError, match=item["GameId"]):
+                lenient.by_id(item["GameId"])
+        else:
+            task = lenient.by_id(item["GameId"])
+            assert row.rebuilt_path == item["target_path"]
+            assert task.dialog == item["dialog"]
+            assert f"<Architect> {task.instruction}" == item["instruction"]
+            assert our_blocks(task.start_grid) == stats_blocks(item["starting_blocks"])
+            assert our_blocks(task.target_grid) == stats_blocks(item["target_blocks"])
+            assert task.ids == "iglu"
+        assert (item["GameId"] in upstream.ids()) == item["upstream_default_makes_a_task"]
+        listed = upstream.tasks.get(item["upstream_task_key"], [])
+        assert any(task.task_id == item["GameId"] for task in listed) == item["upstream_default_makes_a_task"]
+
+
+def test_original_worlds_as_targets(pack: Path, stats: dict[str, Any]) -> None:
+    data = SingleturnDataset(path=pack, target="original")
+    assert len(data) == stats["games_with_original_target"]
+    unclear = data.filter(clear=False)
+    assert len(unclear) == stats["unclear_games_with_original_target"]
+    assert len(data.filter(clear=True)) == len(data) - len(unclear)
+
+
+def test_reading_again_comes_from_the_cache(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = SingleturnDataset(path=pack)
+    monkeypatch.setattr(singleturn, "read_recorded", lambda *_, **__: pytest.fail("it was read again"))
+    again = SingleturnDataset(path=pack)
+    assert list(again) == list(first)
+    assert again.report() == first.report()
+
+
+# -------------------------------------------------------------------------------------------- a dataset's calls
+
+
+@pytest.fixture
+def data(pack: Path) -> SingleturnDataset:
+    return SingleturnDataset("v1.0", path=pack)
+
+
+def test_tasks_by_start_world(data: SingleturnDataset) -> None:
+    listed = data.tasks["23-c135/cq-game-1000"]
+    assert [task.task_id for task in listed] == ["CQ-game-5755"]
+    assert data.by_id("CQ-game-5755") is listed[0]
+    assert [task for tasks in data.tasks.values() for task in tasks] == list(data)
+    assert repr(data) == "SingleturnDataset(637 names, 1416 entries, 1416 tasks)"
+
+
+def test_draws_follow_the_seed(data: SingleturnDataset) -> None:
+    data.seed(7)
+    first = [data.sample().task_id for _ in range(20)]
+    data.seed(7)
+    assert [data.reset().task_id for _ in range(20)] == first
+    assert [data.sample(np.random.default_rng(7)).task_id, data.sample_task().task_id][0] == first[0]
+    assert len(set(first)) > 15
+
+
+def test_draw_leaves_out_tasks_that_ask_for_nothing(data: SingleturnDataset) -> None:
+    rng = np.random.default_rng(3)
+    drawn = [draw(data, rng) for _ in range(200)]
+    assert not any(task.is_complete_at_start for task in drawn)
+    assert 10 < data.skipped < 90  # 263 of 1416 targets equal their start
+
+
+def test_splits_share_nothing_and_never_move(data: SingleturnDataset) -> None:
+    for by, key in (("structure", "structure"), ("session", "session"), ("game_id", "game_id")):
+        parts = data.split(by=by)
+        assert list(parts) == ["train", "val", "test"]
+        groups = [{record[key] for record in part.records()} for part in parts.values()]
+        assert sum(len(group) for group in groups) == len(set().union(*groups))
+        assert sum(len(part) for part in parts.values()) == len(data)
+    train = data.split(by="game_id")["train"]
+    assert 0.77 < len(train) / len(data) < 0.83
+    fewer = data.filter(max_blocks=8).split(by="game_id")["train"]
+    assert set(fewer.ids()) == {name for name in train.ids() if data.by_id(name).target_size <= 8}
+    assert set(data.split(by="game_id", salt="2")["train"].ids()) != set(train.ids())
+    halves = data.split([1, 1], by="session")
+    assert list(halves) == ["0", "1"]
+    assert data.split({"all": 3, "none": 0}, by="session")["none"].tasks == {}
+
+
+def test_wrong_splits_are_refused(data: SingleturnDataset) -> None:
+    for fractions in ([], [0, 0], [-1, 2], ["a"], [float("nan")], {"a": None}):
+        with pytest.raises(ConfigError, match="fractions"):
+            data.split(fractions)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="one of structure, session, start, game_id"):
+        data.split(by="colour")
+    with pytest.raises(DataError, match="no tasks"):
+        data.split({"all": 1, "none": 0})["none"].sample()
+
+
+def test_filters(data: SingleturnDataset) -> None:
+    small = data.filter(max_blocks=5, min_changes=1)
+    assert 0 < len(small) < len(data)
+    assert all(task.target_size <= 5 and not task.is_complete_at_start for task in small)
+    assert {record["structure"] for record in data.filter(structures="c135").records()} == {"c135"}
+    removals = data.filter(where=lambda record: record["removed"] > 0 and record["added"] == 0)
+    assert "CQ-game-2719" in removals.ids()
+    assert type(small) is SingleturnDataset
+    assert small.by_id(small.ids()[0]) is data.by_id(small.ids()[0])
+    assert len(data) == 1416
+
+
+def test_records_and_pandas(data: SingleturnDataset) -> None:
+    frame = data.to_pandas()
+    assert len(frame) == len(data)
+    row = frame[frame.game_id == "CQ-game-2719"].iloc[0]
+    assert (row.start, row.structure, row.clear) == ("8-c136/step-20", "c136", True)
+    assert (row.start_blocks, row.target_blocks, row.added, row.removed, row.recolored) == (18, 10, 0, 8, 0)
+
+
+def test_a_subclass_may_draw_its_own_way(pack: Path) -> None:
+    class Mine(SingleturnDataset):
+        def reset(self) -> Task:
+            return self.tasks["23-c135/cq-game-1000"][0]
+
+    assert draw(Mine(path=pack), np.random.default_rng(0)).task_id == "CQ-game-5755"
+
+
+def test_options(pack: Path) -> None:
+    data = SingleturnDataset("v1.0", {"invariant": True}, path=pack, ids="iglu2022")
+    task = data.by_id("CQ-game-2719")
+    plain = SingleturnDataset(path=pack).by_id("CQ-game-2719")
+    assert (task.invariant, plain.is_invariant) == (True, False)
+    assert task.ids == "iglu2022"
+    assert np.array_equal(task.in_ids("iglu").target_grid, plain.target_grid)
+    assert not np.array_equal(task.target_grid, plain.target_grid)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rules": "kind"},
+        {"target": "best"},
+        {"target": "original", "rules": "strict"},
+        {"ids": "voxel"},
+        {"task_kwargs": {"colour": 1}},
+        {"dataset_version": 2},
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        SingleturnDataset(path="nowhere", **options)
+
+
+def test_silent_builders_play_it(data: SingleturnDataset) -> None:
+    env = gym.make("IGLUSilentBuilder-v0", max_steps=6)
+    env.set_task_generator(data)
+    env.action_space.seed(0)
+    seen = set()
+    for episode in range(40):
+        observation, info = env.reset(seed=episode)
+        seen.add(env.task.task_id)
+        assert observation["chat"] == env.task.dialog
+        assert np.array_equal(info["target_grid"] > -1, env.task.target_grid > 0)
+        done = False
+        while not done:
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            done = terminated or truncated
+    assert len(seen) > 35
+    env.reset(seed=5)
+    again = env.task
+    env.reset(seed=5)
+    assert env.task == again
+
+
+# -------------------------------------------------------------------------------------------- packs made here
+
+
+def made(path: Path, rows: list[dict[str, str]], **files: bytes) -> Path:
+    """A pack with start world 1-c7/step-2 (one red block) and further files."""
+    base = {
+        "clarifying_questions_train.csv": table(GAME_COLUMNS, rows),
+        start_file("1-c7/step-2"): world(*tower(1)),
+    }
+    return write_zip(path, {**base, **files})
+
+
+def test_a_made_pack(tmp_path: Path) -> None:
+    rows = [
+        game(1, InputInstruction="one$$two"),
+        game(2, InitializedWorldPath="initial_world_states\\builder-data\\1-c7\\step-2"),
+        game(3, clear="No", ClarifyingQuestion="why?", qrel="q_1", qbank="'q_1', 'q_2'"),
+    ]
+    built = world(*tower(1), (1, -1, 0, "yellow"))
+    mixed = json.loads(built)
+    mixed["worldEndingState"]["blocks"][1][3] = SECOND["yellow"]
+    files = {rebuilt_file(1): json.dumps(mixed).encode(), rebuilt_file(2): built, original_file(3): built}
+    data = SingleturnDataset(path=made(tmp_path / "s.zip", rows, **files))
+    assert data.tasks["1-c7/step-2"][0].instruction == "one\ntwo"
+    assert [task.task_id for task in data] == ["CQ-game-1", "CQ-game-2"]
+    assert our_blocks(data.by_id("CQ-game-1").target_grid) == [(0, -1, 0, 6), (1, -1, 0, 2)]
+    assert data.report().counts == {"unclear_no_target": 1}
+    file = data.worlds.file(rebuilt_file(1))
+    assert np.argwhere(file.placed).tolist() == [[0, 6, 5]]
+    assert (file.avatar_pos, file.avatar_look) == ((0.0, 63.0, 1.5), (-0.5, 1.0))
+    assert data.games["CQ-game-3"].qbank == ("q_1", "q_2")
+
+
+def test_a_folder_gives_the_same_as_a_zip(tmp_path: Path) -> None:
+    rows = [game(1)]
+    zipped = made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))})
+    with zipfile.ZipFile(zipped) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    folder = write_folder(tmp_path / "s", files)
+    assert list(SingleturnDataset(path=folder)) == list(SingleturnDataset(path=zipped))
+
+
+def test_changed_data_are_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    made(path, [game(1)], **{rebuilt_file(1): world(*tower(2))})
+    assert SingleturnDataset(path=path).by_id("CQ-game-1").target_size == 2
+    made(path, [game(1)], **{rebuilt_file(1): world(*tower(3))})
+    assert SingleturnDataset(path=path).by_id("CQ-game-1").target_size == 3
+
+
+def test_repeated_rows(tmp_path: Path) -> None:
+    rows = [game(1), game(1), game(1, InputInstruction="another one"), game(2)]
+    files = {rebuilt_file(1): world(*tower(2)), rebuilt_file(2): world(*tower(2)), original_file(1): b"{"}
+    path = made(tmp_path / "s.zip", rows, **files)
+    data = SingleturnDataset(path=path)
+    assert [task.instruction for task in data] == ["instruction 1", "instruction 2"]
+    assert data.report().counts == {"other_row_of_game": 1}
+    assert (data.report().rows, data.report().games, data.report().repeated_rows) == (4, 2, 1)
+    with pytest.raises(DataError, match=r"no task can be made.*4 multiturn_target_not_found"):
+        SingleturnDataset(path=path, rules="default")
+
+
+def test_upstream_rules_in_their_order(tmp_path: Path) -> None:
+    same, other = world(*tower(1)), world(*tower(2))
+    rows = [game(1), game(1), game(2), game(3), game(4), game(5, start="1-c7/step-4")]
+    files = {rebuilt_file(n): content for n, content in ((1, other), (2, same), (3, other), (5, other))}
+    files |= {original_file(1): other, original_file(2): other, original_file(3): world(*tower(3))}
+    path = made(tmp_path / "s.zip", rows, **files)
+    default, strict = (SingleturnDataset(path=path, rules=rules) for rules in ("default", "strict"))
+    assert [task.task_id for task in default] == [f"CQ-game-{n}" for n in (1, 1, 2, 3)]
+    assert default.report().counts == {"target_world_missing": 1, "start_missing": 1}
+    assert [task.task_id for task in strict] == ["CQ-game-1", "CQ-game-1"]
+    assert strict.report().counts == {
+        "target_unchanged": 1,
+        "multiturn_target_mismatch": 1,
+        "target_world_missing": 1,
+        "start_missing": 1,
+    }
+    assert len(SingleturnDataset(path=path)) == 3  # lenient: games 1, 2 and 3
+
+
+DAMAGED = {
+    "no JSON": (b"{", "is not JSON"),
+    "nothing": (b"", "is not JSON"),
+    "a list": (b"[]", "has no worldEndingState"),
+    "no blocks": (b"{}", "has no worldEndingState"),
+    "not UTF-8": (b'{"a": "\xff"}', "is not UTF-8"),
+    "an unknown id": (world((0, -1, 0, "x"), ids={"x": 1}), "unknown voxel id 1"),
+    "outside": (world((6, -1, 0, "red")), "outside the zone"),
+    "below": (world((0, -2, 0, "red")), "outside the zone"),
+    "two in a cell": (world((0, -1, 0, "red"), (0, -1, 0, "blue")), "two blocks in the cell"),
+    "fractions": (world((0.5, -1, 0, "red")), "four integers"),  # type: ignore[arg-type]
+    "an LFS pointer": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 10\n",
+        "Git LFS pointer",
+    ),
+    "a damaged previous world": (
+        world(*tower(1), prevWorldEndingState={"blocks": 3}),
+        "prevWorldEndingState",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "cause"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_worlds_are_counted(content: bytes, cause: str, tmp_path: Path) -> None:
+    rows = [game(1), game(2), game(3, start="1-c7/step-4")]
+    files = {
+        rebuilt_file(1): content,
+        rebuilt_file(2): world(*tower(2)),
+        rebuilt_file(3): world(*tower(2)),
+        start_file("1-c7/step-4"): content,
+    }
+    data = SingleturnDataset(path=made(tmp_path / "s.zip", rows, **files))
+    assert data.ids() == ["CQ-game-2"]
+    report = data.report()
+    assert report.counts == {"target_damaged": 1, "start_damaged": 1}
+    assert all(cause in entry.detail for entry in report.skipped)
+    assert report.file_counts == {"damaged_file": 2}
+    with pytest.raises(DataError, match=cause):
+        data.worlds.file(rebuilt_file(1))
+
+
+def test_odd_avatars_do_not_matter(tmp_path: Path) -> None:
+    odd = world(*tower(2), avatarInfo={"pos": [1, "2", 3], "look": None})
+    data = SingleturnDataset(path=made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): odd}))
+    file = data.worlds.file(rebuilt_file(1))
+    assert np.isnan(file.avatar_pos).all()
+    assert np.isnan(file.avatar_look).all()
+
+
+def test_rows_that_say_too_little(tmp_path: Path) -> None:
+    rows = [
+        game(1),
+        game(2, GameId=""),
+        game(3, InputInstruction=" $ "),
+        game(4, clear="maybe"),
+        game(5, InitializedWorldPath=""),
+        game(6, InitializedWorldPath="../../etc/passwd"),
+    ]
+    data = SingleturnDataset(path=made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))}))
+    assert data.report().counts == {"bad_row": 4, "start_missing": 1}
+    assert data.report().skipped[0].detail == "line 3"
+
+
+def test_broken_tables_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no column InputInstruction; its header is"):
+        read_games(b"GameId,InitializedWorldPath,IsInstructionClear\n")
+    with pytest.raises(DataError, match="no column GameId"):
+        read_games(b"")
+    with pytest.raises(DataError, match="is not UTF-8"):
+        read_games(b"GameId\xff\n")
+    short = b"GameId,InitializedWorldPath,InputInstruction,IsInstructionClear\nCQ-game-1\n"
+    assert read_games(short) == []
+    path = write_zip(tmp_path / "s.zip", {"target_world_states/x": b"", "question_bank.csv": b""})
+    with pytest.raises(DataError, match=r"has no clarifying_questions_train\.csv"):
+        SingleturnDataset(path=path)
+
+
+def test_a_truncated_zip_is_refused(tmp_path: Path) -> None:
+    path = made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): world(*tower(2))})
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"s\.zip is a truncated or damaged zip"):
+        SingleturnDataset(path=path)
+
+
+def test_a_damaged_member_costs_one_game(tmp_path: Path) -> None:
+    big = world(*tower(2), tape="0 pos_change (1, 2, 3)\n" * 500)
+    files = {rebuilt_file(1): big, rebuilt_file(2): world(*tower(2))}
+    path = made(tmp_path / "s.zip", [game(1), game(2)], **files)
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(rebuilt_file(1))
+    content = bytearray(path.read_bytes())
+    middle = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
+    content[middle : middle + 8] = b"\0" * 8
+    path.write_bytes(content)
+    data = SingleturnDataset(path=path)
+    assert data.ids() == ["CQ-game-2"]
+    assert data.report().counts == {"target_damaged": 1}
+
+
+def test_without_a_usable_game_there_is_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no task can be made.*1 clear_but_target_missing"):
+        SingleturnDataset(path=made(tmp_path / "s.zip", [game(1)]))
+
+
+def test_without_data_the_error_says_what_to_do() -> None:
+    with pytest.raises(DataError, match=r"IGLU single-turn.*\n.*get .*\n.*\n.*put"):
+        SingleturnDataset()
+
+
+def test_the_data_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path / "iglu-singleturn.zip", [game(1)], **{rebuilt_file(1): world(*tower(2))})
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+    assert SingleturnDataset().ids() == ["CQ-game-1"]
+
+
+def test_it_can_be_the_tasks_of_a_game(tmp_path: Path) -> None:
+    path = made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): world(*tower(2))})
+    env = iglu_marl.env(tasks=SingleturnDataset(path=path))
+    env.reset(seed=1)
+    assert np.count_nonzero(env.observe("architect_0")["target_grid"]) == 2
+
+
+def test_a_bar_is_shown_when_wanted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    path = made(tmp_path / "s.zip", [game(1)], **{rebuilt_file(1): world(*tower(2))})
+    for progress, shown in ((None, False), (True, True), (True, False), (False, False)):
+        if shown:
+            path.touch()  # else there is nothing to be read
+        SingleturnDataset(path=path, progress=progress)
+        told = capfd.readouterr()
+        assert ("reading IGLU single-turn" in told.err) == shown
+        assert told.out == ""

@@ -1,0 +1,664 @@
+"""Packs: opened from zips and folders alike, safe against hostile ones, and found in all the places."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iglu_marl.core.errors import DataError
+from iglu_marl.data.iglu.multiturn import read_sessions
+from iglu_marl.data.packs import archive, store
+from iglu_marl.data.packs.store import (
+    PACKS,
+    MemberError,
+    MissingPackError,
+    Pack,
+    PlaceholderError,
+    Unsafe,
+    find_pack,
+    known_pack,
+    local_pack,
+    open_as,
+    open_pack,
+)
+from iglu_marl.data.report import Report
+
+FILES = {
+    "LICENSE": b"MIT",
+    ".DS_Store": b"\0\0",
+    "a/b/step-2": b'{"x": 1}',
+    "a/b/step-10": b"{}",
+    "a/empty": b"",
+    "ünïcode/ß": "ß".encode(),
+}
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 13977030\n"
+PAGE = b"\xef\xbb\xbf  <!-- x --><!DOCTYPE HTML>\n<html><title>GitHub</title></html>"
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data of the machine's own, and no network."""
+    monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
+    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "own-cache"))
+
+
+def zip_bytes(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return stream.getvalue()
+
+
+def write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def write_folder(path: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        write(path / name, content)
+    return path
+
+
+METHODS = {
+    "stored": zipfile.ZIP_STORED,
+    "deflated": zipfile.ZIP_DEFLATED,
+    "bzip2": zipfile.ZIP_BZIP2,
+    "lzma": zipfile.ZIP_LZMA,
+}
+
+
+@pytest.fixture(params=["folder", *METHODS])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The same files, stored in one way or another."""
+    if request.param == "folder":
+        return write_folder(tmp_path / "pack", FILES)
+    return write(tmp_path / "pack.zip", zip_bytes({"a/": b"", **FILES}, METHODS[request.param]))
+
+
+# ------------------------------------------------------------------------------------------------- contents
+
+
+def test_all_ways_of_storing_give_the_same(place: Path) -> None:
+    with open_pack(place) as pack:
+        assert pack.names() == sorted(FILES)
+        assert {name: pack.read(name) for name in pack.names()} == FILES
+        assert pack.sizes() == {name: len(content) for name, content in FILES.items()}
+        assert pack.location == str(place)
+        assert pack.skipped == []
+        assert pack.has("a/empty")
+        assert not pack.has("a")
+        assert len(pack) == len(FILES)
+
+
+def test_only_members_can_be_read(place: Path) -> None:
+    write(place.parent / "secret", b"secret")
+    with open_pack(place) as pack:
+        for name in ("nothing", "a", "a/", "", "../secret", "a/../../secret", str(place.parent / "secret")):
+            assert not pack.has(name)
+            with pytest.raises(MemberError, match="has no file"):
+                pack.read(name)
+
+
+def test_closed_packs_know_their_names_but_cannot_be_read(place: Path) -> None:
+    pack = open_pack(place)
+    part = pack.below("a")
+    pack.close()
+    pack.close()
+    assert pack.names()
+    for closed, name in ((pack, "LICENSE"), (part, "empty")):
+        with pytest.raises(DataError, match="has been closed"):
+            closed.read(name)
+
+
+def test_parts_of_packs(place: Path) -> None:
+    with open_pack(place) as pack, open_pack(place, "a/b/") as other:
+        part = pack.below("a").below("/b/")
+        assert part.names() == other.names() == ["step-10", "step-2"]
+        assert part.read("step-2") == other.read("step-2") == FILES["a/b/step-2"]
+        assert part.root == "a/b/"
+        assert part.fingerprint == other.fingerprint != pack.fingerprint
+        with pytest.raises(MemberError):
+            part.read("../empty")
+
+
+def test_folders_of_packs_read_like_paths(place: Path) -> None:
+    with open_pack(place) as pack:
+        top = pack.folder()
+        assert [entry.name for entry in top.iterdir()] == [".DS_Store", "LICENSE", "a", "ünïcode"]
+        assert top.name == place.name
+        assert (top.is_dir(), top.is_file(), str(top)) == (True, False, str(place))
+        step = top / "a" / "b" / "step-2"
+        assert (step.name, step.is_file(), step.is_dir()) == ("step-2", True, False)
+        assert step.read_bytes() == FILES["a/b/step-2"]
+        assert [entry.name for entry in top.joinpath("a", "b").iterdir()] == ["step-10", "step-2"]
+        missing = top / "a" / "c"
+        assert not missing.exists()
+        assert list(missing.iterdir()) == []
+
+
+def test_packs_can_be_pickled(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.parent)
+    with open_pack(place.name) as pack, pack.below("a/b") as part:
+        copied = pickle.dumps(part)
+        monkeypatch.chdir("/")
+        with pickle.loads(copied) as again:  # noqa: S301 - this test's own bytes
+            assert again.read("step-2") == part.read("step-2")
+            assert again.fingerprint == part.fingerprint
+
+
+def _read_many(pack: Pack, times: int) -> bool:
+    return all(pack.read(name) == FILES[name] for _ in range(times) for name in pack.names())
+
+
+def test_packs_can_be_read_in_threads(place: Path) -> None:
+    with open_pack(place) as pack:
+        pack.read("LICENSE")
+        results: list[bool] = []
+        threads = [threading.Thread(target=lambda: results.append(_read_many(pack, 20))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert results == [True] * 4
+
+
+def test_forked_processes_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """They share the position of an open file: each must open its own."""
+    noise = np.random.default_rng(1)
+    files = {str(number): noise.bytes(300_000) for number in range(8)}
+    path = write(tmp_path / "x.zip", zip_bytes(files, zipfile.ZIP_STORED))
+
+    def read_all(rounds: int) -> bool:
+        with contextlib.suppress(MemberError):
+            return all(pack.read(name) == files[name] for _ in range(rounds) for name in files)
+        return False
+
+    with open_pack(path) as pack:
+        pack.read("0")
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        children = [context.Process(target=lambda: queue.put(read_all(30))) for _ in range(2)]
+        for child in children:
+            child.start()
+        assert read_all(30)
+        assert [queue.get(timeout=20) for _ in children] == [True, True]
+        for child in children:
+            child.join(20)
+
+
+# ---------------------------------------------------------------------------------------------- fingerprints
+
+
+def test_the_fingerprint_is_stable_and_notices_changes(place: Path) -> None:
+    def fingerprint() -> str:
+        with open_pack(place) as pack:
+            return pack.fingerprint
+
+    first = fingerprint()
+    assert fingerprint() == first
+    seen = {first}
+    if place.is_dir():
+        (place / "LICENSE").write_bytes(b"TIM")
+        os.utime(place / "LICENSE", ns=(0, 5))
+        seen.add(fingerprint())
+        (place / "LICENSE").rename(place / "LICENCE")
+        seen.add(fingerprint())
+        (place / "LICENCE").unlink()
+        seen.add(fingerprint())
+    else:
+        old = place.stat()
+        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns + 1))
+        seen.add(fingerprint())
+        place.write_bytes(zip_bytes({**FILES, "LICENSE": b"TIM"}))
+        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns))
+        seen.add(fingerprint())
+        place.write_bytes(zip_bytes({**FILES, "LICENSE": b"MTI"}))
+        os.utime(place, ns=(old.st_atime_ns, old.st_mtime_ns))
+        seen.add(fingerprint())
+    assert len(seen) == 4
+
+
+# ------------------------------------------------------------------------------------------- hostile archives
+
+
+def with_kind(name: str, mode: int, content: bytes = b"/etc/passwd") -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        info = zipfile.ZipInfo(name)
+        info.create_system = 3
+        info.external_attr = mode << 16
+        made.writestr(info, content)
+        made.writestr("good", b"good")
+    return stream.getvalue()
+
+
+HOSTILE_NAMES = {
+    "/etc/passwd": Unsafe.ABSOLUTE,
+    "//host/share": Unsafe.ABSOLUTE,
+    "C:/windows": Unsafe.ABSOLUTE,
+    "C:relative": Unsafe.ABSOLUTE,
+    "../up": Unsafe.PARENT,
+    "a/../../up": Unsafe.PARENT,
+    "a/..": Unsafe.PARENT,
+    "..\\up": Unsafe.BACKSLASH,
+    "a\\b": Unsafe.BACKSLASH,
+    "\\\\host\\share": Unsafe.BACKSLASH,
+    "./": Unsafe.BAD_NAME,
+}
+
+
+@pytest.mark.parametrize(("name", "reason"), HOSTILE_NAMES.items())
+def test_members_that_lead_elsewhere_are_left_out(tmp_path: Path, name: str, reason: Unsafe) -> None:
+    before = set(tmp_path.rglob("*"))
+    path = write(tmp_path / "x.zip", zip_bytes({name: b"bad", "good": b"good"}))
+    with open_pack(path) as pack:
+        assert pack.names() == ["good"]
+        assert [(entry.name, entry.reason) for entry in pack.skipped] == [(name, reason)]
+        assert pack.skipped_counts == {reason.name.lower(): 1}
+        assert pack.read("good") == b"good"
+        with pytest.raises(MemberError):
+            pack.read(name)
+    assert set(tmp_path.rglob("*")) - before == {path}
+
+
+def test_a_nul_in_a_name(tmp_path: Path) -> None:
+    content = zip_bytes({"nameXother": b"bad", "good": b"good"}).replace(b"nameXother", b"name\0other")
+    with open_pack(write(tmp_path / "x.zip", content)) as pack:
+        assert pack.names() == ["good"]
+        assert pack.skipped_counts == {"bad_name": 1}
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        (stat.S_IFLNK | 0o777, Unsafe.LINK),
+        (stat.S_IFIFO | 0o644, Unsafe.SPECIAL),
+        (stat.S_IFBLK | 0o644, Unsafe.SPECIAL),
+        (stat.S_IFREG | 0o644, None),
+        (0, None),
+    ],
+)
+def test_links_and_devices_in_zips_are_left_out(tmp_path: Path, mode: int, reason: Unsafe | None) -> None:
+    with open_pack(write(tmp_path / "x.zip", with_kind("thing", mode))) as pack:
+        assert pack.has("thing") == (reason is None)
+        assert [entry.reason for entry in pack.skipped] == ([reason] if reason else [])
+
+
+def test_links_and_pipes_in_folders_are_left_out(tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret" / "file", b"secret")
+    folder = write_folder(tmp_path / "pack", {"good": b"good", ".git/config": b"git"})
+    (folder / "link").symlink_to(secret)
+    (folder / "folder").symlink_to(secret.parent)
+    (folder / "round").symlink_to(folder)
+    (folder / "back\\slash").write_bytes(b"")
+    os.mkfifo(folder / "pipe")
+    with open_pack(folder) as pack:
+        assert pack.names() == ["good"]
+        assert pack.skipped_counts == {"link": 3, "special": 1, "backslash": 1}
+        assert "pipe: neither a file nor a folder" in map(str, pack.skipped)
+    (tmp_path / "short-cut").symlink_to(folder)
+    with open_pack(tmp_path / "short-cut") as pack:
+        assert pack.read("good") == b"good"
+
+
+def test_encrypted_members_and_unknown_methods(tmp_path: Path) -> None:
+    for offset, value, reason in ((8, b"\x01\x00", Unsafe.ENCRYPTED), (10, b"\x63\x00", Unsafe.METHOD)):
+        content = bytearray(zip_bytes({"thing": b"x", "good": b"good"}, zipfile.ZIP_STORED))
+        directory = content.find(b"PK\x01\x02")
+        content[directory + offset : directory + offset + 2] = value
+        with open_pack(write(tmp_path / "x.zip", bytes(content))) as pack:
+            assert pack.names() == ["good"]
+            assert [entry.reason for entry in pack.skipped] == [reason]
+
+
+def test_members_that_would_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_MEMBER_BYTES", 1000)
+    files = {"bomb": b"\0" * 1001, "good": b"\0" * 1000}
+    for place in (write(tmp_path / "x.zip", zip_bytes(files)), write_folder(tmp_path / "x", files)):
+        with open_pack(place) as pack:
+            assert pack.names() == ["good"]
+            assert pack.skipped_counts == {"too_large": 1}
+
+
+def test_more_than_a_member_declares_is_not_unpacked(tmp_path: Path) -> None:
+    content = bytearray(zip_bytes({"bomb": b"\0" * 1_000_000}))
+    for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        at = content.find(signature) + offset
+        content[at : at + 4] = (10).to_bytes(4, "little")
+    with (
+        open_pack(write(tmp_path / "x.zip", bytes(content))) as pack,
+        pytest.raises(MemberError, match="CRC"),
+    ):
+        pack.read("bomb")
+
+
+def test_of_two_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as made:
+        made.writestr("same", b"old")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            made.writestr("same", b"new")
+        made.writestr("./other", b"tidied")
+    with open_pack(write(tmp_path / "x.zip", stream.getvalue())) as pack:
+        assert pack.read("same") == b"new"
+        assert pack.read("other") == b"tidied"
+        assert pack.skipped_counts == {"doubled": 1}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_damaged_member_does_not_spoil_the_others(tmp_path: Path, method: int) -> None:
+    noise = np.random.default_rng(0).bytes(1000)
+    content = bytearray(zip_bytes({"bad": noise, "good": b"good"}, method))
+    content[500] ^= 0xFF
+    with open_pack(write(tmp_path / "x.zip", bytes(content))) as pack:
+        for _ in range(2):
+            with pytest.raises(MemberError, match=r"'bad' in .*x\.zip cannot be read"):
+                pack.read("bad")
+        assert pack.read("good") == b"good"
+        assert [(entry.name, entry.reason) for entry in pack.skipped] == [("bad", Unsafe.DAMAGED)]
+
+
+def test_a_file_that_vanishes(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "pack", FILES)
+    with open_pack(folder) as pack:
+        (folder / "LICENSE").unlink()
+        with pytest.raises(MemberError, match="No such file"):
+            pack.read("LICENSE")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    at=st.integers(0, 10_000),
+    value=st.binary(min_size=1, max_size=8),
+    end=st.one_of(st.none(), st.integers(0, 10_000)),
+    method=st.sampled_from(list(METHODS.values())),
+)
+def test_any_damage_gives_the_data_or_a_data_error(
+    tmp_path: Path, at: int, value: bytes, end: int | None, method: int
+) -> None:
+    content = bytearray(zip_bytes(FILES, method))
+    at %= len(content)
+    content[at : at + len(value)] = value
+    path = write(tmp_path / "x.zip", bytes(content[:end]))
+    with contextlib.suppress(DataError), open_pack(path) as pack:
+        for name in pack.names():
+            with contextlib.suppress(MemberError):
+                assert pack.read(name) in FILES.values()
+
+
+# ---------------------------------------------------------------------------------------- files of other kinds
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [
+        (b"", DataError, r"x\.zip is empty"),
+        (zip_bytes(FILES)[:-40], DataError, r"x\.zip is a truncated or damaged zip archive \(\d+ bytes"),
+        (zip_bytes(FILES)[:30], DataError, "truncated"),
+        (POINTER, PlaceholderError, "Git LFS pointer.*git lfs pull.*13,977,030 bytes"),
+        (PAGE, PlaceholderError, "web page"),
+        (b"<html>", PlaceholderError, "web page"),
+        (b"<!-- - -> -- --><!----> \n<!-- a\nb --->\n<!doctype HTML>", PlaceholderError, "web page"),
+        (b"<!-- <html> -->", DataError, "no zip archive"),
+        (b"\x1f\x8b\x08 tar", DataError, "is a gzip file"),
+        (b"7z\xbc\xaf\x27\x1c", DataError, "is a 7z archive"),
+        (b"hello, world", DataError, r"no zip archive \(it starts with b'hello, w'\)"),
+    ],
+    ids=[
+        "empty",
+        "truncated",
+        "beginning",
+        "pointer",
+        "page",
+        "short page",
+        "comments",
+        "a comment",
+        "gzip",
+        "7z",
+        "text",
+    ],
+)
+def test_files_that_are_no_packs(tmp_path: Path, content: bytes, kind: type[DataError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        open_pack(write(tmp_path / "x.zip", content))
+
+
+def test_the_look_for_a_web_page_comes_to_an_end(tmp_path: Path) -> None:
+    """In a process of its own, which can be ended: a regular expression may take longer than the world is old."""
+    path = write(tmp_path / "x.zip", b"<!---->" * 140 + b"x")
+    code = "import sys; from iglu_marl.data import find_pack; find_pack('mdc', sys.argv[1], False)"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+    assert "x.zip is no zip archive (it starts with b'<!----><')" in done.stderr
+
+
+def test_every_truncation_is_seen(tmp_path: Path) -> None:
+    content = zip_bytes(FILES, zipfile.ZIP_LZMA)
+    for length in range(0, len(content), 7):
+        with pytest.raises(DataError, match=r"x\.zip"):
+            open_pack(write(tmp_path / "x.zip", content[:length]))
+
+
+def test_places_that_are_no_packs(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing\.zip does not exist"):
+        open_pack(tmp_path / "nothing.zip")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="neither a file nor a folder"):
+        open_pack(tmp_path / "pipe")
+    with open_pack(tmp_path) as pack:
+        assert pack.names() == []
+
+
+def test_pointers_inside_of_packs(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "clone", {"gamedata.json": POINTER})
+    with (
+        open_pack(folder) as pack,
+        pytest.raises(PlaceholderError, match=r"'gamedata\.json' in .*clone is a Git LFS pointer"),
+    ):
+        pack.read("gamedata.json")
+
+
+# ------------------------------------------------------------------------------------------------ finding packs
+
+MULTI = {"dialogs.csv": b"PartitionKey\n", "builder-data/1-c1/step-2": b"{}"}
+SINGLE = {
+    "clarifying_questions_train.csv": b"GameId\n",
+    "initial_world_states/builder-data/1-c1/step-2": b"{}",
+}
+MDC = {"data/logs/splits.json": b"{}", "data/gold-configurations/C1.xml": b"<x/>"}
+CONTENTS = {"iglu-multiturn": MULTI, "iglu-singleturn": SINGLE, "mdc": MDC}
+
+
+def put(path: Path, files: dict[str, bytes], below: str = "") -> Path:
+    named = {below + name: content for name, content in files.items()}
+    return write(path, zip_bytes(named)) if path.suffix == ".zip" else write_folder(path, named)
+
+
+@pytest.mark.parametrize("name", PACKS)
+@pytest.mark.parametrize("below", ["", "repository-1a2b/datasets/pack/"])
+@pytest.mark.parametrize("kind", [".zip", ""])
+def test_a_path_may_lead_to_the_pack_or_above(tmp_path: Path, name: str, below: str, kind: str) -> None:
+    path = put(tmp_path / f"whatever{kind}", CONTENTS[name], below)
+    with find_pack(name, path) as pack:
+        assert pack.names() == sorted(CONTENTS[name])
+        assert pack.root == below
+        for other in set(PACKS) - {name}:
+            with pytest.raises(DataError, match=f"holds nothing of {other}.*it looks like {name}"):
+                find_pack(other, path)
+
+
+@pytest.mark.parametrize("kind", [".zip", ""])
+def test_a_path_may_be_a_folder_of_packs(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, files in CONTENTS.items():
+        put(tmp_path / "all" / f"{name}{kind}", files)
+    write(tmp_path / "all" / "structures.json", b"{}")
+    for name, files in CONTENTS.items():
+        assert find_pack(name, tmp_path / "all").names() == sorted(files)
+        assert find_pack(name, f"{tmp_path}/all/{name}{kind}").names() == sorted(files)
+        with pytest.raises(MissingPackError):
+            find_pack(name)
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "all"))
+    for name, files in CONTENTS.items():
+        assert find_pack(name).names() == sorted(files)
+
+
+def test_the_variable_may_lead_to_one_pack_or_to_other_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_DATA_PATH", str(put(tmp_path / "my.zip", MDC)))
+    assert find_pack("mdc").location == str(tmp_path / "my.zip")
+    assert local_pack("iglu-multiturn") is None
+    monkeypatch.setenv("IGLU_DATA_PATH", str(put(tmp_path / "plain", SINGLE)))
+    assert find_pack("iglu-singleturn").location == str(tmp_path / "plain")
+    assert local_pack("mdc") is None
+    monkeypatch.setenv("IGLU_DATA_PATH", str(write(tmp_path / "structures.json", b"{}")))
+    assert local_pack("mdc") is None
+    monkeypatch.setenv("IGLU_DATA_PATH", "")
+    assert local_pack("mdc") is None
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "nothing"))
+    with pytest.raises(DataError, match=r"IGLU_DATA_PATH names .*nothing, which does not exist"):
+        find_pack("mdc")
+    monkeypatch.setenv("IGLU_DATA_PATH", str(write(tmp_path / "broken" / "mdc.zip", b"PK").parent))
+    with pytest.raises(DataError, match=r"mdc\.zip is a truncated"):
+        find_pack("mdc")
+
+
+def test_the_first_place_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = put(tmp_path / "own-cache" / "packs" / "mdc.zip", MDC)
+    assert find_pack("mdc").location == str(own)
+    variable = put(tmp_path / "variable" / "mdc.zip", MDC)
+    monkeypatch.setenv("IGLU_DATA_PATH", str(variable.parent))
+    assert find_pack("mdc").location == str(variable)
+    path = put(tmp_path / "path.zip", MDC)
+    assert find_pack("mdc", path).location == str(path)
+    with pytest.raises(DataError, match="does not exist"):
+        find_pack("mdc", tmp_path / "nothing")
+
+
+def test_a_clone_with_pointers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone without `git lfs` has the single-turn files, and a pointer in the multi-turn zip's place."""
+    clone = put(tmp_path / "iglu-datasets", SINGLE, "datasets/singleturn/")
+    pointer = write(clone / "datasets" / "multiturn_dataset.zip", POINTER)
+    assert find_pack("iglu-singleturn", clone).has("clarifying_questions_train.csv")
+    with pytest.raises(PlaceholderError, match="git lfs pull"):
+        find_pack("iglu-multiturn", clone)
+    monkeypatch.setenv("IGLU_DATA_PATH", str(clone))
+    assert find_pack("iglu-singleturn").root in ("", "datasets/singleturn/")
+    with pytest.raises(MissingPackError, match="Git LFS pointer"):
+        find_pack("iglu-multiturn")
+    own = put(tmp_path / "own-cache" / "packs" / "iglu-multiturn.zip", MULTI)
+    assert find_pack("iglu-multiturn").location == str(own)
+    pointer.write_bytes(zip_bytes(MULTI))
+    assert find_pack("iglu-multiturn").location == str(pointer)
+
+
+def test_a_pointer_beside_the_data_does_no_harm(tmp_path: Path) -> None:
+    write(tmp_path / "mdc.zip", POINTER)
+    with pytest.raises(PlaceholderError):
+        find_pack("mdc", tmp_path)
+    real = put(tmp_path / "minecraft-dialogue-models-master.zip", MDC, "minecraft-dialogue-models-master/")
+    assert find_pack("mdc", tmp_path).location == str(real)
+
+
+def test_a_missing_pack_says_what_to_get_and_where_to_put_it(tmp_path: Path) -> None:
+    for info in PACKS.values():
+        with pytest.raises(MissingPackError) as caught:
+            find_pack(info.name)
+        for part in (
+            info.title,
+            info.url,
+            info.page,
+            info.licence,
+            "IGLU_DATA_PATH",
+            "path=",
+            "IGLU_MARL_OFFLINE",
+        ):
+            assert part in str(caught.value)
+        put(tmp_path / "own-cache" / "packs" / info.filename, CONTENTS[info.name])
+        assert find_pack(info.name).names() == sorted(CONTENTS[info.name])
+
+
+def test_unknown_names() -> None:
+    for ask in (find_pack, local_pack, known_pack):
+        with pytest.raises(DataError, match="there is no pack 'c7', expected one of iglu-multiturn, "):
+            ask("c7")
+
+
+def test_where_the_top_folder_is() -> None:
+    multi, single = PACKS["iglu-multiturn"], PACKS["iglu-singleturn"]
+    assert multi.root(["builder-data/1-c1/step-2"]) == ""
+    assert multi.root(["x/initial_world_states/builder-data/1-c1/step-2"]) is None
+    assert multi.root(["builder-data", "multi_turn_dialogs.csv", "xbuilder-data/y"]) is None
+    assert multi.root(["__MACOSX/builder-data/._x", "p/builder-data/x"]) == "p/"
+    assert multi.root(["deep/er/dialogs.csv", "b/dialogs.csv", "a/dialogs.csv", "builder-data/x"]) == "a/"
+    assert single.root([]) is None
+    assert single.missing(["question_bank.csv", "initial_world_states/builder-data/x"]) == [
+        "clarifying_questions_train.csv",
+        "target_world_states/builder-data/",
+    ]
+
+
+def test_a_multi_turn_pack_reads_the_same_from_zip_and_folder(tmp_path: Path, root: Path) -> None:
+    bundled = root / "iglu_marl" / "data" / "bundled"
+    zipped = Path(shutil.make_archive(str(tmp_path / "iglu-multiturn"), "zip", bundled))
+    plain = Report()
+    expected = read_sessions(bundled, plain)
+    packed = Report()
+    with find_pack("iglu-multiturn", zipped) as pack:
+        found = read_sessions(pack.folder(), packed)
+    assert (packed.rows, packed.sessions, packed.turns, packed.skipped) == (
+        plain.rows,
+        plain.sessions,
+        plain.turns,
+        plain.skipped,
+    )
+    assert found.keys() == expected.keys()
+    for name, sessions in expected.items():
+        for one, other in zip(sessions, found[name], strict=True):
+            assert one.dialogue.text == other.dialogue.text
+            for turn, again in zip(one, other, strict=True):
+                np.testing.assert_array_equal(turn.target_grid, again.target_grid)
+
+
+def test_nothing_heavy_is_imported_to_find_packs() -> None:
+    code = "import sys, iglu_marl.data, iglu_marl.data.packs.store, iglu_marl.data.packs.fetch; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert {"pandas", "requests", "urllib3", "numba", "filelock"} & set(done.stdout.split()) == set()
+
+
+# -------------------------------------------------------------------------------------------- the real packs
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "missing"),
+    [("iglu-multiturn", 506, ["dialogs.csv"]), ("iglu-singleturn", 3565, []), ("mdc", 499, [])],
+)
+def test_the_shared_packs(shared: Path, name: str, files: int, missing: list[str]) -> None:
+    info = known_pack(name)
+    with open_as(info, shared / "data" / f"{name}.zip") as pack:
+        assert len(pack) == files
+        assert pack.skipped == []
+        assert info.missing(pack.names()) == missing
+        assert pack.read(pack.names()[0])
+    assert find_pack(name, shared / "data").location == str(shared / "data" / f"{name}.zip")
+    assert store.local_pack(name, shared / "data") is not None

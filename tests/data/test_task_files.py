@@ -1,0 +1,385 @@
+"""Your own tasks from JSON, JSON lines and CSV: what is read, and how errors name their place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import iglu_marl
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.data import OwnTasks, tasks_from_folder, write_tasks
+
+RED = [[0, -1, 0, "red"]]
+
+
+def write(path: Path, content: Any) -> Path:
+    if not isinstance(content, (str, bytes)):
+        content = json.dumps(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def one(tmp_path: Path, value: Any) -> Any:
+    """The only entry of a file with that task."""
+    data = OwnTasks(write(tmp_path / "one.json", value))
+    (entry,) = (entry for entries in data.tasks.values() for entry in entries)
+    return entry
+
+
+def test_all_fields(tmp_path: Path) -> None:
+    task = one(
+        tmp_path,
+        {
+            "id": "hut",
+            "dialog": "<Architect> hello\n<Builder> hi",
+            "instruction": "build a hut",
+            "target": [[0, -1, 0, "red"], [1, -1, 0, "BLUE"]],
+            "start": [[0, -1, 0, "red"]],
+            "full": [[5, 7, -5, 6]],
+            "invariant": True,
+        },
+    )
+    assert isinstance(task, Task)
+    assert (task.task_id, task.instruction, task.invariant) == ("hut", "build a hut", True)
+    assert task.dialog == "<Architect> hello\n<Builder> hi\n<Architect> build a hut"
+    assert grid_to_blocks(task.target_grid) == [(0, -1, 0, 6), (1, -1, 0, 1)]
+    assert grid_to_blocks(task.start_grid) == [(0, -1, 0, 6)]
+    assert task.full_grid is not None
+    assert grid_to_blocks(task.full_grid) == [(5, 7, -5, 6)]
+    assert task.ids == "iglu"
+
+
+def test_blocks_and_grids_in_all_forms(tmp_path: Path) -> None:
+    blocks = [(0, -1, 0, 6), (1, 2, 3, 2)]
+    dense = blocks_to_grid(blocks)
+    old = iglu_marl.to_iglu2022_ids(dense)
+    forms: list[dict[str, Any]] = [
+        {"target": blocks},
+        {"blocks": [[x, y, z, {6: "red", 2: "yellow"}[color]] for x, y, z, color in blocks]},
+        {"target_blocks": [{"x": x, "y": y, "z": z, "color": color} for x, y, z, color in blocks]},
+        {"target": [{"x": x, "y": y, "z": z, "colour": color} for x, y, z, color in blocks]},
+        {"target_grid": dense.tolist()},
+        {"target_grid": old.tolist(), "ids": "iglu2022"},
+        {"target": [[0, -1, 0, 3], [1, 2, 3, 6]], "ids": "iglu2022"},
+        {"target": [[0, -1, 0, "red"], [1, 2, 3, "yellow"]], "ids": "iglu2022"},
+    ]
+    for form in forms:
+        assert np.array_equal(one(tmp_path, form).target_grid, dense), form
+
+
+def test_dialogs_in_all_forms(tmp_path: Path) -> None:
+    expected = "<Architect> one\n<Builder> two\n<Architect> three"
+    forms: list[Any] = [
+        expected,
+        ["one", "<Builder> two", "three"],
+        [{"role": "architect", "text": "one"}, {"role": "Builder", "text": "two"}, "three"],
+    ]
+    for form in forms:
+        task = one(tmp_path, {"dialog": form, "target": RED})
+        assert (task.dialog, task.instruction) == (expected, "three")
+    task = one(tmp_path, {"chat": "three", "last_instruction": "three", "target": RED, "start": None})
+    assert task.dialog.count("three") == 1
+
+
+def test_sessions(tmp_path: Path) -> None:
+    session = one(
+        tmp_path,
+        {
+            "id": "walls",
+            "turns": [
+                {"instruction": "one", "target": RED},
+                {"dialog": ["two", "<Builder> why?", "because"], "target": RED + [[0, 0, 0, "red"]]},
+                {"dialog": ["<Builder> done"], "instruction": "good", "target": RED},
+            ],
+            "invariant": False,
+        },
+    )
+    assert isinstance(session, Subtasks)
+    assert [turn.text for turn in session.turns] == [
+        "<Architect> one",
+        "<Architect> two\n<Builder> why?\n<Architect> because",
+        "<Builder> done\n<Architect> good",
+    ]
+    assert [task.target_size for task in session] == [1, 2, 1]
+    assert session[1].invariant is False
+
+
+def test_kinds_of_files(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "list.json", [{"target": RED}, {"target": RED, "id": "second"}])
+    write(tmp_path / "a" / "wrapped.json", '\n\n{"tasks": [\n{"blocks": [[0,-1,0,1]]},\n\n{"target": []}]}')
+    write(tmp_path / "b.jsonl", "\ufeff" + json.dumps({"target": RED}) + "\n\n" + json.dumps({"target": RED}))
+    write(tmp_path / "c.csv", 'id,target,invariant\n"x\ny","0 -1 0 red; 1,-1,0,2",no\nz,"[[0,-1,0,3]]",\n')
+    write(tmp_path / "notes.txt", "no task")
+    write(tmp_path / ".hidden.json", "{")
+    write(tmp_path / ".git" / "x.json", "{")
+    data = tasks_from_folder(tmp_path)
+    assert {name: [task.task_id for task in tasks] for name, tasks in data.tasks.items()} == {
+        "a/list.json": ["a/list.json:1", "second"],
+        "a/wrapped.json": ["a/wrapped.json:4", "a/wrapped.json:6"],
+        "b.jsonl": ["b.jsonl:1", "b.jsonl:3"],
+        "c.csv": ["x\ny", "z"],
+    }
+    first = data.by_id("x\ny")
+    assert (grid_to_blocks(first.target_grid), first.invariant) == ([(0, -1, 0, 6), (1, -1, 0, 2)], False)
+    assert len(data) == 8
+
+
+WRONG: dict[str, tuple[str, str, str]] = {
+    # file, content, message
+    "json": ("t.json", "[\n1,\n", r"t\.json:3: no JSON"),
+    "jsonl": ("t.jsonl", '{"target": [[0,-1,0,1]]}\n{', r"t\.jsonl:2: no JSON"),
+    "digits": ("t.json", "9" * 5000, r"t\.json:1: no JSON that can be read"),
+    "brackets": ("t.json", "[" * 100_000, r"t\.json:1: no JSON that can be read"),
+    "after others": (
+        "t.json",
+        '\n{"tasks": [{"target":\n[]}, {"id": "]",\n"target": []} ,\n\n\t3]}',
+        r"t\.json:6: a task is 3",
+    ),
+    "no object": ("t.json", "[\n\n 3]", r"t\.json:3: a task is 3, expected an object"),
+    "no target": ("t.json", "{}", r"t\.json:1: it has no 'target'"),
+    "unknown field": ("t.json", '{"targt": []}', "unknown field 'targt', expected some of target"),
+    "twice": ("t.json", '{"target": [], "blocks": []}', "'blocks' says again"),
+    "outside": (
+        "t.jsonl",
+        '{"target": [[0, 8, 0, 1]]}',
+        r"t\.jsonl:1: target\[0\] at \(0, 8, 0\) lies outside",
+    ),
+    "two in a cell": (
+        "t.jsonl",
+        '{"start": [[0,-1,0,1],[0,-1,0,2]], "target": []}',
+        r"start\[1\].*second block",
+    ),
+    "color": ("t.jsonl", '{"target": [[0,-1,0,"pink"]]}', "unknown colour 'pink'"),
+    "air": ("t.jsonl", '{"target": [[0,-1,0,"air"]]}', "a block of air"),
+    "number": ("t.jsonl", '{"target": [[0,-1,0,7]]}', "has colour id 7"),
+    "number of 2022": ("t.jsonl", '{"target": [[0,-1,0,7]], "ids": "iglu2022"}', "has colour id 7"),
+    "half a block": ("t.jsonl", '{"target": [[0,-1,0]]}', r"target\[0\] is \[0, -1, 0\], expected"),
+    "object block": ("t.jsonl", '{"target": [{"x": 1, "y": 2, "z": 3}]}', "expected four integers"),
+    "fraction": ("t.jsonl", '{"target": [[0.5,-1,0,1]]}', "expected four integers"),
+    "shape": ("t.jsonl", '{"target": [[[1, 2]]]}', r"shape \(1, 1, 2\), expected \(9, 11, 11\)"),
+    "ragged": ("t.jsonl", '{"target": [[[1], [1, 2]]]}', "not an array of shape"),
+    "text": ("t.jsonl", '{"target": "all"}', "'target' is 'all', expected blocks"),
+    "infinite": ("t.jsonl", '{"target": [[Infinity,-1,0,1]]}', "expected four integers"),
+    "ids": ("t.jsonl", '{"target": [], "ids": "voxel"}', "'ids' is 'voxel'"),
+    "invariant": ("t.jsonl", '{"target": [], "invariant": 1}', "'invariant' is 1"),
+    "dialog": ("t.jsonl", '{"target": [], "dialog": 5}', "dialog"),
+    "role": ("t.jsonl", '{"target": [], "dialog": [{"role": "cat", "text": "x"}]}', "unknown role 'cat'"),
+    "utterance": ("t.jsonl", '{"target": [], "dialog": [{"role": "builder"}]}', "an utterance is"),
+    "turns": ("t.jsonl", '{"turns": []}', "expected a list with at least one turn"),
+    "turn": ("t.jsonl", '{"turns": [{"dialog": "x"}]}', "turn 0 has no 'target'"),
+    "turn field": ("t.jsonl", '{"turns": [{"target": [], "start": []}]}', "turn 0 has start"),
+    "turns and target": ("t.jsonl", '{"turns": [{"target": []}], "target": []}', "has target besides"),
+    "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: no UTF-8"),
+    "columns": ("t.csv", "id,colour\n", r"t\.csv:1: unknown columns 'colour'"),
+    "no header": ("t.csv", "", r"t\.csv:1: no header"),
+    "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
+    "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
+    "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
+    "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: no JSON"),
+    "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
+    "csv quotes": ("t.csv", 'id,target\na,"0 -1 0 red\n', r"t\.csv:\d: no CSV"),
+    "names": (
+        "t.json",
+        '[{"id":"a","target":[]},\n{"id":"a","target":[]}]',
+        r"t\.json:2: the id 'a' is also.*:1",
+    ),
+}
+
+
+class Content(bytes):
+    """The bytes of a file whose text counts the characters that are looked through."""
+
+    texts: ClassVar[list[CountedText]] = []
+
+    def decode(self, *arguments: Any) -> str:
+        self.texts.append(CountedText(super().decode(*arguments)))
+        return self.texts[-1]
+
+
+class CountedText(str):
+    """A text that knows how many of its characters were copied or searched."""
+
+    looked_at = 0
+
+    def __getitem__(self, key: Any) -> str:
+        self.looked_at += len(range(*key.indices(len(self)))) if isinstance(key, slice) else 1
+        return super().__getitem__(key)
+
+    def count(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        end = len(self) if end is None else end
+        self.looked_at += end - start
+        return super().count(part, start, end)
+
+
+@pytest.mark.parametrize("form", ["list", "wrapped", "lines"])
+def test_a_file_of_tasks_is_gone_through_once(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [{"id": str(number), "target": RED} for number in range(500)]
+    text = {
+        "list": json.dumps(tasks, indent=2),
+        "wrapped": json.dumps({"tasks": tasks}, indent=2),
+        "lines": "\n".join(map(json.dumps, tasks)),
+    }[form]
+    path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
+    content = Content(path.read_bytes())
+    Content.texts.clear()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: content)
+    assert OwnTasks(path).ids() == [str(number) for number in range(500)]
+    (counted,) = Content.texts
+    assert counted.looked_at <= 3 * len(text)
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG.values(), ids=WRONG)
+def test_errors_name_the_file_and_the_line(name: str, content: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path / name, content.encode("latin-1"))
+    with pytest.raises(DataError, match=message):
+        OwnTasks(tmp_path)
+    with pytest.raises(DataError, match=message):
+        OwnTasks(tmp_path / name)
+
+
+def test_wrong_tasks_can_be_skipped(tmp_path: Path) -> None:
+    write(tmp_path / "t.jsonl", '{"target": [[0,-1,0,1]]}\n{"target": 1}\n{\n{"id": "last", "target": []}\n')
+    write(tmp_path / "u.json", "]")
+    data = OwnTasks(tmp_path, on_error="skip")
+    assert data.ids() == ["t.jsonl:1", "last"]
+    assert [entry.place for entry in data.skipped_tasks] == ["t.jsonl:2", "t.jsonl:3", "u.json:1"]
+    assert str(data.skipped_tasks[0]).startswith("t.jsonl:2: a task that is wrong ('target' is 1, expected")
+    with pytest.raises(DataError, match="on_error"):
+        OwnTasks(tmp_path, on_error="ignore")
+
+
+def test_wrong_places_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no file of tasks in it"):
+        OwnTasks(tmp_path)
+    with pytest.raises(DataError, match="does not exist"):
+        OwnTasks(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="is no file of tasks"):
+        OwnTasks(write(tmp_path / "x.txt", "hello"))
+    with pytest.raises(DataError, match="holds no task"):
+        OwnTasks(write(tmp_path / "x.jsonl", "\n\n"))
+    write(tmp_path / "dialogs.csv", "x")
+    with pytest.raises(DataError, match="use MultiturnDataset"):
+        OwnTasks(tmp_path)
+
+
+def test_it_is_a_dataset(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"id": f"t{n}", "target": [[0, -1, z, "red"] for z in range(n)]}) for n in range(1, 6)
+    ]
+    data = OwnTasks(write(tmp_path / "t.jsonl", "\n".join(lines)))
+    assert data.filter(max_blocks=2).ids() == ["t1", "t2"]
+    parts = data.split([1, 1])
+    assert sorted(name for part in parts.values() for name in part.ids()) == data.ids()
+    assert data.to_pandas().target_blocks.tolist() == [1, 2, 3, 4, 5]
+    env = gym.make("IGLUGridworldVector-v0")
+    env.set_task_generator(data)
+    env.reset(seed=2)
+    name = env.task.task_id
+    env.reset(seed=2)
+    assert env.task.task_id == name in data.ids()
+
+
+CELLS = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))
+WORLDS = st.dictionaries(CELLS, st.integers(1, 6), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zl", "Zp", "Cs")), max_size=20)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(WORLDS, TEXTS), min_size=1, max_size=4))
+def test_all_kinds_of_files_say_the_same(
+    tmp_path_factory: pytest.TempPathFactory, tasks: list[tuple[dict[Any, int], str]]
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("own")
+    records = [
+        {"id": str(n), "instruction": said, "target": [[*cell, color] for cell, color in built.items()]}
+        for n, (built, said) in enumerate(tasks)
+    ]
+    write(tmp_path / "a.json", json.dumps(records, indent=1, ensure_ascii=False))
+    write(tmp_path / "b.json", {"tasks": records})
+    write(tmp_path / "c.jsonl", "\n".join(json.dumps(record, ensure_ascii=False) for record in records))
+    out = io.StringIO()
+    rows = csv.DictWriter(out, ["id", "instruction", "target"])
+    rows.writeheader()
+    rows.writerows({**record, "target": json.dumps(record["target"])} for record in records)
+    write(tmp_path / "d.csv", out.getvalue())
+    read = [list(OwnTasks(file)) for file in sorted(tmp_path.iterdir())]
+    assert len(read) == 4
+    for number, (built, said) in enumerate(tasks):
+        for other in read:
+            assert grid_to_blocks(other[number].target_grid) == sorted(
+                (*c, color) for c, color in built.items()
+            )
+            assert other[number].instruction == said.strip()
+
+
+GRIDS = WORLDS.map(lambda built: blocks_to_grid([(*cell, color) for cell, color in built.items()]))
+SAID = st.lists(
+    st.builds(Utterance, st.sampled_from(Role), TEXTS | st.just("<Builder> me?\n<Architect> you\n\nno")),
+    max_size=3,
+)
+OPTIONS = {
+    "starting_grid": st.none() | GRIDS | st.just(blocks_to_grid([])),
+    "full_grid": st.none() | GRIDS,
+    "invariant": st.none() | st.booleans(),
+    "ids": st.just("iglu"),
+}
+SINGLE = st.builds(
+    Task,
+    st.just("no speaker\nat all") | SAID.map(Dialogue),
+    GRIDS,
+    st.none() | st.sampled_from(["put it there", "two\nlines", "<Architect> what?\n<Builder> this?"]),
+    **OPTIONS,
+)
+SESSIONS = st.lists(st.tuples(SAID.map(Dialogue), GRIDS), min_size=1, max_size=3).flatmap(
+    lambda turns: st.builds(lambda **options: Subtasks(*zip(*turns, strict=True), **options), **OPTIONS)
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(SINGLE | SESSIONS, min_size=1, max_size=4), st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[Any], by_structure: bool
+) -> None:
+    path = tmp_path_factory.mktemp("own") / "t.jsonl"
+    for number, entry in enumerate(entries):
+        entries[number] = entry.replace(task_id=str(number)) if isinstance(entry, Task) else entry
+        if isinstance(entry, Subtasks):
+            entry.task_id = str(number)
+    written = {"a": entries[:1], "b": entries[1:]} if by_structure else entries
+    count = write_tasks(path, written)
+    read = OwnTasks(path)
+    assert read.tasks["t.jsonl"] == entries
+    assert list(read) == [
+        task for entry in entries for task in ([entry] if isinstance(entry, Task) else entry)
+    ]
+    assert count == len(read)
+    structures = [record["structure"] for record in read.records() if record["turn"] == 0]
+    names = ["a"] + ["b"] * (len(entries) - 1) if by_structure else [str(n) for n in range(len(entries))]
+    assert structures == names
+
+
+def test_written_tasks_in_other_ids_and_of_one_name(tmp_path: Path) -> None:
+    task = Task("<Architect> red", [(0, -1, 0, 3)], task_id="one", ids="iglu2022")
+    session = Subtasks(["red"], [[(0, -1, 0, 3)]], task_id="one", ids="iglu2022")
+    assert write_tasks(tmp_path / "t.jsonl", [task, session, task.replace(task_id=None)]) == 3
+    read = OwnTasks(tmp_path / "t.jsonl")
+    assert read.ids() == ["one", "one/2", "task"]
+    assert all(grid_to_blocks(task.target_grid) == [(0, -1, 0, 6)] for task in read)
+    with pytest.raises(DataError, match="cannot be written"):
+        write_tasks(tmp_path / "nowhere" / "t.jsonl", [task])
+    assert [path.name for path in tmp_path.iterdir()] == ["t.jsonl"]

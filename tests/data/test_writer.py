@@ -1,0 +1,340 @@
+"""Sessions written in the multi-turn layout: what is read back, and what the layout cannot hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iglu_marl import DataError, Dialogue, Role, Subtasks, Utterance, play, raw_env
+from iglu_marl.agents import OracleBuilder, ReplayArchitect, ScriptedArchitect, ScriptedBuilder
+from iglu_marl.core.grid import blocks_to_grid, in_zone
+from iglu_marl.data import (
+    EpisodeRecorder,
+    SessionRecord,
+    bundled,
+    nearest_controls,
+    read_recording,
+    read_sessions,
+    trajectory_of,
+    write_sessions,
+)
+from iglu_marl.data.iglu.event_stream import Broke, Placed
+from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
+from iglu_marl.data.report import Report
+
+A, B = Role.ARCHITECT, Role.BUILDER
+
+# -- made sessions
+
+words = st.text(
+    st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp"), exclude_characters="$")
+    | st.just("\n"),
+    min_size=1,
+    max_size=40,
+).filter(lambda text: bool(text.strip()) and all(c.isprintable() or c == "\n" for c in text))
+cells = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))
+worlds = st.dictionaries(cells, st.integers(1, 6), min_size=1, max_size=12).map(
+    lambda found: [(*cell, color) for cell, color in found.items()]
+)
+utterances = st.builds(Utterance, st.sampled_from((A, B)), words)
+good_turns = st.tuples(st.builds(Utterance, st.just(A), words), st.lists(utterances, max_size=4), worlds)
+
+
+def session(turns: list[Any], name: str = "1-thing", **options: Any) -> Subtasks:
+    said = [[first, *rest] for first, rest, _ in turns]
+    return Subtasks(said, [world for *_, world in turns], task_id=name, ids="iglu", **options)
+
+
+def back(path: Path) -> dict[str, list[Subtasks]]:
+    report = Report()
+    found = read_sessions(path, report)
+    assert not [skip for skip in report.skipped if skip.reason.name != "EMPTY_WORLD"], str(report)
+    return found
+
+
+def check_tapes(path: Path) -> int:
+    """Every tape is a valid one of the newer recorder, leads to its world, and points at what it changes."""
+    count = 0
+    for file in (path / "builder-data").glob("*/step-*"):
+        recording = read_recording(file.read_bytes(), name=str(file))
+        assert recording.reproduces
+        assert recording.tape.world_by_actions() == recording.ending
+        assert recording.tape.skipped == ()
+        assert all(event.aim for event in recording.tape.events if isinstance(event, (Placed, Broke)))
+        assert recording.tape.events[0].tick == 1
+        count += 1
+    return count
+
+
+@given(st.lists(st.lists(good_turns, min_size=1, max_size=3), min_size=1, max_size=3))
+def test_what_is_written_is_read_back_equal(made: list[list[Any]]) -> None:
+    sessions = [session(turns, f"{number}-c{number % 2}") for number, turns in enumerate(made, start=1)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        report = write_sessions(path, sessions)
+        assert report.exact, report.noted
+        found = back(path)
+        assert [s for listed in found.values() for s in listed] == sorted(
+            sessions, key=lambda s: list(found).index(s.task_id.partition("-")[2])
+        )
+        assert check_tapes(path) == sum(map(len, sessions))
+
+
+any_text = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
+    ("$", "a$b", "\x00", "\u2028")
+)
+any_turns = st.tuples(st.builds(Utterance, st.sampled_from((A, B)), any_text),
+                      st.lists(st.builds(Utterance, st.sampled_from((A, B)), any_text), max_size=3),
+                      worlds | st.just([]))  # fmt: skip
+
+
+@given(st.lists(any_turns, min_size=1, max_size=4))
+def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
+    made = session(turns)
+    heard = [u for u in made.dialogue if u.text]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        if not any(u.role is A and "".join(c for c in u.text if c.isprintable()).strip() for u in heard):
+            return  # nobody has asked for anything
+        report = write_sessions(path, [made])
+        assert report.sessions == 1
+        with (path / "dialogs.csv").open(encoding="utf-8", newline="") as table:
+            rows = list(csv.DictReader(table))
+        told = [r[key] for r in rows for key in ("instruction", "Answer4ClarifyingQuestion") if r[key]]
+        asked = [r["ClarifyingQuestion"] for r in rows if r["ClarifyingQuestion"]]
+        if not report.counts.get("characters"):
+            assert len(told) == sum(u.role is A for u in heard)
+            assert len(asked) == sum(u.role is B for u in heard)
+        steps = [int(row["StepId"]) for row in rows]
+        assert steps == sorted(set(steps))
+        assert all((int(row["StepId"]) % 2 == 1) is row["Role"].startswith("architect") for row in rows)
+        check_tapes(path)
+        found = [s for listed in read_sessions(path).values() for s in listed]
+        assert len(found) <= 1
+        if all(world for *_, world in turns):
+            (only,) = found
+            np.testing.assert_array_equal(only.structures[-1], made.structures[-1])
+
+
+RED, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (1, -1, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("said", "worlds", "note", "expected"),
+    [
+        ([[(B, "hi"), (A, "red")]], [RED], WriteNote.BUILDER_FIRST, [[(A, "red"), (B, "hi")]]),
+        (
+            [[(A, "red")], [(B, "so?"), (A, "yes, and blue")]],
+            [RED, TWO],
+            WriteNote.BUILDER_FIRST,
+            [[(A, "red"), (B, "so?")], [(A, "yes, and blue")]],
+        ),
+        (
+            [[(A, "red")], [(B, "and this")]],
+            [RED, TWO],
+            WriteNote.SILENT_TURN,
+            [[(A, "red"), (B, "and this")]],
+        ),
+        ([[], [(A, "red")]], [RED, TWO], WriteNote.SILENT_TURN, [[(A, "red")]]),
+        ([[(A, "red")], [(A, "blue")]], [[], TWO], WriteNote.EMPTY_WORLD, [[(A, "red"), (A, "blue")]]),
+        ([[(A, "for 3$")]], [RED], WriteNote.CHARACTERS, [[(A, "for 3＄")]]),
+        ([[(A, "a\x0bb")]], [RED], WriteNote.CHARACTERS, [[(A, "a b")]]),
+    ],
+)
+def test_what_the_layout_cannot_hold_is_noted(
+    said: Any, worlds: Any, note: WriteNote, expected: Any, tmp_path: Path
+) -> None:
+    made = Subtasks([[Utterance(*u) for u in turn] for turn in said], worlds, task_id="1-c1", ids="iglu")
+    report = write_sessions(tmp_path / "out", [made])
+    assert [entry.note for entry in report.noted] == [note]
+    assert not report.exact
+    assert note.name.lower() in str(report)
+    ((found,),) = back(tmp_path / "out").values()
+    assert [[(u.role, u.text) for u in turn] for turn in found.turns] == expected
+    np.testing.assert_array_equal(found.structures[-1], made.structures[-1])
+
+
+def test_names_and_starts(tmp_path: Path) -> None:
+    turns = [(Utterance(A, "red"), [], RED)]
+    twice = [session(turns, "1-c1"), session(turns, "1-c1"), session(turns, "a b/c"), session(turns, "../x")]
+    report = write_sessions(tmp_path / "out", [*twice, session(turns, "9-c1", starting_grid=TWO)])
+    assert report.counts == {"name": 3, "start_world": 1}
+    names = sorted(p.name for p in (tmp_path / "out" / "builder-data").iterdir())
+    assert names == ["1-..-x", "1-a-b-c", "1-c1", "2-c1", "9-c1"]
+    assert len(back(tmp_path / "out")["c1"]) == 3
+
+
+def test_a_text_with_lines(tmp_path: Path) -> None:
+    texts = ["a\nb", "a\n\nb", 'a,b\n"c"', "<Builder> x", "a\n<Builder> b"]
+    made = session([(Utterance(A, texts[0]), [Utterance(A, text) for text in texts[1:]], RED)])
+    assert write_sessions(tmp_path / "out", [made]).exact
+    assert back(tmp_path / "out") == {"thing": [made]}
+    table = (tmp_path / "out" / "dialogs.csv").read_text(encoding="utf-8")
+    assert "a$b" in table, "one line break is written as upstream does"
+    assert table.splitlines()[0].split(",") == list(COLUMNS)
+
+
+def test_the_bundled_sessions(tmp_path: Path) -> None:
+    sessions = bundled.load()
+    report = write_sessions(tmp_path / "out", sessions)
+    assert report.exact
+    found = back(tmp_path / "out")
+    assert {name: found[name] for name in sorted(found)} == sessions
+    assert check_tapes(tmp_path / "out") == report.turns
+
+
+def first_hit(world: dict[Any, int], aim: Any) -> tuple[Any, Any]:
+    """The first solid cell along a line of sight, and the cell before it; in the engine a block fills [x, x + 1)."""
+    before = None
+    for distance in np.arange(0, 20, 0.01):
+        x, y, z = (int(v) for v in np.floor(np.array(aim.camera) + np.array(aim.view) * distance))
+        if (x, y, z) != before:
+            if (x, y, z) in world or y < 63:
+                return (x, y, z), before
+            before = (x, y, z)
+    return None, None
+
+
+def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
+    write_sessions(tmp_path / "out", dict(list(bundled.load().items())[:8]))
+    seen = agreed = 0
+    for file in sorted((tmp_path / "out" / "builder-data").glob("*/step-*")):
+        recording = read_recording(file.read_bytes(), name=file.name)
+        assert nearest_controls(trajectory_of(recording)).grid_error == 0
+        world: dict[Any, int] = {}
+        for event in recording.tape.events:
+            if isinstance(event, (Placed, Broke)):
+                if event.tick > recording.start:
+                    hit, before = first_hit(world, event.aim)
+                    seen, agreed = (
+                        seen + 1,
+                        agreed + (event.cell == (hit if isinstance(event, Broke) else before)),
+                    )
+                world[event.cell] = 1
+                if isinstance(event, Broke):
+                    del world[event.cell]
+    assert seen > 100
+    assert agreed >= 0.95 * seen, "a few float, or are walled in"
+
+
+def test_folders_in_use_are_kept(tmp_path: Path) -> None:
+    made = [session([(Utterance(A, "red"), [], RED)])]
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="is not empty"):
+        write_sessions(tmp_path / "used", made)
+    with pytest.raises(DataError, match="may be something else"):
+        write_sessions(tmp_path / "used", made, overwrite=True)
+    with pytest.raises(DataError, match="is a file"):
+        write_sessions(tmp_path / "used" / "mine.txt", made)
+    with pytest.raises(DataError, match="no session with a turn"):
+        write_sessions(tmp_path / "none", [])
+    with pytest.raises(DataError, match="expected a Subtasks"):
+        write_sessions(tmp_path / "none", ["1-c1"])  # type: ignore[list-item]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["used"], "nothing half-written is left"
+    assert (tmp_path / "used" / "mine.txt").read_text() == "mine"
+    write_sessions(tmp_path / "out", made)
+    again = [session([(Utterance(A, "two"), [], TWO)])]
+    write_sessions(tmp_path / "out", again, overwrite=True)
+    assert back(tmp_path / "out") == {"thing": again}
+
+
+# -- played episodes
+
+
+@pytest.mark.parametrize("controls", ["walking", "flying"])
+def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path: Path) -> None:
+    target = blocks_to_grid([(0, -1, 0, 1), (1, -1, 0, 2), (1, 0, 0, 3)])
+    env = raw_env(
+        tasks=Subtasks([[Utterance(A, "x")]], [target], ids="iglu")[0],
+        controls=controls,
+        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
+    )
+    recorder = EpisodeRecorder()
+    agents = {
+        "architect": ScriptedArchitect(controls=controls),
+        "builder": ScriptedBuilder(controls=controls),
+    }
+    played = play(env, agents, seed=1, on_step=recorder)
+    record = recorder.session("3-made")
+    assert len(record.turns) == 3
+    heard = Dialogue(u for turn in record.turns for u in turn.dialogue)
+    assert heard == played.dialogue[: len(heard)]
+    np.testing.assert_array_equal(record.turns[-1].grid, played.grid)
+    report = write_sessions(tmp_path / "out", [record])
+    ((found,),) = back(tmp_path / "out").values()
+    if report.exact:
+        assert found == record.subtasks()
+    np.testing.assert_array_equal(found.structures[-1], played.grid)
+    check_tapes(tmp_path / "out")
+    steps = sorted((tmp_path / "out" / "builder-data" / "3-made").iterdir(), key=lambda p: int(p.name[5:]))
+    recordings = [read_recording(step.read_bytes(), name=step.name) for step in steps]
+    assert sum(len(trajectory_of(r)) - 1 for r in recordings) >= 3
+    end = trajectory_of(recordings[-1]).poses[-1]
+    x, y, z, yaw, pitch = env.unwrapped.episode.worlds.pose[0].tolist()
+    np.testing.assert_allclose(end[[0, 1, 2, 4]], [x, y, z, pitch], atol=1e-4)
+    assert abs((end[3] - yaw + 180) % 360 - 180) < 1e-3
+
+
+def test_the_recorder_begins_anew_with_each_episode() -> None:
+    tasks = bundled.load()
+    recorder = EpisodeRecorder()
+    sessions = [tasks[name][0] for name in list(tasks)[:2]]
+    env = raw_env(tasks=sessions[0][0], controls="flying", max_steps=300)
+    for made in sessions:
+        task = Subtasks(
+            made.turns, made.structures, progressive=True, invariant=False, task_id=made.task_id, ids="iglu"
+        )
+        agents = {"architect": ReplayArchitect(message_length=1000), "builder": OracleBuilder("flying")}
+        play(env, agents, options={"task": task[0]}, on_step=recorder)
+        record = recorder.session(str(made.task_id))
+        np.testing.assert_array_equal(record.turns[-1].grid, made.structures[-1])
+        assert record.start is None
+
+
+def test_an_episode_without_a_block_is_no_session() -> None:
+    env = raw_env(tasks=bundled.load()["bridge"][0][0], max_steps=3, turn_steps=1)
+    recorder = EpisodeRecorder()
+    with pytest.raises(DataError, match="nothing was built"):
+        recorder.session("1-none")
+
+    class Silent:
+        def reset(self, role: Role, seed: int | None) -> None: ...
+        def act(self, observation: Any) -> Any:
+            return "" if "target_grid" in observation else 0
+
+        def close(self) -> None: ...
+
+    play(env, {"architect": Silent(), "builder": Silent()}, seed=0, on_step=recorder)
+    with pytest.raises(DataError, match="nothing was built"):
+        recorder.session("1-none")
+
+
+def test_world_files_are_in_the_format_of_the_release(tmp_path: Path, shared: Path) -> None:
+    import zipfile
+
+    write_sessions(tmp_path / "out", bundled.load()["bridge"])
+    ours = json.loads(next((tmp_path / "out" / "builder-data").glob("*/step-2")).read_text())
+    with zipfile.ZipFile(shared / "data" / "iglu-multiturn.zip") as archive:
+        theirs = json.loads(archive.read("builder-data/9-c136/step-6"))
+    assert ours.keys() == theirs.keys()
+    assert {k: type(v) for k, v in ours.items()} == {k: type(v) for k, v in theirs.items()}
+    assert ours["avatarInfo"].keys() == theirs["avatarInfo"].keys()
+    assert all(in_zone(x, y - 64, z) for x, y, z, _ in ours["worldEndingState"]["blocks"])
+
+
+def test_records_by_hand(tmp_path: Path) -> None:
+    made = bundled.load()["bridge"][0]
+    record = SessionRecord.of(made)
+    assert record.structure == "bridge"
+    assert record.subtasks() == made
+    assert write_sessions(tmp_path / "out", [record]).exact
+    assert back(tmp_path / "out")["bridge"] == [made]

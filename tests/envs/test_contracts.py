@@ -1,0 +1,637 @@
+"""The contracts of PettingZoo and Gymnasium, and ours: seeds, copies, saved states, memory, spaces."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.utils import aec_to_parallel
+from probing import (
+    CHATS,
+    IDS,
+    SHORT,
+    TWO_AGENT_VIEWS,
+    VIEWS,
+    Player,
+    begun,
+    digest,
+    fingerprints,
+    frozen,
+    story,
+    story_options,
+)
+from requirements import TEST_FOLDERS
+
+import iglu_marl
+from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs import env, parallel_env, raw_env
+from iglu_marl.tasks import BundledTasks, Curriculum, RandomTasks, TaskSource
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of PettingZoo's own examples
+    from pettingzoo.test import (
+        api_test,
+        parallel_api_test,
+        parallel_seed_test,
+        render_test,
+        seed_test,
+        state_test,
+    )
+
+# What PettingZoo's tests say about every environment whose observations are dicts, and that they pass an
+# option which no environment knows.
+GENERIC = (
+    "ignore:Observation is not a NumPy array",
+    "ignore:(Observation|Action) space for each agent probably should be",
+    "ignore:Agents have different observation space sizes",
+    "ignore:unknown reset option 'options'",
+)
+
+
+def generic(test: Any) -> Any:
+    for message in GENERIC:
+        test = pytest.mark.filterwarnings(message)(test)
+    return test
+
+
+# ------------------------------------------------------------------------------------ PettingZoo's own
+
+
+@generic
+@pytest.mark.parametrize("asks", [False, True], ids=["silent", "asking"])
+@pytest.mark.parametrize("controls", CONTROLS)
+@pytest.mark.parametrize("chat", CHATS)
+def test_pettingzoo(chat: str, controls: str, asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    options: dict[str, Any] = {**CHATS[chat], **SHORT, "controls": controls, "builder_can_ask": asks}
+    api_test(env(**options), num_cycles=30)
+    api_test(raw_env(**options), num_cycles=10)
+    parallel_api_test(parallel_env(**options), num_cycles=30)
+    seed_test(lambda: env(**options), num_cycles=30)
+    parallel_seed_test(lambda: parallel_env(**options), num_cycles=30)
+    state_test(env(**options), parallel_env(**options), num_cycles=10)
+    render_test(lambda render_mode: env(render_mode=render_mode, **options))
+    assert "Passed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "make", [env, raw_env, parallel_env, *map(VIEWS.get, IDS)], ids=[*TWO_AGENT_VIEWS, *IDS]
+)
+def test_metadata(make: Any) -> None:
+    metadata = make().metadata
+    assert set(metadata["render_modes"]) == {"human", "rgb_array", "ansi"}
+    assert metadata["render_fps"] > 0
+    if make in (env, raw_env, parallel_env):
+        assert metadata["name"] == "architect_builder_v0"
+
+
+def test_conversion_to_parallel() -> None:
+    """PettingZoo's own needs agents that step in a cycle, and is told when they do not."""
+    options = {**SHORT, "turn_steps": 1}
+    converted, native = aec_to_parallel(raw_env(**options)), parallel_env(**options)
+    assert frozen(converted.reset(seed=3)[0]) == frozen(native.reset(seed=3)[0])
+    for action in (1, 5, 17, 18):
+        actions = {"architect_0": "go", "builder_0": action}
+        seen, expected = converted.step(actions), native.step(actions)
+        assert frozen(seen[0]["builder_0"]) == frozen(expected[0]["builder_0"])
+        assert frozen(seen[1:4]) == frozen(expected[1:4])
+    with pytest.raises(AssertionError, match=r"[Pp]arallel"):
+        aec_to_parallel(raw_env(turn_steps=2))
+
+
+def test_names_at_the_top() -> None:
+    assert iglu_marl.env is env
+    assert iglu_marl.raw_env is raw_env
+    assert iglu_marl.parallel_env is parallel_env
+    for name in ("env", "raw_env", "parallel_env"):
+        assert getattr(architect_builder_v0, name) is getattr(iglu_marl, name)
+
+
+@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="this PettingZoo has no make")
+@generic
+def test_pettingzoo_make() -> None:
+    aec = pettingzoo.make("aec", "iglu_marl/architect_builder-v0", turn_steps=2)
+    parallel = pettingzoo.make("parallel", "iglu_marl/architect_builder-v0", controls="flying")
+    api_test(aec, num_cycles=10)
+    parallel_api_test(parallel, num_cycles=10)
+    assert aec.unwrapped.config.turn_steps == 2
+    assert parallel.unwrapped.config.controls == "flying"
+
+
+def test_two_agents_the_architect_first() -> None:
+    game = env()
+    assert game.possible_agents == ["architect_0", "builder_0"]
+    game.reset(seed=0)
+    assert game.agents == ["architect_0", "builder_0"]
+    assert game.agent_selection == "architect_0"
+
+
+# ------------------------------------------------------------------------------------- Gymnasium's own
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    *({"action_space": name} for name in CONTROLS),
+    {"select_and_place": True},
+    {"chat": "tokens"},
+    {"chat": "tokens", "vocabulary": 5, "max_message_length": 3, "dialog_length": 40},
+    {"completion": "cover", "shifts": "inside", "size_reward": True, "step_cost": 0.5},
+]
+GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
+    {"vector_state": True},
+    {"target_in_obs": True},
+    {"vector_state": True, "target_in_obs": True, "action_space": "flying"},
+    {"discretize": False},
+    {"compat": "iglu2022", "vector_state": True, "target_in_obs": True},
+    {"compat": "iglu2022", "discretize": False},
+    {"render": False},
+    {"render_size": (32, 48)},
+]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*For Box action spaces, we recommend using a symmetric and normalized space"
+)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, options) for name in IDS for options in VARIANTS]
+    + [(name, options) for name in IDS[:2] for options in GRIDWORLD_VARIANTS],
+    ids=str,
+)
+def test_gymnasium(name: str, options: dict[str, Any]) -> None:
+    check_env(gym.make(name, **options))
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_make_returns_the_environment_itself(name: str) -> None:
+    made = gym.make(name)
+    assert made.unwrapped is made
+    for method in ("set_task", "set_task_generator", "update_taskset", "initialize_world"):
+        assert callable(getattr(made, method))
+
+
+# ------------------------------------------------------------------------------------------------ seeds
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_same_seed_same_story(view: str) -> None:
+    options = story_options(view)
+    first, second = (story(view, 5, 250, **options) for _ in range(2))
+    assert first == second
+    assert len(set(first)) > 100  # something happens
+    assert story(view, 6, 250, **options) != first
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_seed_begins_anew(view: str) -> None:
+    """Whatever was played before, a seeded reset leads to the same story, resets without a seed included."""
+    fresh = begun(view, 3, **story_options(view))
+    expected = Player(fresh, 8).moves(fresh, 120)
+    used = begun(view, 77, **story_options(view))
+    Player(used, 9).moves(used, 50)  # ends somewhere in the middle of an episode
+    used.reset(seed=3)
+    assert Player(used, 8).moves(used, 120) == expected
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_seed_zero_is_a_seed(view: str) -> None:
+    assert story(view, 0, 40, **story_options(view)) == story(view, 0, 40, **story_options(view))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_global_generators_are_left_alone(view: str) -> None:
+    stories = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002 (shows that they are not used)
+        random.seed(seed)
+        before = frozen([*np.random.get_state()]), random.getstate()  # noqa: NPY002
+        stories.append(story(view, 4, 60, **story_options(view)))
+        assert (frozen([*np.random.get_state()]), random.getstate()) == before  # noqa: NPY002
+    assert stories[0] == stories[1]
+
+
+def test_same_story_in_another_process() -> None:
+    count = 220
+    code = f"import json, probing; print(json.dumps(probing.fingerprints({count})))"
+    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
+    for hash_seed in ("1", "424242"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        assert json.loads(done.stdout) == fingerprints(count)
+
+
+# ------------------------------------------------------------------------------- copies and saved states
+
+COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301 (own)
+
+
+class Counting(TaskSource):
+    """Each task is one block taller than the one before: a source with a state of its own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        self.count += 1
+        return Task(f"task {self.count}", [(0, y - 1, 0, 1) for y in range(1 + self.count % 9)])
+
+    def get_state(self) -> int:
+        return self.count
+
+    def set_state(self, state: int) -> None:
+        self.count = state
+
+
+SOURCES: dict[str, Any] = {
+    "default": lambda: None,
+    "random": lambda: RandomTasks(max_blocks=3, num_colors=3),
+    "stock": lambda: RandomTasks(max_blocks=3, max_cache=4),
+    "progressive": lambda: BundledTasks(progressive=True),
+    "counting": Counting,
+    "counting within": lambda: [RandomTasks(), {"a": Curriculum([Counting()])}],
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_copies_continue_identically(view: str, source: str, way: str) -> None:
+    original = begun(view, 21, tasks=SOURCES[source](), **story_options(view))
+    player = Player(original, 5)
+    for moves in (0, 2, 41):  # at the start, in the middle of a turn, after resets
+        player.moves(original, moves)
+        twin, twin_player = COPIES[way](original), copy.deepcopy(player)
+        assert twin is not original
+        ahead = twin_player.moves(twin, 70)
+        assert (
+            Player.moves(copy.deepcopy(player), COPIES[way](original), 70) == ahead
+        )  # the twin's play left no trace
+    assert player.moves(original, 70) == ahead
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_saved_states_continue_identically(view: str, source: str) -> None:
+    options = {"tasks": SOURCES[source](), **story_options(view)}
+    original = begun(view, 22, **options)
+    player = Player(original, 6)
+    for moves in (0, 2, 43):
+        player.moves(original, moves)
+        state, here = original.unwrapped.get_state(), copy.deepcopy(player)
+        ahead = player.moves(original, 70)
+        original.unwrapped.set_state(state)
+        assert copy.deepcopy(here).moves(original, 70) == ahead
+        other = begun(view, 99, **options)
+        Player(other, 1).moves(other, 7)
+        other.unwrapped.set_state(pickle.loads(pickle.dumps(state)))  # noqa: S301 (our own bytes)
+        assert copy.deepcopy(here).moves(other, 70) == ahead
+        unused = VIEWS[view](**options).unwrapped
+        unused.set_state(state)
+        assert copy.deepcopy(here).moves(unused, 70) == ahead
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_saved_state_shares_nothing(view: str) -> None:
+    game = begun(view, 23, **story_options(view))
+    player = Player(game, 2)
+    player.moves(game, 5)
+    state = game.unwrapped.get_state()
+    image = pickle.dumps(state)
+    player.moves(game, 60)
+    assert pickle.dumps(state) == image
+    game.unwrapped.set_state(state)
+    player.moves(game, 60)
+    assert pickle.dumps(state) == image
+
+
+@pytest.mark.parametrize("view", ["env", "raw_env"])
+@pytest.mark.parametrize("moves", range(9))
+def test_reset_in_the_middle_of_a_turn(view: str, moves: int) -> None:
+    game = begun(view, 1, **{**story_options(view), "turn_steps": 4, "message_cost": 1.0})
+    Player(game, 3).moves(game, moves)
+    game.reset(seed=31)
+    fresh = begun(view, 31, **{**story_options(view), "turn_steps": 4, "message_cost": 1.0})
+    assert Player(game, 4).moves(game, 60) == Player(fresh, 4).moves(fresh, 60)
+
+
+def test_a_copy_of_an_unused_environment() -> None:
+    for view, make in VIEWS.items():
+        twin = COPIES["pickle"](make(**story_options(view)))
+        twin.reset(seed=2)
+        assert Player(twin, 1).moves(twin, 30) == story_after_reset(view, 2, 1, 30), view
+
+
+def story_after_reset(view: str, seed: int, player_seed: int, count: int) -> list[Any]:
+    game = begun(view, seed, **story_options(view))
+    return Player(game, player_seed).moves(game, count)
+
+
+# ------------------------------------------------------------------------------------- spaces and memory
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_spaces_are_the_same_object_and_not_shared(view: str) -> None:
+    one, two = (VIEWS[view](**story_options(view)) for _ in range(2))
+    before = [id(space) for space in all_spaces(one)]
+    one.reset(seed=0)
+    Player(one, 0).moves(one, 40)
+    assert [id(space) for space in all_spaces(one)] == before
+    assert not set(before) & {id(space) for space in all_spaces(two)}
+    assert all_spaces(one) == all_spaces(two)
+
+
+def all_spaces(game: Any) -> list[Any]:
+    """Every space of an environment, nested ones included."""
+    if isinstance(game, gym.Env):
+        found = [game.observation_space, game.action_space]
+    else:
+        found = [game.unwrapped.state_space]
+        for agent in game.possible_agents:
+            found += [game.observation_space(agent), game.action_space(agent)]
+    for space in found:  # grows while it is walked
+        if isinstance(space, gym.spaces.Dict):
+            found.extend(space.spaces.values())
+    return found
+
+
+def arrays(value: Any) -> list[np.ndarray]:
+    """The arrays in nested observations."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [array for part in parts for array in arrays(part)]
+
+
+def scribble(value: Any) -> None:
+    """Overwrite everything in nested observations and infos."""
+    if isinstance(value, np.ndarray):
+        value[...] = 77
+    elif isinstance(value, dict):
+        for part in value.values():
+            scribble(part)
+        value.clear()
+
+
+def everything_shown(game: Any) -> list[Any]:
+    """What an environment hands out, without a move."""
+    if isinstance(game, gym.Env):
+        return list(game.reset())
+    if hasattr(game, "agent_iter"):
+        game.reset()
+        return [game.last(), *(game.observe(agent) for agent in game.agents), game.state()]
+    return [*game.reset(), game.state()]
+
+
+@pytest.mark.parametrize("chat", CHATS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_is_shown_shares_no_memory(view: str, chat: str) -> None:
+    options = {**story_options(view), **CHATS[chat], "message_cost": 0.0}
+    scribbled, clean = (begun(view, 13, **options) for _ in range(2))
+    one, two = Player(scribbled, 3), Player(clean, 3)
+    worlds = scribbled.unwrapped.episode.worlds.state
+    for _ in range(6):
+        shown = everything_shown(scribbled)
+        everything_shown(clean)
+        found = arrays(shown)
+        assert found
+        assert all(array.flags.writeable for array in found)
+        assert not any(np.shares_memory(array, worlds) for array in found)
+        assert not any(np.shares_memory(a, b) for i, a in enumerate(found) for b in found[:i])
+        for part in shown:
+            scribble(list(part) if isinstance(part, tuple) else part)
+            for inner in part if isinstance(part, tuple) else ():
+                scribble(inner)
+        assert one.moves(scribbled, 1)[0][1:] is not None
+        two.moves(clean, 1)
+        assert one.moves(scribbled, 12) == two.moves(clean, 12)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_older_observations_stay_as_they_were(view: str) -> None:
+    game = begun(view, 14, **story_options(view))
+    shown = everything_shown(game)
+    image = frozen(shown)
+    if view not in ("env", "raw_env"):
+        Player(game, 1).moves(game, 40)
+    else:
+        infos = shown[0][4]
+        Player(game, 1).moves(game, 40)
+        assert isinstance(infos, dict)
+    assert frozen(shown) == image
+
+
+# A builder who wants to see the ends of the world: long runs in one direction, with breaks.
+def far(controls: str, rng: np.random.Generator) -> Any:
+    """A random action that is held for long, as (action, number of steps)."""
+    held = int(rng.integers(1, 40))
+    if controls == "walking":
+        return int(rng.choice([1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17])), held
+    camera = (
+        rng.uniform(-1, 1, 2).astype(np.float32) * (5 if controls == "flying" else 180) * int(rng.integers(2))
+    )
+    if controls == "flying":
+        movement = rng.choice([-1.0, 0.0, 1.0], 3).astype(np.float32)
+        return {
+            "movement": movement,
+            "camera": camera,
+            "inventory": 0,
+            "placement": int(rng.integers(3)),
+        }, held
+    attack, use, jump = (int(number) for number in rng.integers(2, size=3))
+    action: dict[str, Any] = {"camera": camera, "hotbar": 0, "attack": attack, "use": use}
+    if controls == "continuous":
+        axes = ("move_x", "move_y", "move_z")
+        return {
+            **action,
+            **{axis: rng.choice([-1.0, 0.0, 1.0], ()).astype(np.float32) for axis in axes},
+        }, held
+    if controls == "discrete":
+        move, strafe = (int(number) for number in rng.integers(3, size=2))
+        return {**action, "move": move, "strafe": strafe, "jump": jump}, held
+    return {
+        **action,
+        **{key: int(rng.integers(2)) for key in ("forward", "back", "left", "right", "jump")},
+    }, held
+
+
+CORNERS = [(8, 12, 8, 360, 90), (-8, 12, -8, 0, -90), (0, 12, 0, 180, 0), (5.5, 9.99, -5.5, 45, 12)]
+LOW = [(8, -3, 8, 360, 90), (0, -3, 0, 0, -90), (-8, -3, 0, 90, 90), (0.5, -2.5, 0.5, 0, 0)]
+WAIST_DEEP = [(8, -1.25, -8, 360, 90), (0, -1.25, 0, 0, -90)]
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_every_observation_lies_in_its_space(controls: str) -> None:
+    """From the corners of what one may start from, held in one direction until something stops it."""
+    options = {"action_space": controls, "vector_state": True, "target_in_obs": True, "max_steps": None}
+    game = gym.make("IGLUGridworld-v0", **options, tasks=RandomTasks(max_blocks=4), render_size=(2, 2))
+    rng = np.random.default_rng(1)
+    seen = []
+    for pose in [*CORNERS, *(LOW if controls in ("flying", "continuous") else WAIST_DEEP)]:
+        observation, _ = game.reset(seed=4, options={"pose": pose})
+        np.testing.assert_array_equal(observation["agentPos"], np.float32(pose)[[0, 1, 2, 4, 3]])
+        assert game.observation_space.contains(observation)
+        for _ in range(25):
+            action, held = far(controls, rng)
+            assert game.action_space.contains(action)
+            for _ in range(held):
+                observation, _, terminated, _, _ = game.step(action)
+                assert game.observation_space.contains(observation), observation
+                seen.append(observation["agentPos"])
+                if terminated:
+                    game.reset(options={"pose": pose})
+    lowest, highest = np.min(seen, axis=0), np.max(seen, axis=0)
+    assert highest[1] > 8 or controls == "discrete"  # falls land at once
+    assert lowest[3] == -90
+    assert highest[3] == 90
+    if controls == "flying":
+        assert lowest[1] < -2  # under the ground
+
+
+def test_flying_down_to_the_end() -> None:
+    game = gym.make("IGLUGridworldVector-v0", action_space="flying", tasks=RandomTasks(), max_steps=None)
+    observation, _ = game.reset(seed=0, options={"pose": (0, 0, 0, 0, -90)})
+    down = {
+        "movement": np.float32([1, 0, 0]),
+        "camera": np.zeros(2, np.float32),
+        "inventory": 0,
+        "placement": 0,
+    }
+    down["movement"][0] = -1  # forward, and that is straight down
+    for _ in range(20):
+        observation = game.step(down)[0]
+        assert game.observation_space.contains(observation)
+    assert -3 <= observation["agentPos"][1] < -2.5
+
+
+@pytest.mark.parametrize("controls", ["walking", "human-level"])
+def test_jumping_from_the_highest_start(controls: str) -> None:
+    options: dict[str, Any] = {"action_space": controls, "max_steps": None, "tasks": RandomTasks()}
+    game = gym.make("IGLUGridworldVector-v0", **options)
+    game.reset(seed=0, options={"pose": (0, 12, 0, 0, 0)})
+    jump = 5
+    if controls == "human-level":
+        jump = dict.fromkeys(game.action_space.spaces, 0) | {"jump": 1, "camera": np.zeros(2, np.float32)}
+    highest = 12.0
+    for _ in range(60):
+        observation = game.step(jump)[0]
+        assert game.observation_space.contains(observation)
+        highest = max(highest, float(observation["agentPos"][1]))
+    assert highest > 12.9
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("chat", CHATS)
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks: bool) -> None:
+    sights = {
+        "architect_sees": ("target_grid", "grid", "dialog", "pose", "target_view", "grid_view"),
+        "builder_sees": ("pov", "inventory", "compass", "dialog", "pose", "grid"),
+    }
+    options = {
+        **SHORT,
+        **CHATS[chat],
+        **sights,
+        "controls": controls,
+        "builder_can_ask": asks,
+        "pov_size": (16, 24),
+    }
+    game = begun("parallel_env", 2, **options)
+    player = Player(game, 1)
+    for _ in range(60):
+        actions = {agent: player.spaces[agent].sample() for agent in game.agents}
+        observations = game.step(actions)[0]
+        for agent, observation in observations.items():
+            assert game.observation_space(agent).contains(observation)
+        assert game.state_space.contains(game.state())
+        if not game.agents:
+            game.reset()
+
+
+# ------------------------------------------------------------------------------------------ reset options
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_unknown_reset_options_warn(view: str) -> None:
+    game = VIEWS[view]()
+    with pytest.warns(UserWarning, match="'taks'"):
+        game.reset(seed=1, options={"taks": 3})
+    assert Player(game, 1).moves(game, 3)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_reset_to_a_task_and_a_pose(view: str) -> None:
+    task = Task("<Architect> a red one", [(2, -1, 3, 6)], starting_grid=[(0, -1, 0, 1), (1, -1, 0, 2)])
+    game = VIEWS[view]()
+    for _ in range(2):
+        game.reset(seed=3, options={"task": task, "pose": Pose(1.5, 3, -2, 90, -30)})
+        worlds = game.unwrapped.episode.worlds
+        assert game.unwrapped.task == task
+        np.testing.assert_array_equal(worlds.grid[0], task.start_grid)
+        np.testing.assert_array_equal(worlds.target[0], task.target_grid)
+        assert worlds.pose[0].tolist() == [1.5, 3, -2, 90, -30]
+        assert worlds.inventory[0].tolist() == [19, 19, 20, 20, 20, 20]
+        Player(game, 1).moves(game, 5)
+    game.reset(seed=3)
+    assert game.unwrapped.episode.worlds.pose[0].tolist() == [0] * 5  # the options held for one episode
+
+
+def test_the_first_observation_tells_the_true_pose() -> None:
+    task = Task("", [(0, -1, 0, 1)])
+    game = gym.make("IGLUGridworldVector-v0")
+    observation, _ = game.reset(options={"task": task, "pose": (1, 2, 3, 270, -15)})
+    np.testing.assert_array_equal(observation["agentPos"], np.float32([1, 2, 3, -15, 270]))
+    np.testing.assert_array_equal(observation["compass"], np.float32([-90]))
+
+
+@pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
+def test_one_config_or_its_fields(view: str) -> None:
+    config = GameConfig(**SHORT, controls="flying", builder_can_ask=True)
+    by_config, by_fields = VIEWS[view](config), VIEWS[view](**SHORT, controls="flying", builder_can_ask=True)
+    by_config.reset(seed=1)
+    by_fields.reset(seed=1)
+    assert Player(by_config, 1).moves(by_config, 50) == Player(by_fields, 1).moves(by_fields, 50)
+    assert VIEWS[view](config, max_steps=7).unwrapped.config.max_steps == 7
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_config_for_one_agent_is_kept(name: str) -> None:
+    config = GameConfig(controls="flying", pov_size=(20, 30), render_mode="ansi", max_steps=9)
+    made = gym.make(name, config=config)
+    assert set(made.action_space.spaces) == {"movement", "camera", "inventory", "placement"}
+    assert made.render_mode == "ansi"
+    assert made.config.max_steps == 9
+    if "pov" in made.observation_space.spaces:
+        assert made.observation_space["pov"].shape == (20, 30, 3)
+    assert gym.make(name, config=config, action_space="walking").action_space == gym.spaces.Discrete(18)
+
+
+def test_sessions_of_a_progressive_source_survive_copies() -> None:
+    """A saved state in the middle of a session still knows the turns to come."""
+    session = Subtasks(
+        ["<Architect> red", "<Architect> blue"],
+        [[(3, -1, 3, 6)], [(3, -1, 3, 6), (4, -1, 3, 1)]],
+        progressive=True,
+    )
+    game = gym.make("IGLUGridworldVector-v0", tasks=session[0])
+    game.reset(seed=0)
+    twin = COPIES["pickle"](game)
+    assert twin.task.next_task == session[1]
+    assert digest(frozen(twin.get_state().episode.task.dialog)) == digest(frozen(game.task.dialog))

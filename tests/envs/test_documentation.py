@@ -1,0 +1,146 @@
+"""`help(iglu_marl.env)` and editors tell every option, from the one list in `GameConfig`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+
+import iglu_marl
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs import (
+    AECGame,
+    GridworldEnv,
+    GridworldVectorEnv,
+    ParallelGame,
+    SilentBuilderEnv,
+    SilentBuilderVectorEnv,
+    VectorGame,
+)
+from iglu_marl.envs.documentation import spelled
+from iglu_marl.envs.single import GridworldOptions
+from iglu_marl.envs.vector import (
+    BatchOptions,
+    BuilderVectorEnv,
+    GridworldVectorOptions,
+    SilentBuilderVectorOptions,
+)
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig, GameOptions
+from iglu_marl.game.profiles import PROFILES
+
+FIELDS = {item.name: item for item in dataclasses.fields(GameConfig)}
+DOORS: list[Any] = [
+    iglu_marl.env,
+    iglu_marl.raw_env,
+    iglu_marl.parallel_env,
+    AECGame,
+    ParallelGame,
+    VectorGame,
+]
+BUILDERS: list[Any] = [GridworldEnv, SilentBuilderEnv, GridworldVectorEnv, SilentBuilderVectorEnv]
+ALL_FLAGS = {
+    GridworldEnv: [{"vector_state": True, "target_in_obs": True}, {"render": False}],
+    SilentBuilderEnv: [{}, {"visual": True}],
+}
+
+
+def test_the_typed_options_are_the_fields() -> None:
+    typed = {name: hint.__forward_arg__ for name, hint in GameOptions.__annotations__.items()}
+    assert typed == {name: item.type for name, item in FIELDS.items()}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_the_signature_names_every_option_with_its_default(door: Any) -> None:
+    parameters = inspect.signature(door).parameters
+    assert all(parameters[name].default == item.default for name, item in FIELDS.items())
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in FIELDS)
+    assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_help_tells_agents_spaces_rewards_ends_and_options(door: Any) -> None:
+    text = inspect.getdoc(door)
+    assert text is not None
+    for title in (
+        "Agents",
+        "Observations of architect_0",
+        "Observations of builder_0",
+        "Rewards",
+        "Ends",
+        "Options",
+    ):
+        assert f"\n{title}" in text
+    assert all(item.metadata["doc"] in text for item in FIELDS.values())
+    assert "Discrete(19)" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert all(any(row[:1] == [name] for row in rows) for name in (*ARCHITECT_SIGHTS, *BUILDER_SIGHTS))
+
+
+def test_the_first_sentence_of_each_door_is_its_own() -> None:
+    first = [(inspect.getdoc(door) or "").splitlines()[0] for door in (*DOORS, *BUILDERS)]
+    assert len(set(first)) == len(DOORS) + len(BUILDERS)
+
+
+# -------------------------------------------------------------------------------------------- the builder alone
+
+
+def own_parameters(maker: Any) -> dict[str, inspect.Parameter]:
+    """The parameters with names in the code itself."""
+    given = list(inspect.signature(maker.__init__).parameters.values())[1:]
+    return {one.name: one for one in given if one.kind is not inspect.Parameter.VAR_KEYWORD}
+
+
+@pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
+def test_the_signature_of_a_builder_names_every_option_with_its_default(builder: Any) -> None:
+    parameters = inspect.signature(builder).parameters
+    controls = "human-level" if "Silent" in builder.__name__ else "walking"
+    defaults = {name: item.default for name, item in FIELDS.items()} | {"controls": controls}
+    assert {name: parameters[name].default for name in FIELDS} == defaults
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in FIELDS)
+    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+
+
+@pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
+def test_help_of_a_builder_tells_its_spaces_rewards_ends_and_options(builder: Any) -> None:
+    text = inspect.getdoc(builder)
+    assert text is not None
+    titles = ["Actions", "Observations", "Rewards", "Ends", "Options"]
+    assert all(text.count(f"\n{title}") == 1 for title in titles)
+    assert all(item.metadata["doc"] in text for item in FIELDS.values())
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    single = GridworldEnv if "Gridworld" in builder.__name__ else SilentBuilderEnv
+    default = inspect.signature(single).parameters["controls"].default
+    for name in CONTROLS:
+        space = single(name).action_space
+        assert f"{name} {'yes' if name == default else 'no'} {spelled(space)}" in lines
+    told = {
+        line.split()[0]: line
+        for line in lines[lines.index("key when space") + 1 : lines.index("Rewards:") - 1]
+    }
+    seen: dict[str, Any] = {}
+    for flags in ALL_FLAGS[single]:
+        seen |= single(**flags).observation_space.spaces
+    assert told.keys() == seen.keys()
+    assert all(told[key].endswith(spelled(space)) for key, space in seen.items())
+
+
+def test_the_typed_options_of_builders_are_their_parameters() -> None:
+    batch = own_parameters(BuilderVectorEnv)
+    assert [name for name in batch if name not in ("prototype", "num_envs")] == list(
+        BatchOptions.__annotations__
+    )
+    profile = PROFILES["iglu2022"]
+    assert set(GridworldOptions.__annotations__) - set(FIELDS) == {*profile.spellings, *profile.idle}
+    assert set(profile.spellings.values()) <= set(FIELDS)
+    for options, single, further in (
+        (GridworldVectorOptions, GridworldEnv, GridworldOptions),
+        (SilentBuilderVectorOptions, SilentBuilderEnv, GameOptions),
+    ):
+        own = own_parameters(single)
+        del own["architect"]  # which many worlds cannot have
+        typed = {name: hint.__forward_arg__ for name, hint in options.__annotations__.items()}
+        inherited = {*further.__annotations__, *BatchOptions.__annotations__}
+        assert typed.keys() == own.keys() | inherited
+        assert {name: typed[name] for name in own} == {name: one.annotation for name, one in own.items()}

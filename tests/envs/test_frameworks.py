@@ -1,0 +1,447 @@
+"""The environments in other people's libraries: Gymnasium's and PettingZoo's wrappers, SB3, TorchRL, SuperSuit.
+
+RLlib and Ray are in test_rllib.py: they need another Gymnasium.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import (
+    FlattenObservation,
+    FrameStackObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+    RecordVideo,
+    TimeLimit,
+    TransformReward,
+)
+from gymnasium.wrappers import vector as vector_wrappers
+from pettingzoo.utils import (
+    AssertOutOfBoundsWrapper,
+    ClipOutOfBoundsWrapper,
+    OrderEnforcingWrapper,
+    parallel_to_aec,
+)
+from probing import frozen
+from requirements import ROOT, require
+
+import iglu_marl
+from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
+from iglu_marl.tasks import RandomTasks
+
+pytestmark = pytest.mark.system
+
+TASKS = RandomTasks(max_blocks=3, num_colors=2)
+GAME: dict[str, Any] = {
+    "tasks": TASKS,
+    "chat": "tokens",
+    "vocabulary": 7,
+    "max_message_length": 1,
+    "dialog_length": 4,
+    "builder_sees": ("inventory", "dialog", "pose", "grid"),
+    "max_steps": 20,
+}
+
+
+def lone(name: str = "IGLUGridworldVector-v0", **options: Any) -> Any:
+    more = {"target_in_obs": True} if "Gridworld" in name else {}
+    return gym.make(name, **{"tasks": TASKS, "max_steps": 20, **more, **options})
+
+
+def needs(library: str, reason: str = "the extra 'rl' is not installed") -> None:
+    require("rl", importlib.util.find_spec(library) is not None, reason)
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def one_thread() -> Any:
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+# ---------------------------------------------------------------------------------------------------------- Gymnasium
+
+FLAT = {
+    "flat": lambda: flatten(lone(), drop=("dialog",)),
+    "tokens": lambda: tokenize(lone(), dialog_length=6),
+    "pixels": lambda: tokenize(lone("IGLUGridworld-v0", pov_size=(40, 40)), dialog_length=6),
+    "silent": lambda: discretize(flatten(lone("IGLUSilentBuilder-v0"), drop=("pov", "chat"))),
+    "digits": lambda: discretize(flatten(lone(action_space="flying"), drop=("dialog",)), "multidiscrete"),
+    "masked": lambda: mask(discretize(flatten(lone(action_space="flying"), drop=("dialog",)))),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
+@pytest.mark.parametrize("name", FLAT)
+def test_gymnasium_checks_wrapped_environments(name: str) -> None:
+    check_env(FLAT[name](), skip_render_check=True)
+
+
+def test_gymnasium_wrappers(tmp_path: Path) -> None:
+    films = RecordVideo(
+        lone(render_mode="rgb_array", chat="tokens"), str(tmp_path / "films"), episode_trigger=lambda _: True
+    )
+    env = RecordEpisodeStatistics(TransformReward(TimeLimit(films, 7), lambda reward: reward + 1.0))
+    env = FrameStackObservation(FlattenObservation(env), 3)
+    plain = lone(chat="tokens")
+    observation, _ = env.reset(seed=3)
+    first = spaces.flatten(plain.observation_space, plain.reset(seed=3)[0])
+    np.testing.assert_array_equal(observation[-1], first)
+    total = 0.0
+    for step in range(7):
+        observation, reward, _, truncated, info = env.step(step)
+        _, own, *_ = plain.step(step)
+        assert reward == own + 1
+        total += float(reward)
+    assert truncated
+    assert info["episode"]["r"] == total
+    assert info["episode"]["l"] == 7
+    env.close()
+    assert list((tmp_path / "films").glob("*.mp4"))
+
+
+def test_gymnasium_vector_wrappers() -> None:
+    many = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=3, tasks=TASKS, max_steps=6, chat="tokens", dialog_length=4
+    )
+    env = vector_wrappers.RecordEpisodeStatistics(flatten(many))
+    env = vector_wrappers.NormalizeObservation(vector_wrappers.ClipReward(env, -0.5, 0.5))
+    env.reset(seed=0)
+    lengths = []
+    for step in range(14):
+        observations, rewards, *_, infos = env.step(np.full(3, step))
+        assert observations.shape == (3, *env.single_observation_space.shape)
+        assert np.abs(rewards).max() <= 0.5
+        if "episode" in infos:
+            lengths += infos["episode"]["l"][infos["_episode"]].tolist()
+    assert lengths == [6] * 6
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_gymnasium_stacks_wrapped_environments(mode: str) -> None:
+    options: dict[str, Any] = {"max_steps": 5, "tasks": TASKS, "chat": "tokens", "dialog_length": 4}
+    alone = [flatten(gym.make("IGLUGridworldVector-v0", **options)) for _ in range(2)]
+    many = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode=mode, wrappers=[flatten], **options
+    )
+    seen = many.reset(seed=4)[0]
+    np.testing.assert_array_equal(seen, [env.reset(seed=4 + n)[0] for n, env in enumerate(alone)])
+    for action in (3, 13, 17):
+        seen = many.step(np.full(2, action))[0]
+        np.testing.assert_array_equal(seen, [env.step(action)[0] for env in alone])
+    many.close()
+
+
+def test_a_spec_makes_the_wrapped_environment_again() -> None:
+    env = mask(
+        discretize(
+            flatten(tokenize(lone(action_space="flying"), dialog_length=5), words="one-hot"), camera_deg=2
+        )
+    )
+    again = gym.make(env.spec)
+    assert str(again) == str(env)
+    assert again.observation_space == env.observation_space
+    assert frozen(again.reset(seed=2)) == frozen(env.reset(seed=2))
+    for action in (1, 5, 17):
+        assert frozen(again.step(action)) == frozen(env.step(action))
+
+
+def test_rewards_are_normalised() -> None:
+    env = NormalizeReward(flatten(lone(), drop=("dialog",)))
+    env.reset(seed=0)
+    assert np.isfinite(env.step(17)[1])
+
+
+# --------------------------------------------------------------------------------------------------------- PettingZoo
+
+
+def test_pettingzoo_wrappers() -> None:
+    inner = align(iglu_marl.raw_env(**GAME, turn_steps=2), actions="discrete")
+    env = OrderEnforcingWrapper(AssertOutOfBoundsWrapper(inner))
+    with pytest.raises(AttributeError):
+        _ = env.rewards  # before the first reset
+    env.reset(seed=0)
+    for agent in env.agent_iter(30):
+        observation, _, terminated, truncated, _ = env.last()
+        assert env.observation_space(agent).contains(observation)
+        env.step(None if terminated or truncated else 3)
+    env.reset(seed=0)
+    with pytest.raises(AssertionError, match="not in action space"):
+        env.step(99)
+    with pytest.raises(AssertionError):
+        ClipOutOfBoundsWrapper(inner)  # which is for Box actions
+
+
+def test_pettingzoo_converts_to_turns() -> None:
+    """The parallel view, wrapped and converted, tells what it tells itself."""
+    parallel, turns = (
+        align(iglu_marl.parallel_env(**GAME)),
+        parallel_to_aec(align(iglu_marl.parallel_env(**GAME))),
+    )
+    seen, _ = parallel.reset(seed=5)
+    turns.reset(seed=5)
+    rng = np.random.default_rng(0)
+    while parallel.agents:
+        actions = {agent: rng.integers(parallel.action_space(agent).nvec) for agent in parallel.agents}
+        for agent, action in actions.items():
+            assert turns.agent_selection == agent
+            assert frozen(turns.observe(agent)) == frozen(seen[agent])
+            turns.step(action)
+        seen, rewards, *_ = parallel.step(actions)
+        assert turns.rewards == rewards
+
+
+# ---------------------------------------------------------------------------------------------------------------- SB3
+
+
+@pytest.mark.filterwarnings("ignore:It seems that your observation (space )?(grid|target_grid) is an image")
+@pytest.mark.filterwarnings("ignore:The minimal resolution for an image")  # such as a grid of 9 by 11
+@pytest.mark.parametrize("name", FLAT)
+def test_sb3(name: str) -> None:
+    """Its checker has nothing to say but that a grid might be an image, and PPO learns on it."""
+    needs("stable_baselines3")
+    one_thread()
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_checker import check_env as check
+
+    env = FLAT[name]()
+    check(env)
+    policy = "MlpPolicy" if isinstance(env.observation_space, spaces.Box) else "MultiInputPolicy"
+    model = PPO(
+        policy, env, n_steps=64, batch_size=64, n_epochs=1, policy_kwargs={"net_arch": [16]}, device="cpu"
+    )
+    before = [part.clone() for part in model.policy.parameters()]
+    model.learn(128)
+    assert model.num_timesteps == 128
+    assert any((one != two).any() for one, two in zip(before, model.policy.parameters(), strict=True))
+
+
+def test_sb3_chooses_no_masked_action() -> None:
+    needs("sb3_contrib")
+    one_thread()
+    from sb3_contrib import MaskablePPO
+
+    class Watched(gym.Wrapper):
+        chosen: list[int] = []  # noqa: RUF012 (one for all, on purpose)
+
+        def step(self, action: Any) -> Any:
+            self.chosen.append(int(self.get_wrapper_attr("action_masks")()[action]))
+            return self.env.step(action)
+
+    env = Watched(FLAT["masked"]())
+    model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, n_epochs=1, device="cpu")
+    model.learn(128)
+    assert set(Watched.chosen) == {1}
+
+
+def test_sb3_example(capsys: pytest.CaptureFixture[str]) -> None:
+    needs("stable_baselines3")
+    one_thread()
+    shares = example("sb3_silent_builder").main(steps=512, envs=2, repeats=1, tries=20)
+    assert len(shares) == 5
+    assert all(0 <= share <= 1 for share in shares.values())
+    assert "pairs held out, after 512 steps" in capsys.readouterr().out
+
+
+def test_the_sb3_example_is_not_solved_without_looking() -> None:
+    """Twenty steps are ten guesses among 150 pairs of colour and cell."""
+    needs("stable_baselines3")
+    sb3 = example("sb3_silent_builder")
+    assert len(sb3.PAIRS) == 150
+    assert len(sb3.HELD_OUT) == 25
+    assert 3 / 150 <= sb3.without_looking(tries=300) <= 10 / 150
+
+
+def test_what_the_sb3_example_shows_is_enough_and_the_blind_see_nothing() -> None:
+    """Whoever walks where it points and places what it shows completes every pair, trained or not."""
+    needs("stable_baselines3")
+    sb3 = example("sb3_silent_builder")
+    tasks = sb3.tasks_of(sb3.PAIRS)
+    env, blind = sb3.make_env(tasks), sb3.make_env(tasks, blind=True)
+    for task in tasks:
+        assert not blind.reset(options={"task": task})[0].any()
+        observation, _ = env.reset(options={"task": task})
+        for _ in range(sb3.GAME["max_steps"]):
+            color, (right, ahead) = (
+                int(observation[:7].argmax()),
+                observation[7:].reshape(2, 5).argmax(axis=1) - 2,
+            )
+            if ahead != 1:
+                action: dict[str, Any] = {"move": 1 if ahead > 1 else 2}
+            elif right:
+                action = {"strafe": 1 if right > 0 else 2}
+            else:
+                action = {"hotbar": color}
+            observation, _, terminated, *_ = env.step(sb3.ACTIONS.index(action))
+            if terminated:
+                break
+        assert terminated, task
+
+
+# ------------------------------------------------------------------------------------------------------------ TorchRL
+
+TORCHRL = [
+    "ignore:PettingZoo in TorchRL is tested using",
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+]
+
+
+def torchrl_filters(test: Any) -> Any:
+    for message in TORCHRL:
+        test = pytest.mark.filterwarnings(message)(test)
+    return test
+
+
+@torchrl_filters
+@pytest.mark.parametrize("name", ["flat", "tokens", "silent", "digits"])
+def test_torchrl_lone_builder(name: str) -> None:
+    needs("torchrl")
+    one_thread()
+    from torchrl.envs.libs.gym import GymWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = GymWrapper(FLAT[name]())
+    check_env_specs(env)
+    assert env.rollout(12).batch_size == (12,)
+
+
+PARALLEL = {
+    "flat": lambda: flatten(iglu_marl.parallel_env(**GAME)),
+    "flying": lambda: discretize(flatten(iglu_marl.parallel_env(**GAME, controls="flying"))),
+    "aligned": lambda: align(iglu_marl.parallel_env(**GAME)),
+    "masked": lambda: mask(align(iglu_marl.parallel_env(**GAME), actions="discrete")),
+}
+
+
+@torchrl_filters
+@pytest.mark.parametrize("name", PARALLEL)
+def test_torchrl_both_in_every_step(name: str) -> None:
+    needs("torchrl")
+    one_thread()
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = PettingZooWrapper(PARALLEL[name]())
+    check_env_specs(env)
+    data = env.rollout(50)
+    assert data.batch_size == (20,)
+    assert env.group_map == {"architect": ["architect_0"], "builder": ["builder_0"]}
+    assert data["next", "builder", "done"][-1].all()
+    if name == "masked":
+        chosen = data["builder", "action_mask"].gather(-1, data["builder", "action"].unsqueeze(-1))
+        assert chosen.all(), "random actions keep to the masks"
+        assert not data["builder", "action_mask"].all()
+
+
+@torchrl_filters
+@pytest.mark.parametrize("masked", [False, True])
+def test_torchrl_turns(masked: bool) -> None:
+    needs("torchrl")
+    torch = one_thread()
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = align(iglu_marl.env(**GAME, turn_steps=3), actions="discrete")
+    env = PettingZooWrapper(mask(env) if masked else env, use_mask=True)
+    check_env_specs(env)
+    data = env.rollout(60)
+    acting = torch.stack([data[agent, "mask"].flatten() for agent in ("architect_0", "builder_0")], dim=-1)
+    assert (acting.sum(dim=-1) == 1).all(), "one at a time"
+    assert acting[:5].tolist() == [[True, False], *[[False, True]] * 3, [True, False]] or acting[1, 1]
+
+
+@torchrl_filters
+def test_torchrl_example(capsys: pytest.CaptureFixture[str]) -> None:
+    needs("torchrl")
+    one_thread()
+    told = example("torchrl_two_agents").main(iterations=2, batch=120, epochs=1, max_steps=20)
+    assert len(told) == 2
+    assert all(0 <= line["completed"] <= 1 and line["episodes"] >= 5 for line in told)
+    assert capsys.readouterr().out.count("completed") == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- SuperSuit
+
+
+def test_supersuit_pads_and_stacks() -> None:
+    needs("supersuit")
+    import supersuit
+
+    env = supersuit.pad_observations_v0(flatten(iglu_marl.parallel_env(**GAME)))
+    assert env.observation_space("architect_0") == env.observation_space("builder_0")
+    observations, _ = env.reset(seed=0)
+    own = flatten(iglu_marl.parallel_env(**GAME)).reset(seed=0)[0]["builder_0"]
+    np.testing.assert_array_equal(observations["builder_0"][: len(own)], own)
+    turns = supersuit.frame_stack_v1(align(iglu_marl.env(**GAME)), 2)
+    turns.reset(seed=0)
+    length = align(iglu_marl.env(**GAME)).observation_space("builder_0").shape[0]
+    assert turns.last()[0].shape == (2 * length,)
+
+
+@pytest.mark.parametrize("actions", ["discrete", "multidiscrete"])
+def test_supersuit_concatenates(actions: Any) -> None:
+    needs("supersuit")
+    import supersuit
+
+    alike = align(iglu_marl.parallel_env(**GAME), actions=actions)
+    many = supersuit.concat_vec_envs_v1(
+        supersuit.pettingzoo_env_to_vec_env_v1(alike), 2, base_class="gymnasium"
+    )
+    observations, _ = many.reset(seed=1)
+    assert observations.shape == (4, *alike.observation_space("builder_0").shape)
+    for _ in range(30):  # beyond the end of episodes
+        moves = np.stack([many.action_space.sample() for _ in range(4)])
+        observations, rewards, *_ = many.step(moves)
+        assert rewards.shape == (4,)
+    assert alike.observation_space("builder_0").contains(observations[1])
+    assert observations[:, -2:].tolist() == [[1, 0], [0, 1]] * 2
+
+
+def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:
+    needs("supersuit")
+    needs("stable_baselines3")
+    one_thread()
+    import supersuit
+    from stable_baselines3 import PPO
+
+    alike = align(iglu_marl.parallel_env(**GAME), actions="discrete", grids="scaled")
+    many = supersuit.pettingzoo_env_to_vec_env_v1(alike)
+    many = supersuit.concat_vec_envs_v1(many, 2, base_class="stable_baselines3")
+    model = PPO("MlpPolicy", many, n_steps=32, batch_size=64, n_epochs=1, device="cpu")
+    model.learn(256)
+    assert model.num_timesteps == 256
+
+
+# --------------------------------------------------------------------------------------------------------------- cost
+
+
+def test_importing_wrappers_imports_no_library() -> None:
+    code = (
+        "import sys, iglu_marl.envs.wrappers; "
+        "print([name for name in ('torch', 'stable_baselines3', 'torchrl', 'supersuit', 'ray') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"

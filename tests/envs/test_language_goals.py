@@ -1,0 +1,457 @@
+"""Goals in words: the environment after CLEVR-Robot, the wrapper, and goals in the game of two."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import iglu_marl
+from iglu_marl import ConfigError, LanguageError, StateError, Task
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.envs.language import LanguageGoal, make_language_goal
+from iglu_marl.envs.registration import LANGUAGE_ID
+from iglu_marl.language import reference_evaluator as witness
+from iglu_marl.language.goals import GoalSpace, GoalTask, GoalTasks, statement_goals
+from iglu_marl.language.program import Program
+from iglu_marl.language.scene import Scene
+
+# ruff: noqa: S301 - only what was pickled a moment ago is read
+
+LOOK_DOWN = (0, 0, 0, 0, -60)  # at the ground in front, to the north
+RED, PLACE, BREAK = 11, 17, 16
+RED_BLOCK = "There is a red block."
+
+
+def make(**options: Any) -> Any:
+    return gym.make(LANGUAGE_ID, **options)
+
+
+def empty(goal: str = RED_BLOCK, **options: Any) -> Any:
+    env = make(scenes="empty", **options)
+    env.reset(seed=0, options={"pose": LOOK_DOWN, "goal": goal})
+    return env
+
+
+# ------------------------------------------------------------------------------------------- goals and rewards
+
+
+@pytest.mark.parametrize("obs_type", ["direct", "order_invariant", "image"])
+@pytest.mark.parametrize("goal_in_obs", ["text", "tokens", None])
+def test_observations_lie_in_their_space(obs_type: str, goal_in_obs: str | None) -> None:
+    env = make(obs_type=obs_type, goal_in_obs=goal_in_obs)
+    observation, _ = env.reset(seed=1)
+    for _ in range(30):
+        assert env.observation_space.contains(observation)
+        assert ("goal" in observation) == (goal_in_obs is not None)
+        observation, *_ = env.step(env.sample_random_action())
+    keys = {"direct": "grid", "order_invariant": "blocks", "image": "pov"}
+    assert [key for key in keys.values() if key in observation] == [keys[obs_type]]
+
+
+def test_blocks_as_a_set() -> None:
+    env = make(obs_type="order_invariant")
+    observation, _ = env.reset(seed=2)
+    rows = observation["blocks"][observation["blocks"][:, 3] > 0]
+    assert (blocks_to_grid(rows) == env.episode.worlds.grid[0]).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")  # it is a wrapper
+def test_gymnasium_is_content() -> None:
+    check_env(make(), skip_render_check=True)
+
+
+def test_a_goal_is_drawn_that_does_not_hold_yet() -> None:
+    env = make()
+    goals = set()
+    for _ in range(30):
+        observation, info = env.reset()
+        assert info["goal"] == observation["goal"] == env.goal.text
+        assert info["goal_program"] == str(env.goal.program)
+        assert "target_grid" not in info
+        assert env.answer_question(env.goal.program) in (False, None)
+        goals.add(env.goal)
+    assert len(goals) > 20
+
+
+def test_the_reward_is_one_when_the_goal_holds() -> None:
+    env = empty()
+    assert env.step(RED)[1:4] == (0.0, False, False)
+    assert env.step(PLACE)[1:4] == (1.0, True, False)
+    assert env.answer_question(env.goal.program) is True
+    with pytest.raises(StateError, match="over"):
+        env.step(0)
+
+
+def test_a_new_goal_goes_on_in_the_same_world() -> None:
+    env = empty()
+    env.step(RED)
+    env.step(PLACE)
+    text, program = env.sample_goal()
+    env.set_goal(text, program)
+    assert (env.goal.text, env.goal.program) == (text, program)
+    assert env.step(0)[1:3] == (0.0, False)
+    env.set_goal("There is no red block.")
+    assert env.step(BREAK)[1:3] == (1.0, True)
+
+
+def test_rewards_of_any_programme_are_those_of_the_definitions() -> None:
+    env = make(max_steps=None, action_space="flying")
+    env.reset(seed=3)
+    rng = np.random.default_rng(0)
+    paid = 0
+    for number in range(300):
+        if number % 60 == 0:
+            env.reset(new_scene_content=True)
+        goal = statement_goals()[int(rng.integers(len(statement_goals())))]
+        action = env.sample_random_action()
+        _, reward, terminated, _, _ = env.step(action, goal=goal.program)
+        grid, yaw = env.episode.worlds.grid[0], float(env.episode.worlds.pose[0, 3])
+        expected = witness.evaluate(goal.program, grid, yaw) is True
+        assert (reward, terminated) == (float(expected), expected)
+        paid += expected
+        if terminated:
+            env.set_goal(*env.sample_goal())
+    assert paid > 3
+
+
+def test_a_goal_of_a_step_counts_for_that_step_alone() -> None:
+    env = empty("There is a blue block.")
+    env.step(RED)
+    assert env.step(PLACE, goal=RED_BLOCK)[1:3] == (1.0, True)
+    assert env.goal.text == "There is a blue block."
+    env.set_goal("There is a blue block.")  # goes on
+    assert env.step(0)[1:3] == (0.0, False)
+    assert env.step(0, goal="exist(filter_color(scene(),red))")[1] == 1.0
+
+
+def test_episodes_are_cut_off() -> None:
+    env = empty(max_steps=3)
+    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
+
+
+def test_step_costs_are_paid() -> None:
+    env = empty(step_cost=0.25)
+    env.step(RED)
+    assert env.step(PLACE)[1] == 0.75
+
+
+# ----------------------------------------------------------------------------------------------- achieved goals
+
+
+def test_achieved_goals_are_those_that_became_true() -> None:
+    goals = statement_goals()
+    env = empty(goals=goals, max_steps=None)
+    env.set_goal("There are more green blocks than blue blocks.")
+    for action, some in ((RED, None), (PLACE, RED_BLOCK), (0, None), (BREAK, "There is no red block.")):
+        before = [bool(witness.evaluate(goal.program, env.episode.worlds.grid[0])) for goal in goals]
+        env.step(action, record_achieved_goal=True)
+        after = [bool(witness.evaluate(goal.program, env.episode.worlds.grid[0])) for goal in goals]
+        became = [goal for goal, old, new in zip(goals, before, after, strict=True) if new and not old]
+        assert env.get_achieved_goals() == [goal.text for goal in became]
+        assert env.get_achieved_goal_programs() == [goal.program for goal in became]
+        assert (some in env.get_achieved_goals()) if some else not became
+
+
+def test_achieved_goals_have_to_be_recorded() -> None:
+    env = empty()
+    for ask in (env.get_achieved_goals, env.get_achieved_goal_programs):
+        with pytest.raises(StateError, match="record_achieved_goal=True"):
+            ask()
+    env.step(0, record_achieved_goal=True)
+    assert env.get_achieved_goals() == []
+    env.step(0)
+    with pytest.raises(StateError, match="not recorded"):
+        env.get_achieved_goals()
+
+
+# ------------------------------------------------------------------------------------------------- descriptions
+
+
+def test_descriptions_are_right_and_lazy(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("iglu_marl.envs.language")
+    made: list[int] = []
+    describe = module.Generator.describe
+    monkeypatch.setattr(module.Generator, "describe", lambda *args: made.append(1) or describe(*args))
+    env = make(description_num=10)
+    env.reset(seed=5)
+    env.step(0)
+    assert made == [], "nothing is described unless asked"
+    texts, records = env.get_description()
+    assert env.descriptions == texts == [record["question"] for record in env.full_descriptions]
+    assert made == [1], "and once for the same world"
+    grid, yaw = env.episode.worlds.grid[0], float(env.episode.worlds.pose[0, 3])
+    for record in records:
+        assert witness.evaluate(record["program"], grid, yaw) == record["answer"]
+        assert env.answer_question(record["question"]) == record["answer"]
+    assert len(records) == len(set(texts)) == 10
+    _, _, _, _, info = env.step(12, update_des=True)
+    assert made == [1, 1]
+    assert info["descriptions"] == env.descriptions != texts
+    assert info["full_descriptions"] == env.full_descriptions
+    assert "descriptions" not in env.step(0)[4]
+
+
+def test_reading_descriptions_changes_nothing() -> None:
+    one, other = make(), make()
+    for env in (one, other):
+        env.reset(seed=7)
+    for _ in range(20):
+        one.get_description()
+        one.descriptions.clear()
+        one.full_descriptions.clear()
+        assert (a := one.sample_random_action()) == other.sample_random_action()
+        assert one.step(a)[0]["goal"] == other.step(a)[0]["goal"]
+    assert one.descriptions == other.descriptions
+    assert one.reset()[1] == other.reset()[1]
+
+
+def test_questions_can_be_descriptions() -> None:
+    env = make(describe=("question", "statement"), description_num=30)
+    env.reset(seed=0)
+    kinds = {type(record["answer"]) for record in env.full_descriptions}
+    assert {bool, int} <= kinds
+    assert make(description_num=0).reset(seed=0) is not None
+
+
+def test_questions_in_words() -> None:
+    env = empty()
+    env.step(RED)
+    env.step(PLACE)
+    assert env.answer_question("How many blocks are there?") == 1
+    assert env.answer_question("What color is the block?") == "red"
+    assert env.answer_question("What color is the tower?") is None
+    assert env.answer_question("count(scene())") == 1
+    with pytest.raises(LanguageError, match="unknown word: teapot"):
+        env.answer_question("Is there a teapot?")
+
+
+# ------------------------------------------------------------------------------------------------------- scenes
+
+
+def contents(env: Any) -> list[int]:
+    counts: list[int] = np.bincount(env.episode.worlds.grid[0].ravel(), minlength=7)[1:].tolist()
+    return counts
+
+
+def test_resets_put_the_same_things_down_anew() -> None:
+    env = make()
+    env.reset(seed=1)
+    grids, counts = [env.episode.worlds.grid[0].copy()], {tuple(contents(env))}
+    for _ in range(6):
+        env.reset()
+        grids.append(env.episode.worlds.grid[0].copy())
+        counts.add(tuple(contents(env)))
+    assert len({grid.tobytes() for grid in grids}) == 7
+    assert len(counts) == 1
+    new = set()
+    for number in range(6):
+        env.reset(**({"new_scene_content": True} if number % 2 else {"options": {"new_scene_content": True}}))
+        new.add(tuple(contents(env)))
+    assert len(new) > 3
+
+
+def test_a_seed_decides_everything_whatever_came_before() -> None:
+    def story(env: Any) -> list[Any]:
+        told = [env.reset(seed=9)[1]]
+        for _ in range(40):
+            action = env.sample_random_action()
+            observation, reward, terminated, truncated, _ = env.step(action)
+            told.append((action, reward, observation["grid"].tobytes(), observation["goal"]))
+            if terminated or truncated:
+                told.append(env.reset()[1])
+        return [
+            *told,
+            env.sample_goal(),
+            env.reset()[1],
+            env.reset(new_scene_content=True)[1],
+            env.descriptions,
+        ]
+
+    env = make(max_steps=15)
+    first = story(env)
+    env.reset(new_scene_content=True)
+    assert story(env) == first == story(make(max_steps=15))
+
+
+def test_scenes_from_elsewhere() -> None:
+    task = Task("", [(0, -1, 0, 3)], starting_grid=[(1, -1, 1, 2), (3, -1, 3, 5)])
+    env = make(scenes=[task])
+    env.reset(seed=0)
+    assert (env.episode.worlds.grid[0] == task.start_grid).all()
+    env.reset(options={"task": Task("", [(0, -1, 0, 3)], starting_grid=[(2, -1, 2, 1)])})
+    assert contents(env) == [1, 0, 0, 0, 0, 0]
+    env.reset(options={"task": GoalTask(RED_BLOCK)})
+    assert env.goal.text == RED_BLOCK
+
+
+# ----------------------------------------------------------------------------------------------------- the rest
+
+
+def test_saving_copying_pickling() -> None:
+    env = make()
+    env.reset(seed=4)
+    env.step(0, record_achieved_goal=True)
+    state = env.get_state()
+
+    def go_on(env: Any) -> list[Any]:
+        told: list[Any] = [env.goal.text, env.descriptions, env.sample_goal()]
+        for action in (11, 17, 1, 1, 13, 17):
+            told.append(env.step(action)[1:3])
+        return [*told, env.reset()[1]]
+
+    twins = copy.deepcopy(env), pickle.loads(pickle.dumps(env))
+    first = go_on(env)
+    for twin in twins:
+        assert go_on(twin) == first
+    env.set_state(state)
+    assert env.get_achieved_goals() == []
+    assert go_on(env) == first
+    with pytest.raises(StateError, match="expected a LanguageState"):
+        env.set_state(state.inner)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    for options, message in (
+        ({"obs_type": "smell"}, "obs_type is 'smell', expected one of direct"),
+        ({"goal_in_obs": "song"}, "goal_in_obs is 'song'"),
+        ({"description_num": -1}, "description_num is -1"),
+        ({"describe": "poem"}, "kinds holds 'poem'"),
+        ({"scenes": "full"}, "scenes is 'full'"),
+        ({"goals": []}, "goals is"),
+        ({"tasks": []}, "tasks has no place here"),
+        ({"teapot": 1}, "unknown option 'teapot'"),
+    ):
+        with pytest.raises((ConfigError, LanguageError), match=message):
+            make_language_goal(**options)
+    env = make()
+    for early in (
+        lambda: env.goal,
+        lambda: env.scene,
+        env.get_description,
+        env.sample_goal,
+        lambda: env.step(0),
+    ):
+        with pytest.raises(StateError):
+            early()
+    env.reset(seed=0)
+    for wrong in ("How many blocks are there?", "count(scene())", 3):
+        with pytest.raises(LanguageError):
+            env.set_goal(wrong)
+        with pytest.raises(LanguageError):
+            env.step(0, goal=wrong)
+    assert env.step(0)[1] == 0.0, "a refused goal changes nothing"
+
+
+def test_the_wrapper_takes_any_single_agent_environment() -> None:
+    env = LanguageGoal(gym.make("IGLUGridworldVector-v0", action_space="flying"), scenes="empty")
+    observation, _ = env.reset(seed=0, options={"goal": RED_BLOCK})
+    assert observation.keys() == {"agentPos", "compass", "dialog", "grid", "inventory", "goal"}
+    assert env.observation_space.contains(observation)
+    down = {"movement": np.zeros(3, np.float32), "camera": np.array([0, -5], np.float32)}
+    still = {**down, "inventory": 6, "placement": 0}
+    for _ in range(12):
+        env.step(still)
+    assert env.step({**still, "placement": 1})[1:3] == (1.0, True)
+    with pytest.raises(ConfigError, match="expected a single-agent environment"):
+        LanguageGoal(gym.make("CartPole-v1"))
+
+
+# ---------------------------------------------------------------------------------------------- the game of two
+
+
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+def test_the_architect_sees_a_goal_and_both_are_paid_for_it(chat: str) -> None:
+    tasks = GoalTasks(GoalSpace([RED_BLOCK]))
+    sees = ("goal", "goal_program", "grid", "dialog", "pose")
+    env = iglu_marl.raw_env(tasks=tasks, architect_sees=sees, chat=chat, turn_steps=5)
+    env.reset(seed=0, options={"pose": LOOK_DOWN})
+    seen = env.observe("architect_0")
+    assert env.observation_space("architect_0").contains(seen)
+    assert seen["goal_program"] == "exist(filter_color(filter_shape(scene(),block),red))"
+    if chat == "text":
+        assert seen["goal"] == RED_BLOCK
+        env.step(seen["goal"])
+    else:
+        codec = env.episode.chat.codec
+        assert codec.decode(seen["goal"]) == "there is a red block"
+        env.step(codec.encode("there is a red block") + [0] * 11)
+    assert "goal" not in env.observe("builder_0")
+    env.step(0)  # an empty target would be complete here
+    assert not env.terminations["builder_0"]
+    env.step(RED)
+    env.step(PLACE)
+    assert env.rewards == {"architect_0": 1.0, "builder_0": 1.0}
+    assert env.terminations == {"architect_0": True, "builder_0": True}
+
+
+def test_goals_in_the_parallel_game_and_saved_states() -> None:
+    env = iglu_marl.parallel_env(tasks=GoalTask(RED_BLOCK), architect_sees=("goal",))
+    observations, _ = env.reset(seed=0, options={"pose": LOOK_DOWN})
+    assert observations["architect_0"] == {"goal": RED_BLOCK}
+    env.step({"architect_0": "Red!", "builder_0": RED})
+    state = env.get_state()
+    other = iglu_marl.parallel_env(architect_sees=("goal",))
+    other.reset(seed=1)
+    other.set_state(state)
+    for game in (env, other):
+        _, rewards, terminated, _, _ = game.step({"architect_0": "", "builder_0": PLACE})
+        assert rewards == {"architect_0": 1.0, "builder_0": 1.0}
+        assert all(terminated.values())
+
+
+def test_without_a_goal_there_is_none() -> None:
+    env = iglu_marl.raw_env(architect_sees=("target_grid", "goal", "goal_program"))
+    env.reset(seed=0)
+    assert env.observe("architect_0")["goal"] == env.observe("architect_0")["goal_program"] == ""
+    assert env.episode.objective is None
+
+
+def test_nothing_is_loaded_when_language_is_not_used() -> None:
+    code = (
+        "import sys, gymnasium, iglu_marl\n"
+        "env = iglu_marl.raw_env(); env.reset(seed=0); env.step('hello'); env.step(0)\n"
+        "env = gymnasium.make('IGLUGridworldVector-v0'); env.reset(seed=0); env.step(0)\n"
+        "print([name for name in sys.modules if name.startswith('iglu_marl.language')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_scene_of_the_environment_is_a_copy() -> None:
+    env = empty()
+    scene = env.scene
+    assert isinstance(scene, Scene)
+    env.step(RED)
+    env.step(PLACE)
+    assert len(scene) == 0
+    assert len(env.scene) == 1
+    assert env.goal.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
+
+
+def test_goals_in_vector_environments_pay_as_single_ones_do() -> None:
+    """World i of a batch is the single environment with seed + i, each with a goal of its own."""
+    tasks = GoalTasks(GoalSpace([RED_BLOCK, "There is a blue block."]))
+    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=4, tasks=tasks)
+    many.reset(seed=0, options={"pose": LOOK_DOWN})
+    ones = [gym.make("IGLUGridworldVector-v0", tasks=tasks) for _ in range(4)]
+    for number, one in enumerate(ones):
+        one.reset(seed=number, options={"pose": LOOK_DOWN})
+    paid = np.zeros(4)
+    for action in (RED, PLACE):
+        _, rewards, ended, _, _ = many.step(np.full(4, action))
+        for number, one in enumerate(ones):
+            if paid[number] == 0:
+                assert one.step(action)[1:3] == (rewards[number], ended[number])
+        paid += rewards
+    assert 0 < paid.sum() < 4

@@ -1,0 +1,95 @@
+"""RLlib, plain Ray, and the environments under the Gymnasium that RLlib pins.
+
+These run in an environment of their own, whose Python is `.venv-rllib/bin/python` (`make rllib`) or what
+`IGLU_MARL_RLLIB_PYTHON` names. What is asked there stands in in_rllib.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from requirements import ROOT, require
+from test_examples import ON_RAY, documented, shortened
+
+pytestmark = [pytest.mark.slow, pytest.mark.system]
+
+
+def python() -> Path:
+    """The Python that has RLlib; the test is skipped, or fails, without."""
+    named = os.environ.get("IGLU_MARL_RLLIB_PYTHON")
+    path = Path(named) if named else ROOT / ".venv-rllib" / "bin" / "python"
+    require("rllib", path.is_file(), f"there is no {path}; `make rllib` makes it")
+    return path
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # workers that step back (Ray's default) time out on a busy machine
+        "PYTHONWARNINGS": "ignore",
+    }
+    return subprocess.run(
+        [str(python()), *arguments], capture_output=True, text=True, timeout=600, cwd=cwd, env=environment
+    )
+
+
+@cache
+def told(what: str) -> dict[str, Any]:
+    """The answer of in_rllib.py."""
+    done = run("tests/in_rllib.py", what)
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def test_ray_workers_give_what_one_process_gives() -> None:
+    """ray_rollouts: rollouts and evaluation by two workers; a shard that was cut off goes on, the other is kept."""
+    answer = told("rays")
+    assert answer["rollouts"]
+    assert answer["moved"]
+    assert answer["rows"]
+    assert answer["settings"]
+    assert answer["games"] == 4
+    assert answer["files"] == ["shard-000/games.jsonl", "shard-001/games.jsonl"]
+    assert answer["resumed"]
+    assert "300 steps by 2 workers" in answer["printed"]
+
+
+def test_rllib_trains_a_policy_for_each_role() -> None:
+    """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
+    answer = told("training")
+    assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
+    assert answer["steps"] >= 200
+    assert answer["runners"] == 2
+    assert all(steps >= 200 for steps in answer["learned"].values())
+    assert answer["weights"]["architect"] != answer["weights"]["builder"], "networks of their own"
+    assert answer["agents"] == ["architect_0", "builder_0"]
+    assert answer["printed"].startswith("1: ")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [line for line in documented() if line[0] in ON_RAY])
+def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
+    done = run(*shortened(name, arguments), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
+
+
+def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
+    """The contracts, wrappers and vector environments under that Gymnasium."""
+    chosen = (
+        "test_pettingzoo or gymnasium or check_env or test_copies or test_wrapper or vector or flat or alike"
+    )
+    done = run(
+        *("-W", "default", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "--no-header"),
+        *("tests/envs/test_contracts.py", "tests/envs/test_wrappers.py", "tests/envs/test_vector.py"),
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    assert told("rays")["gymnasium"].startswith("1.2.")

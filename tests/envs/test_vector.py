@@ -1,0 +1,672 @@
+"""The vector environments: world by world they are the single ones, whatever their number."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from probing import digest
+from requirements import TEST_FOLDERS
+
+import iglu_marl
+from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks, Task, TaskError
+from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.conventions import IGLU2022
+from iglu_marl.core.errors import RenderError
+from iglu_marl.envs import VectorGame, task_sampling
+from iglu_marl.envs.batch_observations import batched, rows
+from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
+from iglu_marl.rendering import palette
+from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks
+
+IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
+FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
+SMALL: dict[str, Any] = {"tasks": FEW, "max_steps": 9}
+
+
+def make(name: str = "IGLUGridworldVector-v0", count: int = 5, **options: Any) -> Any:
+    return gym.make_vec(name, num_envs=count, **{**SMALL, **options})
+
+
+def singles(name: str, count: int, mode: AutoresetMode, **options: Any) -> Any:
+    options = {**SMALL, **options}
+    return gym.make_vec(
+        name, num_envs=count, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **options
+    )
+
+
+def same(ours: Any, theirs: Any, mask: Any = ...) -> None:
+    """Equal values; data types of grids may differ. `mask`: only these worlds."""
+    if isinstance(theirs, dict):
+        assert set(ours) == set(theirs)
+        for key, value in theirs.items():
+            same(ours[key], value, mask)
+        return
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    assert ours.shape == theirs.shape
+    assert (ours[mask] == theirs[mask]).all()
+
+
+def same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert set(ours) == set(theirs)
+    for key in theirs:
+        if key.startswith("_"):
+            same(ours[key], theirs[key])
+        elif key == "final_obs":
+            for one, other in zip(ours[key], theirs[key], strict=True):
+                assert (one is None) == (other is None)
+                if other is not None:
+                    same(one, other)
+        elif key == "final_info":
+            for name in INFO_KEYS:
+                mask = theirs[key][f"_{name}"]
+                same(ours[key][f"_{name}"], mask)
+                same(ours[key][name], theirs[key][name], mask)
+        else:
+            same(ours[key], theirs[key], theirs[f"_{key}"])
+
+
+def compare(ours: Any, theirs: Any, steps: int, seed: int = 3) -> int:
+    """Play the same random actions in both; returns how many episodes ended."""
+    ended = 0
+    (shown, infos), (expected, expected_infos) = (env.reset(seed=seed) for env in (ours, theirs))
+    same(shown, expected)
+    same_infos(infos, expected_infos)
+    theirs.action_space.seed(seed)
+    for _ in range(steps):
+        actions = theirs.action_space.sample()
+        one, other = ours.step(actions), theirs.step(actions)
+        for mine, his in zip(one[:4], other[:4], strict=True):
+            same(mine, his)
+        assert [part.dtype for part in one[1:4]] == [part.dtype for part in other[1:4]]
+        same_infos(one[4], other[4])
+        assert ours.observation_space.contains(one[0])
+        ended += int((one[2] | one[3]).sum())
+    return ended
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("name", IDS)
+def test_is_single_environments_side_by_side(name: str, mode: str) -> None:
+    options: dict[str, Any] = {"tasks": BundledTasks()} if "Visual" in name else {}
+    ours = make(name, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
+    assert compare(ours, singles(name, 5, AutoresetMode(mode), **options), 40) >= 10
+
+
+@pytest.mark.parametrize("select_and_place", [False, True])
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_every_encoding(controls: str, select_and_place: bool) -> None:
+    options = {"action_space": controls, "select_and_place": select_and_place, "grid_dtype": "int32"}
+    ours = make(count=8, info_keys=INFO_KEYS, **options)
+    options.pop("grid_dtype")
+    theirs = singles("IGLUGridworldVector-v0", 8, AutoresetMode.NEXT_STEP, **options)
+    compare(ours, theirs, 60)
+    same(ours.single_observation_space["grid"].dtype, theirs.single_observation_space["grid"].dtype)
+    assert ours.single_observation_space == theirs.single_observation_space
+    assert ours.single_action_space == theirs.single_action_space
+    assert ours.action_space == theirs.action_space
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {
+            "compat": "iglu2022",
+            "target_in_obs": True,
+            "tasks": [Task("", [(0, -1, 0, 2)]), Task("", [(1, -1, 0, 6)])],
+        },
+        {"chat": "tokens", "dialog_length": 40, "tasks": BundledTasks()},
+        {"completion": "cover", "shifts": "inside", "tasks": BundledTasks(mode="structures")},
+        {"size_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
+        {"action_space": "walking", "discretize": False},
+        {"tasks": lambda rng: FEW.sample(rng)},
+        {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
+    ],
+    ids=["iglu2022", "tokens", "cover", "size", "keys", "function", "custom"],
+)
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_options(options: dict[str, Any], mode: str) -> None:
+    ours = make(count=4, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
+    assert compare(ours, singles("IGLUGridworldVector-v0", 4, AutoresetMode(mode), **options), 50) >= 12
+
+
+def session() -> Subtasks:
+    """Two turns, each of a block that one click places; a third that asks for nothing; a fourth."""
+    worlds = [[(0, -1, -1, 1)], [(0, -1, -1, 1), (0, -1, 1, 1)]]
+    return Subtasks(
+        ["one", "two", "look at it", "three"],
+        [*worlds, worlds[1], [*worlds[1], (1, -1, 1, 1)]],
+        progressive=True,
+    )
+
+
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_progressive_sessions_go_on(mode: str, chat: str) -> None:
+    # Mostly looking down and clicking: turns get reached.
+    options = {"tasks": [session()[0], session()[1]], "max_steps": 60, "chat": chat}
+    ours = make(count=6, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
+    theirs = singles("IGLUGridworldVector-v0", 6, AutoresetMode(mode), **options)
+    pose = {"pose": (0, -0.25, 0, 0, -35)}
+    same(ours.reset(seed=1, options=pose)[0], theirs.reset(seed=1, options=dict(pose))[0])
+    rng = np.random.default_rng(0)
+    dialogs, ended = set(), 0
+    for _ in range(400):
+        actions = rng.choice([17, 17, 16, 13, 0, 14, 15], 6)
+        one, other = ours.step(actions), theirs.step(actions)
+        for mine, his in zip(one[:4], other[:4], strict=True):
+            same(mine, his)
+        same_infos(one[4], other[4])
+        dialogs |= {str(dialog) for dialog in one[0]["dialog"]}
+        ended += int(one[2].sum())
+    assert len(dialogs) >= 3
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**31 - 100),
+    count=st.integers(1, 9),
+    controls=st.sampled_from(CONTROLS),
+    threads=st.integers(1, 3),
+)
+def test_any_number_and_any_threads(seed: int, count: int, controls: str, threads: int) -> None:
+    """World i seeded with s + i is the single environment seeded with s + i, over several episodes."""
+    ours = make(count=count, action_space=controls, num_threads=threads, copy=False)
+    ours.reset(seed=seed)
+    ours.action_space.seed(seed)
+    chosen = seed % count
+    single = gym.make("IGLUGridworldVector-v0", action_space=controls, **SMALL)
+    single.reset(seed=seed + chosen)
+    over = False
+    for _ in range(25):
+        actions = ours.action_space.sample()
+        shown, rewards, terminated, truncated, _ = ours.step(actions)
+        mine = (
+            {key: value[chosen] for key, value in actions.items()}
+            if isinstance(actions, dict)
+            else actions[chosen]
+        )
+        if over:
+            expected, over = single.reset()[0], False
+            assert rewards[chosen] == 0
+        else:
+            expected, reward, ends, stops, _ = single.step(mine)
+            assert (rewards[chosen], terminated[chosen], truncated[chosen]) == (reward, ends, stops)
+            over = ends or stops
+        for key, value in expected.items():
+            assert np.array_equal(shown[key][chosen], value), key
+
+
+# ---------------------------------------------------------------------------------------------------- memory
+
+
+def test_copies_are_nobody_elses() -> None:
+    env = make("IGLUSilentBuilder-v0", 3)
+    first, _ = env.reset(seed=0)
+    kept = copy.deepcopy(first)
+    second = env.step(env.action_space.sample())[0]
+    for _ in range(12):
+        env.step(env.action_space.sample())
+    same(first, kept)
+    flat = [value for part in (first, second) for value in (*part.values(), part["compass"]["angle"])]
+    arrays = [value for value in flat if isinstance(value, np.ndarray)]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+
+
+def test_large_copies_use_memory_again_only_when_it_is_free() -> None:
+    env = make("IGLUGridworld-v0", 128)
+    held = [env.reset(seed=0)[0]["pov"]]
+    expected = held[0].copy()
+    for _ in range(8):
+        held.append(env.step(np.full(128, 13))[0]["pov"])
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(held) for b in held[:i])
+    assert (held[0] == expected).all()
+    view = held[1][3:]
+    address = {array.ctypes.data for array in held}
+    expected = view.copy()
+    held.clear()
+    again = [env.step(np.full(128, 12))[0]["pov"] for _ in range(2)]
+    assert {array.ctypes.data for array in again} & address, "memory is used again"
+    assert (view == expected).all(), "but not under a view"
+
+
+def test_without_copies_the_same_arrays_come_back() -> None:
+    env = make("IGLUSilentBuilder-v0", 3, copy=False)
+    first, _ = env.reset(seed=0)
+    second, rewards, *_ = env.step(env.action_space.sample())
+    assert all(np.shares_memory(first[key], second[key]) for key in ("pov", "grid", "inventory", "agentPos"))
+    assert env.step(env.action_space.sample())[1] is rewards
+
+
+@pytest.mark.parametrize("layout", ["hwc", "chw", "index"])
+def test_pictures_in_every_layout_and_only_where_views_change(layout: Any) -> None:
+    env = make("IGLUGridworld-v0", 6, pov_layout=layout, render_size=(24, 40), copy=False)
+    reference = make("IGLUGridworld-v0", 6, render_size=(24, 40))
+    shapes = {"hwc": (24, 40, 3), "chw": (3, 24, 40), "index": (24, 40)}
+    assert env.single_observation_space["pov"].shape == shapes[layout]
+    env.reset(seed=0)
+    reference.reset(seed=0)
+    for _ in range(25):
+        actions = reference.action_space.sample()
+        pov, expected = env.step(actions)[0]["pov"], reference.step(actions)[0]["pov"]
+        pov = {
+            "hwc": lambda p: p,
+            "chw": lambda p: p.transpose(0, 2, 3, 1),
+            "index": lambda p: palette.RGB[p],
+        }[layout](pov)
+        assert (pov == expected).all()
+    env.step(np.full(6, 0))
+    env._batch.pov[:] = 7  # standing still is not painted again; turning is
+    pov = env.step(np.array([0, 0, 0, 12, 0, 0]))[0]["pov"]
+    untouched = (pov == 7).all(axis=tuple(range(1, pov.ndim)))
+    assert not untouched[3]
+    assert untouched.any()
+
+
+def test_a_renderer_of_your_own_draws_many_at_once() -> None:
+    class Plain:
+        calls: list[int] = []  # noqa: RUF012 (of the test)
+
+        def render(self, worlds: Any, indices: Any, size: tuple[int, int]) -> Any:
+            self.calls.append(len(indices))
+            return np.stack([np.full((*size, 3), 40 + worlds.active[i], np.uint8) for i in indices])
+
+        def close(self) -> None:
+            pass
+
+    env = make("IGLUGridworld-v0", 4, renderer=Plain(), render_size=(2, 3), pov_layout="chw")
+    shown, _ = env.reset(seed=0)
+    assert shown["pov"].shape == (4, 3, 2, 3)
+    assert (shown["pov"] == 41).all()
+    assert Plain.calls == [4]
+    with pytest.raises(RenderError, match="painter"):
+        make("IGLUGridworld-v0", 4, renderer=Plain(), pov_layout="index")
+
+
+# ------------------------------------------------------------------------------------------- resets and states
+
+
+def test_some_worlds_are_reset() -> None:
+    env = make(count=4, autoreset_mode="Disabled", max_steps=3)
+    env.reset(seed=0)
+    for _ in range(3):
+        truncated = env.step(np.full(4, 13))[3]
+    assert truncated.all()
+    with pytest.raises(StateError, match="episode of world 0 is over"):
+        env.step(np.zeros(4, int))
+    shown, _ = env.reset(options={"reset_mask": np.array([True, False, True, True])})
+    assert shown["compass"].ravel().tolist() == [0, 15, 0, 0]
+    with pytest.raises(StateError, match="episode of world 1"):
+        env.step(np.zeros(4, int))
+    env.reset(seed=7, options={"reset_mask": np.array([False, True, False, False])})
+    env.step(np.zeros(4, int))
+    single = gym.make("IGLUGridworldVector-v0", **SMALL)
+    single.reset(seed=8)
+    assert single.unwrapped.task == env.tasks[1]
+
+
+def test_tasks_and_poses_for_each_world() -> None:
+    env = make(count=3)
+    tasks = [Task(f"<Architect> {i}", [(i, -1, 0, 1)]) for i in range(3)]
+    poses = [(i, 1, 0, 90 * i, 5) for i in range(3)]
+    shown, _ = env.reset(seed=0, options={"task": tasks, "pose": poses})
+    assert list(shown["dialog"]) == ["<Architect> 0", "<Architect> 1", "<Architect> 2"]
+    assert shown["agentPos"].tolist() == [[0, 1, 0, 5, 0], [1, 1, 0, 5, 90], [2, 1, 0, 5, 180]]
+    shown, _ = env.reset(options={"task": tasks[1], "pose": (0, 2, 0, 0, 0)})
+    assert set(shown["dialog"]) == {"<Architect> 1"}
+    assert (shown["agentPos"][:, 1] == 2).all()
+    env.set_task(tasks[2])
+    assert set(env.reset()[0]["dialog"]) == {"<Architect> 2"}
+    env.set_task_generator(tasks[:2])
+    seen = {dialog for _ in range(10) for dialog in env.reset()[0]["dialog"]}
+    assert seen == {"<Architect> 0", "<Architect> 1"}
+
+
+def test_tasks_complete_at_their_start_are_skipped_and_counted() -> None:
+    done = Task("", [(0, -1, 0, 1)], starting_grid=[(0, -1, 0, 1)])
+    source = CustomTasks([("a", [(0, -1, 0, 1)])])
+    source._all = (*source, done)
+    env, single = make(count=3, tasks=source), gym.make("IGLUGridworldVector-v0", tasks=[*source])
+    for seed in range(20):
+        env.reset(seed=seed)
+        single.reset(seed=seed)
+        assert env.tasks[0] == single.unwrapped.task != done
+    assert source.skipped > 5
+    source._all = (done, done)
+    with pytest.raises(TaskError, match="complete at their start"):
+        make(count=3, tasks=source).reset(seed=0)
+
+
+def test_more_tasks_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_sampling, "KEPT", 20)
+    tasks = RandomTasks(max_blocks=3)
+    ours = make(count=7, tasks=tasks, max_steps=3, info_keys=INFO_KEYS)
+    assert compare(
+        ours, singles("IGLUGridworldVector-v0", 7, AutoresetMode.NEXT_STEP, tasks=tasks, max_steps=3), 60
+    )
+    ours.set_task_generator([Task(str(i), [(0, -1, 0, 1)]) for i in range(50)])
+    ours.reset(seed=0)
+    for i in range(30):
+        ours.reset(options={"task": Task(f"given {i}", [(0, -1, 0, 1)])})
+        assert set(ours.reset()[0]["dialog"]) <= {f"<Architect> {i}" for i in range(50)} | {
+            str(i) for i in range(50)
+        }
+
+
+@pytest.mark.parametrize("source", [FEW, BundledTasks(), [Task("", [(i, -1, 0, 1)]) for i in range(5)]])
+def test_states_are_put_back(source: Any) -> None:
+    env = make("IGLUSilentBuilder-v0", 5, tasks=source, max_steps=6)
+    env.reset(seed=4)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(40)]
+    for action in actions[:9]:
+        env.step(action)
+    saved = env.get_state()
+    stories = []
+    other = make("IGLUSilentBuilder-v0", 5, tasks=source, max_steps=6)
+    other.reset(seed=99)
+    for player in (env, env, other, pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):  # noqa: S301 (our own)
+        player.set_state(pickle.loads(pickle.dumps(saved)))  # noqa: S301 (our own)
+        story = [player.step(action)[:4] for action in actions[9:]]
+        stories.append([copy.deepcopy(part) for part in story])
+    for story in stories[1:]:
+        for one, first in zip(story, stories[0], strict=True):
+            for mine, his in zip(one, first, strict=True):
+                same(mine, his)
+
+
+def test_wrong_states_are_refused() -> None:
+    env = make(count=3, tasks=list(FEW))
+    env.reset(seed=0)
+    before = env.get_state()
+    small = make(count=2, tasks=list(FEW))
+    small.reset(seed=0)
+    broken = before.batch.worlds.copy()
+    broken["active"] = 99
+    elsewhere = before.batch.worlds.copy()
+    elsewhere["change"][0] = [100, 100, 100, 0, 3]  # a cell far outside this world's grid
+    sampling = before.batch.sampling
+    wrong: list[dict[str, Any]] = [
+        {"worlds": broken},
+        {"worlds": elsewhere},
+        {"tasks": None},
+        {"tasks": np.array([5, 5, 5], object)},
+        {"over": np.array([5, 5, 5])},
+        {"sampling": sampling._replace(used=np.full(3, -1))},
+        {"sampling": sampling._replace(used=sampling.used * 0, ahead=sampling.ahead + 10**6)},
+    ]
+    states = [before._replace(batch=before.batch._replace(**fields)) for fields in wrong]
+    for state in (None, small.get_state(), *states):
+        with pytest.raises(StateError, match=r"state.*expected"):
+            env.set_state(state)
+        assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
+
+
+# ------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_envs": 0}, "num_envs is 0"),
+        ({"num_envs": True}, "num_envs is True"),
+        ({"num_threads": 0}, "num_threads is 0"),
+        ({"autoreset_mode": "never"}, "autoreset_mode is 'never', expected one of"),
+        ({"copy": 1}, "copy is 1"),
+        ({"grid_dtype": "int16"}, "grid_dtype is 'int16'"),
+        ({"pov_layout": "hw"}, "pov_layout is 'hw'"),
+        ({"info_keys": ("score",)}, "info_keys is"),
+        ({"info_keys": "event"}, "info_keys is"),
+        ({"architect": iglu_marl.agents.RandomArchitect()}, "architect"),
+        ({"stpes": 3}, "unknown option 'stpes'"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        GridworldVectorEnv(**options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"seed": -1}, ConfigError, "seed is -1"),
+        ({"seed": [1, 2]}, ConfigError, "a list of 3"),
+        ({"seed": "a"}, ConfigError, "seed is 'a'"),
+        ({"options": 3}, ConfigError, "options is 3"),
+        ({"options": {"task": "x"}}, TaskError, "task is 'x'"),
+        ({"options": {"task": [Task("", [(0, -1, 0, 1)])]}}, ConfigError, "1 tasks"),
+        ({"options": {"pose": (1, 2)}}, PoseError, "pose"),
+        ({"options": {"reset_mask": np.array([True])}}, ConfigError, "reset_mask"),
+        ({"options": {"reset_mask": np.zeros(3, bool)}}, ConfigError, "reset_mask"),
+    ],
+)
+def test_wrong_resets_are_named_and_change_nothing(
+    arguments: Any, error: type[Exception], message: str
+) -> None:
+    env = make(count=3)
+    env.reset(seed=1)
+    before = env.get_state()
+    with pytest.raises(error, match=message):
+        env.reset(**arguments)
+    assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
+
+
+def test_unknown_reset_options_warn() -> None:
+    with pytest.warns(UserWarning, match="unknown reset option 'pos'"):
+        make().reset(options={"pos": 1})
+
+
+WALK = np.zeros(3, np.int64)
+FLY = {
+    "movement": np.zeros((3, 3), "f4"),
+    "camera": np.zeros((3, 2), "f4"),
+    "inventory": WALK,
+    "placement": WALK,
+}
+
+
+@pytest.mark.parametrize(
+    ("controls", "actions", "message"),
+    [
+        ("walking", np.array([0, 18, 0]), r"actions is 18 in world 1, expected 3 integers in 0\.\.17"),
+        ("walking", np.array([0, 1, -1]), "actions is -1 in world 2"),
+        ("walking", np.zeros(4, int), r"actions is int64\[4\]"),
+        ("walking", np.zeros(3), r"actions is float64\[3\]"),
+        ("walking", np.zeros(3, bool), r"actions is bool\[3\]"),
+        ("walking", [1, [2], 3], "actions is"),
+        ("walking", None, "actions is object"),
+        ("flying", {**FLY, "placement": np.array([0, 0, 3])}, r"actions\['placement'\] is 3 in world 2"),
+        (
+            "flying",
+            {**FLY, "camera": np.array([[0, 0], [0, 6], [0, 0]])},
+            r"actions\['camera'\] is \[0 6\] in world 1",
+        ),
+        (
+            "flying",
+            {**FLY, "movement": np.full((3, 3), np.nan)},
+            r"actions\['movement'\] is \[nan nan nan\] in world 0",
+        ),
+        ("flying", {**FLY, "movement": np.zeros(3)}, r"actions\['movement'\] is float64\[3\]"),
+        ("flying", {"movement": 0}, "expected a dict with the keys"),
+        ("flying", WALK, "expected a dict with the keys"),
+    ],
+)
+def test_wrong_actions_are_named_and_change_nothing(controls: str, actions: Any, message: str) -> None:
+    env = make(count=3, action_space=controls)
+    env.reset(seed=1)
+    before = env.get_state()
+    with pytest.raises(ActionError, match=message):
+        env.step(actions)
+    assert env.get_state().batch.worlds.tobytes() == before.batch.worlds.tobytes()
+
+
+def test_steps_before_the_first_reset_are_refused() -> None:
+    env = make()
+    with pytest.raises(StateError, match="call reset"):
+        env.step(np.zeros(5, int))
+    with pytest.raises(StateError, match="call reset"):
+        env.reset(options={"reset_mask": np.ones(5, bool)})
+
+
+# ------------------------------------------------------------------------------------------------- Gymnasium
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasium_knows_them(name: str) -> None:
+    env = make(name, 2, tasks=Task("", np.ones((9, 11, 11))))
+    assert isinstance(env.metadata["autoreset_mode"], AutoresetMode)
+    assert env.spec.id == name
+    assert gym.make_vec(env.spec).num_envs == 2
+    wrapped = gym.wrappers.vector.RecordEpisodeStatistics(env)
+    wrapped.reset(seed=0)
+    for _ in range(10):
+        infos = wrapped.step(wrapped.action_space.sample())[4]
+        if "episode" in infos:
+            break
+    assert infos["episode"]["l"].max() == 9
+    wrapped.close()
+
+
+def test_pictures_to_look_at() -> None:
+    env = make(count=2, render_mode="rgb_array")
+    env.reset(seed=0)
+    frames = env.render()
+    assert len(frames) == 2
+    assert frames[0].ndim == 3
+    text = make(count=2, render_mode="ansi")
+    text.reset(
+        seed=0,
+        options={"task": [Task("<Architect> a", [(0, -1, 0, 1)]), Task("<Architect> b", [(0, -1, 0, 2)])]},
+    )
+    assert "<Architect> b" in text.render()[1]
+    with pytest.warns(UserWarning, match="no render_mode"):
+        assert make().render() is None
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_processes_of_single_environments(shared: bool) -> None:
+    """Gymnasium's own process per environment works with the single ones, and tells the same story.
+
+    With shared memory the dialog has to be in tokens: Gymnasium has no shared form for texts.
+    """
+    options = {**SMALL, "chat": "tokens", "dialog_length": 16}
+    processes = gym.make_vec(
+        "IGLUSilentBuilder-v0",
+        num_envs=2,
+        vectorization_mode="async",
+        vector_kwargs={"shared_memory": shared},
+        **options,
+    )
+    try:
+        compare(make("IGLUSilentBuilder-v0", 2, info_keys=INFO_KEYS, **options), processes, 25)
+    finally:
+        processes.close()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_tasks_with_an_objective_of_their_own(mode: str) -> None:
+    class HighUp:
+        """Not about the target at all: be above y = 0.3."""
+
+        text = program = "high up"
+
+        def score(self, worlds: Any, indices: Any) -> Any:
+            height = worlds.pose[list(indices), 1]
+            return height / 8, height > 0.3
+
+    class Climb(Task):
+        objective = HighUp()
+
+    class ClimbToo(Task):
+        objective = HighUp()
+
+    tasks = [
+        kind(name, [(0, -1, 0, 1)]) for kind, name in ((Climb, "up"), (ClimbToo, "up"), (Task, "one block"))
+    ]
+    options = {"tasks": tasks, "action_space": "flying", "step_cost": 0.5, "max_steps": 30}
+    ours = make(count=6, autoreset_mode=mode, info_keys=INFO_KEYS, **options)
+    assert compare(ours, singles("IGLUGridworldVector-v0", 6, AutoresetMode(mode), **options), 90) > 3 * 6, (
+        "only time ends"
+    )
+
+
+def test_worlds_are_initialised() -> None:
+    """`initialize_world` does what it does in the single environments, in later episodes too."""
+    ours = make(count=3, max_steps=4, info_keys=INFO_KEYS)
+    theirs = singles("IGLUGridworldVector-v0", 3, AutoresetMode.NEXT_STEP, max_steps=4)
+    compare(ours, theirs, 7)
+    for env in (ours, *(env.unwrapped for env in theirs.envs)):
+        env.initialize_world([(2, -1, 2, 3), (2, 0, 2, 4)], (1, 0, 0, 90, -20))
+    assert compare(ours, theirs, 14) >= 6
+    assert (ours.worlds.start[:, 1, 7, 7] == 4).all()
+    for env in (ours, *(env.unwrapped for env in theirs.envs)):
+        env.set_task_generator(FEW)
+    compare(ours, theirs, 14)
+    assert not ours.worlds.start.any()
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_many_actions_are_read_as_one_is(name: Any) -> None:
+    """`encode_many` gives each world the control that `encode` gives its action, yields included."""
+    for options in (
+        {"can_yield": True},
+        {"select_and_place": True},
+        {"can_yield": True, "conventions": IGLU2022},
+    ):
+        controls = Controls(name, **options)
+        space = batched(controls.space, 64)
+        space.seed(2)
+        for _ in range(3):
+            actions = space.sample()
+            records, numbers = controls.encode_many(actions, 64)
+            many = records[numbers].copy()
+            one = [rows(actions, world) for world in range(64)]
+            wanted = controls.encode_batch(one)
+            assert all((many[field] == wanted[field]).all() for field in many.dtype.names)
+
+
+def plain(values: Any) -> Any:
+    """Everything as lists, with the types of arrays."""
+    if isinstance(values, dict):
+        return {key: plain(values[key]) for key in sorted(values)}
+    if isinstance(values, tuple):
+        return [plain(value) for value in values]
+    return values.dtype.str, values.tolist()
+
+
+def short_stories() -> str:
+    """What a vector environment and a batched game show, as a digest."""
+    options: dict[str, Any] = {"tasks": Task("", [(0, -1, -1, 2)]), "max_steps": 4}
+    env = make(count=3, compat="iglu2022", target_in_obs=True, **options)
+    games = VectorGame(2, builder_can_ask=True, builder_sees=("grid", "pose"), dialog_length=9, **options)
+    told = [plain(env.reset(seed=1)[0]), plain(games.reset(seed=1))]
+    rng = np.random.default_rng(1)
+    for _ in range(9):
+        told.append(plain(env.step(rng.integers(18, size=3))[:4]))
+        said, asked = rng.integers(0, 40, (2, 2, 16))
+        asked[rng.random(2) < 0.5] = 0
+        act = {"act": rng.integers(19, size=2), "say": asked}
+        told.append(plain(games.step({"architect_0": said, "builder_0": act})))
+    return digest(told)
+
+
+def test_compiled_is_interpreted() -> None:
+    paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", "import test_vector; print(test_vector.short_stories())"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == short_stories()

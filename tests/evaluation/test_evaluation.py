@@ -1,0 +1,575 @@
+"""`evaluate`: the same tables however they came about, averages by hand, reports that agree with them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import evaluated_agents
+import gymnasium as gym
+import numpy as np
+import pytest
+from requirements import TEST_FOLDERS
+from typer.testing import CliRunner
+
+from iglu_marl import AgentError, ConfigError, DataError, Pose, Role, Task, evaluate
+from iglu_marl.agents import ScriptedArchitect
+from iglu_marl.cli import app
+from iglu_marl.envs.wrappers import discretize
+from iglu_marl.evaluation import MEASURES, Evaluation, best_open_loop, digest, factory, named, tasks_of
+from iglu_marl.evaluation.metrics import Interval, bootstrap
+from iglu_marl.evaluation.report import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.tasks import BundledTasks, RandomTasks
+
+FAST: dict[str, Any] = {"controls": "flying", "config": {"max_steps": 200}, "progress": False}
+PAIRS = (["precise", "vague"], ["careful", "hasty"])
+
+
+def small(count: int = 3) -> list[Task]:
+    rng = np.random.default_rng(1)
+    return [RandomTasks(max_blocks=4).sample(rng).replace(task_id=f"t{number}") for number in range(count)]
+
+
+def tables(evaluation: Evaluation) -> str:
+    return json.dumps(evaluation.to_json())
+
+
+@pytest.fixture(scope="module")
+def whole() -> Evaluation:
+    """Two by two, three tasks, two episodes: what every other way to the same games has to give."""
+    return evaluate(*PAIRS, small(), episodes=2, seed=5, **FAST)
+
+
+# ------------------------------------------------------------------------------------------ the same every way
+
+
+def test_every_pair_plays_every_task(whole: Evaluation) -> None:
+    played = [(row["architect"], row["builder"], row["task"], row["episode"]) for row in whole.rows]
+    assert played == [
+        (a, b, f"t{t}", e) for a in PAIRS[0] for b in PAIRS[1] for t in range(3) for e in range(2)
+    ]
+    assert all(row["completed"] for row in whole.rows)
+
+
+def test_pairs_meet_the_same_seeds(whole: Evaluation) -> None:
+    seeds: dict[tuple[str, int], set[int]] = {}
+    for row in whole.rows:
+        seeds.setdefault((row["task"], row["episode"]), set()).add(row["seed"])
+    assert all(len(found) == 1 for found in seeds.values())
+    assert len({found.pop() for found in seeds.values()}) == 6
+
+
+def test_two_processes_give_the_same_table(whole: Evaluation, tmp_path: Path) -> None:
+    spread = evaluate(*PAIRS, small(), episodes=2, seed=5, processes=2, output=tmp_path, **FAST)
+    assert tables(spread) == tables(whole)
+    assert (tmp_path / "evaluation.json").read_text() == json.dumps(whole.to_json(), indent=1) + "\n"
+
+
+def test_another_seed_gives_another_table(whole: Evaluation) -> None:
+    assert tables(evaluate(*PAIRS, small(), episodes=2, seed=6, **FAST)) != tables(whole)
+
+
+def test_the_order_of_agents_and_tasks_changes_no_game(whole: Evaluation) -> None:
+    turned = evaluate(PAIRS[0][::-1], PAIRS[1][::-1], small()[::-1], episodes=2, seed=5, **FAST)
+
+    def games(evaluation: Evaluation) -> dict[Any, Any]:
+        left_out = ("seconds", "dialogue", "grid")
+        return {
+            (row["architect"], row["builder"], row["key"], row["episode"]): {
+                name: value for name, value in row.items() if name not in left_out
+            }
+            for row in evaluation.rows
+        }
+
+    assert games(turned) == games(whole)
+
+
+RUN = """
+import sys
+from evaluated_agents import Slow
+from iglu_marl import evaluate
+from iglu_marl.tasks import BundledTasks
+if __name__ == "__main__":
+    evaluate({"slow": Slow}, ["careful", "hasty"], list(BundledTasks(mode="structures"))[:4], episodes=3, seed=2,
+             controls="flying", config={"max_steps": 400}, progress=False, processes=int(sys.argv[2]),
+             output=sys.argv[1])
+"""
+
+
+def run_script(folder: Path, output: Path, processes: int, **options: Any) -> subprocess.Popen[bytes]:
+    script = folder / "run.py"
+    script.write_text(RUN, encoding="utf-8")
+    path = os.pathsep.join([TEST_FOLDERS, os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, str(script), str(output), str(processes)],
+        env={**os.environ, "PYTHONPATH": path},
+        **options,
+    )
+
+
+def children_of(pid: int) -> set[int]:
+    """The processes that a process has started, and those that they have."""
+    tasks = Path(f"/proc/{pid}/task")
+    found: set[int] = set()
+    for task in tasks.iterdir() if tasks.exists() else ():
+        for child in map(int, (task / "children").read_text().split()):
+            found |= {child} | children_of(child)
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not just a name that nobody has asked for (a zombie)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
+def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
+    """Killed twice, on two processes and on one; what was played stays played, and no process is left behind."""
+    whole = tmp_path / "whole"
+    assert run_script(tmp_path, whole, 2).wait() == 0
+    output = tmp_path / "killed"
+    kept: list[list[str]] = []
+    for processes, least in ((2, 3), (1, 9)):
+        running = run_script(tmp_path, output, processes)
+        log = output / "games.jsonl"
+        while not log.exists() or log.read_bytes().count(b"\n") < 1 + least:
+            assert running.poll() is None, "it ended before it could be killed"
+            time.sleep(0.005)
+        children = children_of(running.pid)
+        running.send_signal(signal.SIGKILL)
+        assert running.wait() == -signal.SIGKILL
+        until = time.monotonic() + 10
+        while any(map(is_running, children)) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(map(is_running, children)), "processes of the pool outlive the evaluation"
+        kept.append(log.read_text().splitlines())
+    assert len(kept[1]) < 25  # a header and 24 games
+    assert run_script(tmp_path, output, 1).wait() == 0
+    lines = (output / "games.jsonl").read_text().splitlines()
+    assert lines[: len(kept[1]) - 1] == kept[1][:-1]  # the last one may have been cut off
+    assert len(lines) == 25
+    for name in ("evaluation.json", "pairs.csv", "games.csv", "evaluation.md", "evaluation.html"):
+        assert (output / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
+    """It is told who is there, and the first one loses nothing."""
+    output = tmp_path / "common"
+    first = run_script(tmp_path, output, 2)
+    log = output / "games.jsonl"
+    while not log.exists() or log.read_bytes().count(b"\n") < 4:
+        assert first.poll() is None, "it ended before there was a second one"
+        time.sleep(0.005)
+    second = run_script(tmp_path, output, 1, stderr=subprocess.PIPE)
+    assert (
+        second.communicate()[1]
+        .decode()
+        .splitlines()[-1]
+        .startswith(f"iglu_marl.core.errors.DataError: {log} is being written by process {first.pid} on ")
+    )
+    assert second.returncode == 1
+    assert first.wait() == 0
+    head, *rows = map(json.loads, log.read_text().splitlines())
+    assert head["format"] == "iglu_marl evaluation"
+    assert len({(row["builder"], row["key"], row["episode"]) for row in rows}) == len(rows) == 24
+    assert run_script(tmp_path, output, 1).wait() == 0, "the folder is free again"
+
+
+def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
+    log = tmp_path / "games.jsonl"
+    before = log.read_text()
+    plays: list[Any] = []
+    from iglu_marl.evaluation import runner as running
+
+    play = running.play
+    monkeypatch.setattr(running, "play", lambda *a, **k: plays.append(a) or play(*a, **k))
+    evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
+    assert (len(plays), log.read_text()) == (0, before)
+    log.write_text(before[:-40])  # cut off in the last line
+    again = evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
+    assert len(plays) == 1
+    assert len(log.read_text().splitlines()) == 3
+    more = evaluate("precise", ["careful", "hasty"], small(3), episodes=2, output=tmp_path, **FAST)
+    assert len(plays) == 1 + 12 - 2 + 0  # the last task has become an example, and the first two were ones
+    assert tables(more) == tables(evaluate("precise", ["careful", "hasty"], small(3), episodes=2, **FAST))
+    assert again.rows[0]["seed"] == more.rows[0]["seed"]
+
+
+def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
+    evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
+    before = (tmp_path / "games.jsonl").read_bytes()
+    with pytest.raises(ConfigError, match=r"begun with other settings \(seed\)"):
+        evaluate("precise", "careful", small(1), seed=1, output=tmp_path, **FAST)
+    with pytest.raises(ConfigError, match=r"other settings \(config\)"):
+        evaluate("precise", "careful", small(1), output=tmp_path, **{**FAST, "controls": "walking"})
+    assert (tmp_path / "games.jsonl").read_bytes() == before
+    for content in ("my notes", "my\nnotes\n", '{"format": "other"}\n', "[]\n"):
+        (tmp_path / "games.jsonl").write_text(content)
+        with pytest.raises(DataError, match="no log of an evaluation"):
+            evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
+        assert (tmp_path / "games.jsonl").read_text() == content
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be used as a folder"):
+        evaluate("precise", "careful", small(1), output=tmp_path / "file", **FAST)
+
+
+# ------------------------------------------------------------------------------------------------ averages by hand
+
+
+def row(architect: str, builder: str, key: str, episode: int = 0, **values: Any) -> dict[str, Any]:
+    base = dict.fromkeys(("precision", "recall", "f1", "change_f1", "return"), 0.0)
+    counts = {"steps": 10, "turns": 1, "instructions": 2, "words": 10, "questions": 0}
+    return {
+        "architect": architect, "builder": builder, "key": key, "task": f"task {key}", "episode": episode,
+        "skills": [], "completed": False, "exact": False, "actions": [0, 0, 1], "error": "", "seed": 0,
+        **base, **counts, **values,
+    }  # fmt: skip
+
+
+SETTINGS = {
+    "seed": 0, "architects": ["a"], "builders": ["b", "c"], "tasks": ["task 0", "task 1"], "episodes": 2,
+    "view": "aec", "iglu_marl": "0", "config": {"controls": "walking", "chat": "text", "max_steps": 1},
+}  # fmt: skip
+ROWS = [
+    row("a", "b", "0", completed=True, f1=1.0, actions=[1, 1, 1], words=8, skills=["flat"]),
+    row("a", "b", "0", 1, f1=0.5, actions=[0, 1, 9], words=4, instructions=1, skills=["flat"]),
+    row("a", "b", "1", completed=True, f1=0.9, actions=[2, 2, 2], questions=3, skills=["flat", "tall"]),
+    row("a", "c", "1", error="Oops: it's broken", instructions=0, words=0),
+]
+
+
+def test_averages_are_those_of_the_definition() -> None:
+    made = Evaluation(SETTINGS, ROWS, resamples=500)
+    first, second = made.summary("architect", "builder")
+    assert (first["games"], first["errors"], second["games"], second["errors"]) == (3, 0, 1, 1)
+    assert first["completed"].value == pytest.approx(2 / 3)
+    assert first["f1"].value == pytest.approx(0.8)
+    assert first["action_f1"].value == pytest.approx(2 * 3 / (4 + 12))  # of sums, not of scores
+    assert first["words_per_instruction"].value == pytest.approx(22 / 5)
+    assert first["questions_per_instruction"].value == pytest.approx(3 / 5)
+    assert np.isnan(second["words_per_instruction"].value)
+    assert second["f1"] == (0.0, 0.0, 0.0)
+    assert made.matrix("f1")["a"]["b"] == first["f1"]
+
+
+def test_all_episodes_of_a_task_are_drawn_together() -> None:
+    made = Evaluation(SETTINGS, ROWS, resamples=500)
+    assert made.summary("builder")[0]["f1"] == bootstrap([1.5, 0.9], [2.0, 1.0], resamples=500, rng=0)
+
+
+def test_a_game_counts_for_each_of_its_skills() -> None:
+    found = {entry["skill"]: entry for entry in Evaluation(SETTINGS, ROWS).summary("skill")}
+    assert {skill: entry["games"] for skill, entry in found.items()} == {"flat": 3, "tall": 1, "plain": 1}
+    assert found["tall"]["f1"].value == 0.9
+
+
+def test_measures_of_the_rows_are_all_there(whole: Evaluation) -> None:
+    assert whole.rows[0].keys() >= ROWS[0].keys()
+    with pytest.raises(ConfigError, match="measure is 'beauty'"):
+        whole.matrix("beauty")
+
+
+# ----------------------------------------------------------------------------------------------- who and what
+
+
+def test_agents_of_every_kind() -> None:
+    found = evaluate(
+        {"mute": evaluated_agents.Silent, "named": "evaluated_agents:Silent", "class": ScriptedArchitect},
+        [evaluated_agents.builder, "oracle"],
+        small(1),
+        processes=2,
+        **FAST,
+    )
+    assert found.settings["builders"] == ["builder", "oracle"]
+    matrix = found.matrix()
+    assert [matrix[name]["builder"].value for name in ("mute", "named", "class")] == [0.0, 0.0, 1.0]
+    assert [across["oracle"].value for across in matrix.values()] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("agents", "message"),
+    [
+        ("nobody", "'nobody' is unknown, expected one of .*scripted"),
+        ([], "architects is empty"),
+        ({}, "architects is empty"),
+        (["terse", "terse"], "has 'terse' twice"),
+        ("no.such:Thing", "cannot be imported"),
+        ("evaluated_agents:Nobody", "cannot be imported"),
+        ({"x": 5}, "architect is 5"),
+    ],
+)
+def test_agents_that_are_none(agents: Any, message: str) -> None:
+    with pytest.raises(AgentError, match=message):
+        evaluate(agents, "careful", small(1), **FAST)
+
+
+def test_functions_make_agents_and_names_make_factories() -> None:
+    assert factory(evaluated_agents.builder, Role.BUILDER) is evaluated_agents.builder
+    assert named(["terse", evaluated_agents.Silent], Role.ARCHITECT).keys() == {"terse", "Silent"}
+
+
+def test_tasks_of_every_kind() -> None:
+    structures = list(BundledTasks(mode="structures"))
+    assert tasks_of("bundled") == structures
+    assert tasks_of("bundled", count=3) == structures[:3]
+    assert tasks_of("turns") == list(BundledTasks())
+    assert tasks_of(structures[0]) == structures[:1]
+    assert tasks_of(BundledTasks().tasks["bridge"][0])[1].task_id
+    assert len(tasks_of("random")) == 20
+    assert tasks_of("random", count=4, seed=1) == tasks_of("random", count=4, seed=1)
+    assert tasks_of("random", count=4, seed=1) != tasks_of("random", count=4, seed=2)
+    stock = [tasks_of(RandomTasks(max_cache=3), seed=1) for _ in range(2)]
+    assert stock[0] == stock[1]
+    assert len(stock[0]) == 3
+    for wrong in ([], [1], 7):
+        with pytest.raises((ConfigError, ValueError)):
+            tasks_of(wrong)
+    with pytest.raises(ConfigError, match="count is 0"):
+        tasks_of("bundled", count=0)
+    with pytest.raises(DataError):
+        tasks_of("no-such-file.json")
+
+
+def test_equal_tasks_are_told_apart() -> None:
+    task = small(1)[0]
+    found = evaluate("precise", "hasty", [task, task], **FAST)
+    assert [row["key"] for row in found.rows] == [digest(task), f"{digest(task)}/1"]
+    assert len({row["seed"] for row in found.rows}) == 2
+
+
+def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="no more"):
+        evaluate(evaluated_agents.Broken, "careful", small(1), **FAST)
+    for processes in (1, 2):
+        found = evaluate(
+            evaluated_agents.Broken, "careful", small(2), on_error="count", processes=processes, **FAST
+        )
+        assert found.summary("architect")[0]["errors"] == 2
+        assert [row["error"] for row in found.rows] == ["RuntimeError: no more <b>words</b>"] * 2
+        assert [row["instructions"] for row in found.rows] == [1, 1]  # as far as the games went
+        assert [row["actions"][1] for row in found.rows] == [1, 1]
+    assert "## Errors (2)" in markdown(found)
+
+
+def test_whatever_is_said_is_reported(tmp_path: Path) -> None:
+    """Also names that cannot be written as they are."""
+    tasks = [small(1)[0].replace(task_id="t\ud800")]
+    options = {**FAST, "config": {"max_steps": 200, "max_turns": 7}}
+    found = evaluate({"half\udfff": evaluated_agents.Garbled}, "careful", tasks, output=tmp_path, **options)
+    (row,) = found.rows
+    assert row["instructions"] == 7
+    assert [text for who, text in row["dialogue"] if who == "architect"][:3] == [
+        "remove the block ²",
+        "place a red block ② east \ufffd",
+        "\ufffd",
+    ]
+    for name in ("evaluation.md", "evaluation.html", "games.csv", "pairs.csv"):
+        assert "half\ufffd" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"episodes": 0}, "episodes is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"processes": 1.5}, "processes is 1.5"),
+        ({"view": "side"}, "view is 'side'"),
+        ({"on_error": "ignore"}, "on_error is 'ignore'"),
+        ({"config": {"no_such": 1}}, "unknown option 'no_such'"),
+        ({"controls": "swimming"}, "controls is 'swimming'"),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        evaluate("precise", "careful", small(1), **{**FAST, **options})
+
+
+@pytest.mark.parametrize(
+    "options", [{"chat": "tokens"}, {"view": "parallel"}, {"controls": "walking"}], ids=str
+)
+def test_every_form_of_the_game(options: dict[str, str]) -> None:
+    assert (
+        evaluate("terse", "asking", small(2), **{**FAST, **options}).matrix()["terse"]["asking"].value == 1.0
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- reports
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed, and collects what a page would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "img", "line", "circle", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("line", "circle", "rect"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else(whole: Evaluation) -> None:
+    found = Page(page(whole))
+    assert all(link.startswith("data:image/png;base64,") for link in found.fetched)
+    assert found.counts["details"] == 12  # four pairs, three tasks, the first episode
+    assert found.counts["img"] == 24
+    assert found.counts["svg"] >= 6
+    assert "http" not in re.sub(r"data:[^\"]*", "", page(whole))
+
+
+def test_what_is_said_cannot_become_markup() -> None:
+    bad = "<script>alert(1)</script>"
+    talk = {"dialogue": [["architect", bad]], "grid": [[0, -1, 0, 6]]}
+    rows = [row(bad, bad, "0", task=bad, skills=[bad], error=bad, **talk)]
+    made = Evaluation({**SETTINGS, "architects": [bad], "builders": [bad]}, rows)
+    assert "<script" not in page(made)
+    assert Page(page(made)).counts["details"] == 1
+
+
+def test_plots_are_sound_and_show_the_values(whole: Evaluation) -> None:
+    chart = ET.fromstring(heatmap(whole, "steps"))
+    shown = [text.text for text in chart.iter("text")]
+    for across in whole.matrix("steps").values():
+        for interval in across.values():
+            assert f"{interval.value:.1f}" in shown
+    lines = [("one", Interval(0.5, 0.25, 1.0)), ("two", Interval(np.nan, np.nan, np.nan))]
+    chart = ET.fromstring(dots(lines, "f1"))
+    (dot,) = chart.iter("circle")
+    (bar,) = [line for line in chart.iter("line") if line.get("class") == "i"]
+    low, high = float(bar.get("x1", 0)), float(bar.get("x2", 0))
+    assert float(dot.get("cx", 0)) == pytest.approx(low + (high - low) / 3)
+
+
+def test_tables_agree_with_the_evaluation(whole: Evaluation) -> None:
+    lines = list(csv.DictReader(io.StringIO(pairs_csv(whole))))
+    for line, entry in zip(lines, whole.summary("architect", "builder"), strict=True):
+        assert (line["architect"], line["builder"]) == (entry["architect"], entry["builder"])
+        for name in MEASURES:
+            told = [float(line[name + end]) for end in ("", "_low", "_high")]
+            assert told == pytest.approx(list(entry[name]), rel=1e-4)
+    games = list(csv.DictReader(io.StringIO(games_csv(whole))))
+    assert [int(game["steps"]) for game in games] == [game["steps"] for game in whole.rows]
+    assert "seconds" not in games[0]
+    text = markdown(whole)
+    assert "12 games" not in text
+    assert "24 games: 2 architects × 2 builders × 3 tasks × 2 episodes" in text
+    assert json.loads(tables(whole))["pairs"][0]["completed"] == [1.0, 1.0, 1.0]
+
+
+def test_nan_is_null_in_json() -> None:
+    assert json.loads(tables(Evaluation(SETTINGS, ROWS)))["pairs"][1]["words_per_instruction"] == [None] * 3
+
+
+# -------------------------------------------------------------------------------------------------------- command
+
+
+def test_evaluate_command(tmp_path: Path) -> None:
+    words = ["--architect", "precise", "--architect", "terse", "--builder", "oracle", "--count", "2"]
+    words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert [entry["completed"][0] for entry in told["pairs"]] == [1.0, 1.0]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "games.jsonl", "evaluation.json", "pairs.csv", "games.csv", "evaluation.md", "evaluation.html"
+    }  # fmt: skip
+    again = CliRunner().invoke(app, ["evaluate", *words])
+    assert again.exit_code == 0, again.output
+    assert "evaluation.html" in again.stdout
+    assert (tmp_path / "out" / "games.jsonl").read_text().count("\n") == 5
+
+
+# ------------------------------------------------------------------------------------------------ without looking
+
+COLOURS = [Task("", [(0, -1, 0, color)]) for color in range(1, 7)]
+GLANCES = [{"camera": turn} for turn in ((-5, 0), (5, 0), (0, -5), (0, 5))]
+PLACES = [{"inventory": color, "placement": 1} for color in range(1, 7)]
+
+
+def blindly(tasks: list[Task], table: list[Any], **game: Any) -> Any:
+    envs = gym.make_vec("IGLUGridworldVector-v0", num_envs=len(tasks), **game)
+    return discretize(envs, table=table)
+
+
+def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> None:
+    """Any cell will do and wrong blocks may stay: looking down and placing all colours is enough."""
+    game = {"action_space": "flying", "completion": "cover", "max_steps": 40}
+    table = [*GLANCES, *PLACES]
+    found = best_open_loop(blindly(COLOURS, table, **game), 40, options={"task": COLOURS}, tries=300)
+    assert found.share == 1.0
+    env = discretize(gym.make("IGLUGridworldVector-v0", **game), table=table)
+    for task in COLOURS:
+        env.reset(options={"task": task})
+        assert any(env.step(action)[2] for action in found.actions)
+
+
+@pytest.mark.parametrize(("steps", "met"), [(1, 1), (2, 1), (3, 2), (4, 2), (11, 6)])
+def test_as_many_colours_as_can_be_tried_are_met(steps: int, met: int) -> None:
+    """A wrong block has to go before the next may come."""
+    table = [*({"hotbar": color} for color in range(1, 7)), {"attack": 1}]
+    envs = blindly(COLOURS, table, action_space="discrete", select_and_place=True)
+    options = {"task": COLOURS, "pose": Pose(pitch_deg=-60)}
+    found = best_open_loop(envs, steps, options=options, tries=500)
+    assert found.completed.sum() == met
+    assert len(found.actions) == steps
+    again = best_open_loop(envs, steps, options=options, tries=500)
+    assert np.array_equal(found.actions, again.actions)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "steps is 0"),
+        ({"steps": 3, "tries": 0}, "tries is 0"),
+        ({"steps": 3}, "the action space is Dict"),
+    ],
+)
+def test_a_search_without_sense_is_refused(options: dict[str, int], message: str) -> None:
+    plain = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, action_space="flying")
+    with pytest.raises(ConfigError, match=message):
+        best_open_loop(plain if "Dict" in message else discretize(plain), **options)
+
+
+# ------------------------------------------------------------------------------------------------------- baseline
+
+
+def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
+    """Two of its pairs, played again; should this fail, run the command that stands above the table."""
+    text = (root / "docs" / "evaluation.md").read_text(encoding="utf-8").partition("## Baseline")[2]
+    tables_: list[dict[tuple[str, str], str]] = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[:2]:
+        head, _, *lines = [
+            [part.strip() for part in line.strip("|").split("|")] for line in block.splitlines()
+        ]
+        tables_.append(
+            {(line[0], name): part for line in lines for name, part in zip(head[1:], line[1:], strict=True)}
+        )
+    for architect, builder in (("precise", "careful"), ("vague", "hasty")):
+        found = evaluate(architect, builder, config={"max_steps": 2000}, progress=False)
+        for told, measure in zip(tables_, ("steps", "words_per_instruction"), strict=True):
+            assert told[architect, builder] == cell(measure, found.matrix(measure)[architect][builder])

@@ -1,0 +1,290 @@
+"""Metrics against independent brute force, and against cases worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import iglu_marl
+from iglu_marl import ConfigError, Dialogue, GridError, Role, Task, Trajectory
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.evaluation.metrics import (
+    SKILLS,
+    Counts,
+    NetAction,
+    action_counts,
+    bootstrap,
+    change_counts,
+    exact_match,
+    game_metrics,
+    intersection_counts,
+    micro,
+    net_actions,
+    skills,
+    talk_counts,
+)
+
+Blocks = dict[tuple[int, int, int], int]
+
+near = st.tuples(st.integers(-2, 2), st.integers(-1, 1), st.integers(-2, 2))
+structures = st.dictionaries(near, st.integers(1, 3), max_size=12)
+
+
+def grid(blocks: Blocks) -> Any:
+    return blocks_to_grid([(*cell, color) for cell, color in blocks.items()])
+
+
+# ---------------------------------------------------------------------------------------------- brute force
+
+
+def best_overlap(built: Blocks, target: Blocks, free: bool) -> int:
+    """The definition, cell by cell: turn the target four ways, shift it everywhere, count equal blocks."""
+    best = 0
+    turned = dict(target)
+    for _ in range(4 if free else 1):
+        for dx, dz in itertools.product(range(-10, 11), repeat=2) if free else [(0, 0)]:
+            moved = {(x + dx, y, z + dz): color for (x, y, z), color in turned.items()}
+            best = max(best, sum(built.get(cell) == color for cell, color in moved.items()))
+        turned = {(z, y, -x): color for (x, y, z), color in turned.items()}
+    return best
+
+
+@given(structures, structures, st.booleans())
+def test_intersection_is_that_of_the_definition(built: Blocks, target: Blocks, free: bool) -> None:
+    counts = intersection_counts(grid(built), grid(target), invariant=free)
+    assert counts == (best_overlap(built, target, free), len(built), len(target))
+    assert exact_match(grid(built), grid(target), invariant=free) == (
+        len(built) == len(target) == best_overlap(built, target, free)
+    )
+
+
+@given(structures, structures, structures)
+def test_changes_are_counted_cell_by_cell(start: Blocks, target: Blocks, built: Blocks) -> None:
+    every = start.keys() | target.keys() | built.keys()
+    made = {cell for cell in every if start.get(cell, 0) != built.get(cell, 0)}
+    asked = {cell for cell in every if start.get(cell, 0) != target.get(cell, 0)}
+    right = {cell for cell in made & asked if built.get(cell, 0) == target.get(cell, 0)}
+    counts = change_counts(grid(start), grid(target), grid(built))
+    assert counts == (len(right), len(made), len(asked))
+
+
+@given(structures, structures, structures)
+def test_net_actions_are_counted_as_sets(start: Blocks, target: Blocks, built: Blocks) -> None:
+    def actions(after: Blocks) -> set[tuple[str, tuple[int, int, int], int]]:
+        gone = {("remove", cell, color) for cell, color in start.items() if after.get(cell) != color}
+        come = {("place", cell, color) for cell, color in after.items() if start.get(cell) != color}
+        return gone | come
+
+    counts = action_counts(grid(start), grid(target), grid(built))
+    assert counts == (len(actions(target) & actions(built)), len(actions(built)), len(actions(target)))
+
+
+@given(structures, structures, st.integers(0, 3), st.integers(-2, 2), st.integers(-2, 2))
+def test_free_changes_do_not_care_where_the_build_stands(
+    built: Blocks, target: Blocks, turns: int, dx: int, dz: int
+) -> None:
+    moved = dict(built)
+    for _ in range(turns):
+        moved = {(z, y, -x): color for (x, y, z), color in moved.items()}
+    moved = {(x + dx, y, z + dz): color for (x, y, z), color in moved.items()}
+    nothing = grid({})
+    assert change_counts(nothing, grid(target), grid(moved), invariant=True) == change_counts(
+        nothing, grid(target), grid(built), invariant=True
+    )
+    # Without starting blocks, changes are the blocks.
+    assert change_counts(nothing, grid(target), grid(built), invariant=True) == intersection_counts(
+        grid(built), grid(target)
+    )
+
+
+# --------------------------------------------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        (Counts(3, 4, 6), (0.75, 0.5, 0.6)),
+        (Counts(0, 0, 0), (1.0, 1.0, 1.0)),  # nothing asked, nothing made
+        (Counts(0, 0, 2), (0.0, 0.0, 0.0)),
+        (Counts(0, 3, 0), (0.0, 0.0, 0.0)),
+        (Counts(2, 2, 2), (1.0, 1.0, 1.0)),
+    ],
+)
+def test_scores_of_counts(counts: Counts, expected: tuple[float, float, float]) -> None:
+    assert (counts.precision, counts.recall, counts.f1) == pytest.approx(expected)
+
+
+def test_a_recolouring_is_one_change_and_two_net_actions() -> None:
+    start, target = grid({(0, -1, 0): 1, (1, -1, 0): 2}), grid({(0, -1, 0): 6, (2, -1, 0): 3})
+    asked = {
+        NetAction(False, 0, -1, 0, 1),
+        NetAction(True, 0, -1, 0, 6),
+        NetAction(False, 1, -1, 0, 2),
+        NetAction(True, 2, -1, 0, 3),
+    }
+    assert net_actions(start, target) == asked
+    built = grid({(0, -1, 0): 6, (1, -1, 0): 2, (2, -1, 0): 4})  # recoloured, not removed, wrong colour
+    assert change_counts(start, target, built) == (1, 2, 3)
+    assert action_counts(start, target, built) == (2, 3, 4)
+
+
+def test_the_micro_average_is_of_sums_and_not_of_scores() -> None:
+    games = [Counts(1, 1, 1), Counts(0, 1, 9)]
+    assert micro(games) == (1, 2, 10)
+    assert micro(games).f1 == pytest.approx(2 / 12)
+    assert np.mean([game.f1 for game in games]) == 0.5
+    assert micro([]) == (0, 0, 0)
+
+
+def test_the_full_grid_bounds_shifts_inside() -> None:
+    built, target = grid({(3, -1, 0): 1}), grid({(0, -1, 0): 1})
+    wide = grid({(0, -1, 0): 1, (3, -1, 0): 2, (-3, -1, 0): 2, (0, -1, 5): 1, (0, -1, -5): 1})
+    assert intersection_counts(built, target, shifts="inside").right == 1
+    assert intersection_counts(built, target, shifts="inside", full_grid=wide).right == 0
+
+
+def test_talk_is_counted() -> None:
+    said = Dialogue().say(Role.ARCHITECT, "Place a red block.").say(Role.BUILDER, "Where? And how high?")
+    said = said.say(Role.ARCHITECT, "In the\nmiddle").say(Role.BUILDER, "Done.")
+    assert talk_counts(said) == (2, 7, 2, 5, 1)
+    assert talk_counts(Dialogue()) == (0, 0, 0, 0, 0)
+
+
+def test_bad_grids_are_refused() -> None:
+    with pytest.raises(GridError, match="before has shape"):
+        net_actions(np.zeros((3, 3)), np.zeros((9, 11, 11)))
+    with pytest.raises(GridError, match="colour id"):
+        change_counts(np.full((9, 11, 11), 9), np.zeros((9, 11, 11)), np.zeros((9, 11, 11)))
+    with pytest.raises(GridError, match="no grid"):
+        game_metrics(Trajectory(Task("", [(0, -1, 0, 1)]), 0))
+
+
+# ---------------------------------------------------------------------------------------------------- skills
+
+ROW = {(x, -1, 0): 1 for x in range(3)}
+TOWER = {(0, y, 0): 1 for y in range(-1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        ({}, ()),
+        (ROW, ("flat",)),
+        ({(0, -1, 0): 1, (0, 0, 0): 1}, ()),
+        ({(0, -1, 0): 1, (0, 0, 0): 1, (0, 1, 0): 1}, ()),  # the third layer: in a jump
+        (TOWER, ("tall",)),
+        ({(0, 0, 0): 1}, ("flying",)),
+        ({(0, -1, 0): 1, (0, 1, 0): 1}, ("flying",)),
+        ({(0, -1, 0): 1, (1, 0, 0): 1}, ("flying", "diagonal")),
+        ({(0, -1, 0): 1, (1, -1, 1): 1}, ("flat",)),  # diagonal on the ground only
+        ({(0, -1, 0): 1, (1, -1, 0): 1, (1, 0, 0): 1}, ()),  # an edge, but with a block between
+        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 0, 0): 1}, ("tricky",)),  # hangs
+        ({(0, -1, z): 1 for z in (0, 2)} | {(0, 0, z): 1 for z in range(3)}, ("tricky",)),  # an arch
+        ({(0, -1, 0): 1, (0, 0, 0): 1, (1, 1, 0): 1, (2, -1, 0): 1}, ("flying", "diagonal")),
+    ],
+)
+def test_skills_of_small_structures(blocks: Blocks, expected: tuple[str, ...]) -> None:
+    assert skills(grid(blocks)) == expected
+
+
+def test_a_hidden_block_is_tricky() -> None:
+    heap = {(x, -1, z): 1 for x in (-1, 0, 1) for z in (-1, 0, 1)}
+    assert skills(grid(heap)) == ("flat",)
+    assert skills(grid({**heap, (0, 0, 0): 1})) == ("tricky",)
+    open_side = {cell: color for cell, color in heap.items() if cell != (1, -1, 0)}
+    assert skills(grid({**open_side, (0, 0, 0): 1})) == ()
+
+
+def test_skills_are_of_what_is_to_be_placed() -> None:
+    assert skills(grid({**TOWER, (3, -1, 0): 2}), grid(TOWER)) == ("flat",)
+    assert skills(grid({**TOWER, (0, 3, 0): 2}), grid(TOWER)) == ("tall",)
+    assert skills(grid(ROW), grid({**ROW, **TOWER})) == ()  # only removals
+    assert set(SKILLS) == {"flat", "flying", "diagonal", "tricky", "tall"}
+
+
+def test_tall_is_where_one_block_on_another_needs_more_than_a_jump() -> None:
+    """The layer from which the definition counts is the one for which a walking builder needs scaffolds."""
+    from iglu_marl.planning import plan
+
+    for height, scaffolds in ((3, False), (4, True)):
+        tower = grid({(0, y, -2): 1 for y in range(-1, height - 1)})
+        assert bool(plan(iglu_marl.Worlds(1), tower, "walking").scaffolds) is scaffolds
+        assert ("tall" in skills(tower)) is scaffolds
+
+
+# ------------------------------------------------------------------------------------------------- intervals
+
+
+def all_resamples(above: list[float], below: list[float]) -> list[float]:
+    """The ratio of sums of every one of the n^n resamples."""
+    found = []
+    for drawn in itertools.product(range(len(above)), repeat=len(above)):
+        if total := sum(below[number] for number in drawn):
+            found.append(sum(above[number] for number in drawn) / total)
+    return found
+
+
+@pytest.mark.parametrize("below", [None, [2.0, 1.0, 0.0, 4.0, 1.0]])
+def test_intervals_are_those_of_all_resamples(below: list[float] | None) -> None:
+    above = [2.0, 0.5, 0.0, 1.0, 1.0]
+    exact = all_resamples(above, below or [1.0] * 5)
+    value, low, high = bootstrap(above, below, resamples=20_000, rng=1)
+    assert value == pytest.approx(sum(above) / sum(below or [1.0] * 5))
+    assert (low, high) == pytest.approx(tuple(np.quantile(exact, [0.025, 0.975])), abs=0.03)
+    narrow = bootstrap(above, below, confidence=0.5, resamples=20_000, rng=1)
+    assert (narrow.low, narrow.high) == pytest.approx(tuple(np.quantile(exact, [0.25, 0.75])), abs=0.03)
+
+
+def test_intervals_cover_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(300):
+        _, low, high = bootstrap(rng.random(60), resamples=300, rng=rng)
+        hits += low <= 0.5 <= high
+    assert 0.88 <= hits / 300 <= 0.99
+
+
+def test_intervals_at_the_edges() -> None:
+    assert bootstrap([1.0, 1.0, 1.0]) == (1.0, 1.0, 1.0)
+    assert np.isnan(bootstrap([], [])).all()
+    assert np.isnan(bootstrap([0.0, 0.0], [0.0, 0.0])).all()
+    assert bootstrap([1, 0, 1], rng=3) == bootstrap([1, 0, 1], rng=3)
+    many = np.zeros(3_000_000)  # more than a block of draws
+    assert bootstrap(many, resamples=2) == (0.0, 0.0, 0.0)
+    for wrong in ({"confidence": 1.0}, {"resamples": 0}, {"denominators": [1.0]}):
+        with pytest.raises(ConfigError):
+            bootstrap([1.0, 2.0], **wrong)
+
+
+# -------------------------------------------------------------------------------------------------- one game
+
+
+def test_all_metrics_of_a_game() -> None:
+    target, built = grid({**ROW, (0, 0, 0): 2}), grid({(x, -1, z): 1 for x, z in ((2, 2), (2, 3), (2, 4))})
+    said = Dialogue().say(Role.ARCHITECT, "Put three blocks").say(Role.BUILDER, "Where?")
+    game = Trajectory(
+        Task("", target),
+        0,
+        returns={Role.BUILDER: 6.0},
+        dialogue=said,
+        grid=np.array(built),
+        builder_steps=40,
+        architect_turns=2,
+    )
+    found = game_metrics(game)
+    assert found["blocks"] == [3, 3, 4]  # turned and shifted
+    assert found["actions"] == [0, 3, 4]  # at their very cells
+    assert (found["precision"], found["recall"], found["f1"]) == pytest.approx((1.0, 0.75, 6 / 7))
+    assert found["change_f1"] == found["f1"]
+    assert not found["exact"]
+    assert not found["completed"]
+    assert {name: found[name] for name in ("steps", "turns", "words", "questions", "return")} == {
+        "steps": 40, "turns": 2, "words": 3, "questions": 1, "return": 6.0
+    }  # fmt: skip
+    game.task = Task("", target, starting_grid=grid({(0, 0, 0): 2}))  # the frame is fixed now
+    assert game_metrics(game)["changes"] == [0, 4, 3]

@@ -1,0 +1,198 @@
+"""Every example runs, in a small form, and does what it says; and so does every command line that is shown for it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from llm_server import llm_server
+from made_packs import write_zip
+from requirements import ROOT, require
+
+SMALL = {
+    "aec_loop": {"steps": 60},
+    "parallel_loop": {"steps": 60},
+    "silent_builder": {"episodes": 1, "steps": 20},
+    "custom_tasks": {},
+    "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
+    "your_own_agent": {},
+    "scripted_pair": {},
+}
+
+# Examples that need an extra are run by test modules of their own.
+ELSEWHERE: dict[str, str] = {
+    "ppo_builder": "test_learning_builder.py",
+    "ppo_two_agents": "test_learning_two_agents.py",
+    "ray_rollouts": "test_rllib.py",
+    "rllib_two_agents": "test_rllib.py",
+    "sb3_silent_builder": "test_frameworks.py",
+    "torchrl_two_agents": "test_frameworks.py",
+    "llm_architect": "test_llm_endpoint.py",
+    "behaviour_cloning": "test_offline_examples.py",
+    "offline_minari": "test_offline_examples.py",
+}
+
+
+def load(root: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", root / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_all_examples_are_known(root: Path) -> None:
+    assert {path.stem for path in (root / "examples").glob("*.py")} == SMALL.keys() | ELSEWHERE.keys()
+
+
+def test_examples_tested_elsewhere_are(root: Path) -> None:
+    for name, module in ELSEWHERE.items():
+        assert name in next((root / "tests").rglob(module)).read_text(encoding="utf-8"), (
+            f"{module} does not run {name}"
+        )
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example = load(root, name)
+    first = example.main(**SMALL[name])
+    assert capsys.readouterr().out.strip()
+    if name in ("aec_loop", "parallel_loop", "silent_builder"):
+        assert example.main(**SMALL[name]) == first, "the same seed gives the same game"
+    elif name == "custom_tasks":
+        assert first == [True] * 4
+    elif name == "hindsight_goals":
+        (with_hindsight, without) = (runs[:, 1:].mean(axis=1) for runs in first.values())
+        assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
+    elif name == "your_own_agent":
+        assert first is True
+    else:
+        assert first.completed
+        assert first.dialogue[-2].text == "Done."
+
+
+def test_scripted_pair_names_the_structures(root: Path) -> None:
+    with pytest.raises(SystemExit, match="lighthouse"):
+        load(root, "scripted_pair").main(task="no such thing")
+
+
+# ----------------------------------------------------------------------------------------------- command lines
+
+# Options that come after the documented ones, and so win over them: enough to see that the example runs.
+SHORT = {
+    "aec_loop": "--steps 60",
+    "behaviour_cloning": "--epochs 1",
+    "custom_tasks": "",
+    "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
+    "llm_architect": "--max-steps 5",
+    "offline_minari": "--episodes 5 --epochs 1 --games 2",
+    "parallel_loop": "--steps 60",
+    "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
+    "ppo_two_agents": "--total-steps 2048",
+    "ray_rollouts": "--worlds 4 --steps 50 --games 2",
+    "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
+    "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
+    "scripted_pair": "",
+    "silent_builder": "--episodes 1 --steps 20",
+    "torchrl_two_agents": "--iterations 1 --batch 100",
+    "your_own_agent": "",
+}
+ON_RAY = ("ray_rollouts", "rllib_two_agents")  # run by test_rllib.py, in an environment of their own
+# Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
+LIBRARIES = {
+    "behaviour_cloning": {"torch": "torch"},
+    "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
+    "ppo_builder": {"torch": "torch"},
+    "ppo_two_agents": {"torch": "torch"},
+    "sb3_silent_builder": {"stable_baselines3": "rl"},
+    "torchrl_two_agents": {"torchrl": "rl"},
+}
+
+_LINE = re.compile(r"python examples/(\w+)\.py([^\n`#]*)")
+
+
+def documented() -> list[tuple[str, str]]:
+    """Example and arguments of each command line in README, docs and the examples' own docstrings."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
+    lines = {line for page in pages for line in _LINE.findall(page.read_text(encoding="utf-8"))}
+    return sorted({(name, arguments.strip()) for name, arguments in lines if name != "NAME"})
+
+
+def shortened(name: str, arguments: str) -> list[str]:
+    """The program and the arguments of a short run."""
+    return [str(ROOT / "examples" / f"{name}.py"), *shlex.split(f"{arguments} {SHORT[name]}")]
+
+
+@contextmanager
+def at_hand(arguments: str, folder: Path) -> Iterator[str]:
+    """Makes what a command line names: data or a model in the folder, and a server in place of the one named."""
+    if "iglu-multiturn.zip" in arguments:
+        bundled = ROOT / "iglu_marl" / "data" / "bundled"
+        games = sorted((bundled / "builder-data").iterdir())[:20]
+        files = [file for game in games for file in game.iterdir()]
+        contents = {file.relative_to(bundled).as_posix(): file.read_bytes() for file in files}
+        write_zip(folder / "iglu-multiturn.zip", contents)
+    if "path/to/a/local/chat-model" in arguments:
+        require("transformers", importlib.util.find_spec("transformers"), "transformers is not installed")
+        from test_llm_local import save_model
+
+        save_model(folder / "path/to/a/local/chat-model")
+    with llm_server() as server:
+        yield arguments.replace("https://host/v1", server.url)
+
+
+def test_every_example_has_a_documented_command_line() -> None:
+    assert {name for name, _ in documented()} == SHORT.keys() == SMALL.keys() | ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [line for line in documented() if line[0] not in ON_RAY], ids=str
+)
+def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
+    for library, required in LIBRARIES.get(name, {}).items():
+        require(required, importlib.util.find_spec(library), f"{library} is not installed")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "IGLU_MARL_CACHE": str(tmp_path / "cache")}
+    with at_hand(arguments, tmp_path) as given:
+        command = [sys.executable, *shortened(name, given)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
+
+
+@pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
+@pytest.mark.parametrize("name", [name for name in SHORT if name not in ON_RAY])
+def test_options_that_are_left_out_have_values(
+    root: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs above cannot see it of the options that make them short."""
+    for library, required in LIBRARIES.get(name, {}).items():
+        require(required, importlib.util.find_spec(library), f"{library} is not installed")
+    parse, options = argparse.ArgumentParser.parse_args, {}
+
+    def only_parse(parser: argparse.ArgumentParser, given: list[str] | None = None) -> None:
+        options.update(vars(parse(parser, given)))
+        raise SystemExit
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
+    monkeypatch.setattr(sys, "argv", [name])
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(root / "examples" / f"{name}.py"), run_name="__main__")
+    assert options
+    wrong = {
+        key: value for key, value in options.items() if not isinstance(value, (int, float, str, type(None)))
+    }
+    assert not wrong

@@ -1,0 +1,336 @@
+"""Instructions in plain words: reading inverts saying for every edit and wording, and never guesses."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iglu_marl.core.errors import DialogueError, GridError
+from iglu_marl.language import (
+    CellEdit,
+    DialogueAct,
+    EditKind,
+    Failure,
+    Reason,
+    Said,
+    TemplateCodec,
+    parse,
+    read,
+    render,
+    say,
+    wordings,
+)
+from iglu_marl.language.instructions import MAX_CHARACTERS, MAX_WORDS
+from iglu_marl.language.templates import templates
+from iglu_marl.language.verbs import INSTRUCTIONS
+
+CODEC = TemplateCodec()
+RED, BLUE = 6, 1
+CELLS = list(itertools.product(range(-5, 6), range(-1, 8), range(-5, 6)))
+seeds = st.integers(0, 2**32).map(np.random.default_rng)
+colors = st.integers(1, 6)
+
+
+@st.composite
+def edits(draw):
+    cell = draw(st.sampled_from(CELLS))
+    before, after = draw(
+        st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] != pair[1])
+    )
+    edit = CellEdit.between(cell, before, after)
+    if edit.old_color is not None and draw(st.booleans()):
+        return CellEdit(edit.action, cell, color=edit.color)  # the block's colour is not named
+    return edit
+
+
+def all_edits(cell):
+    yield from (CellEdit.between(cell, a, b) for a in range(7) for b in range(7) if a != b)
+    yield CellEdit("remove", cell)
+    yield from (CellEdit("replace", cell, color=color) for color in range(1, 7))
+
+
+def test_reading_inverts_saying_for_every_cell_color_and_action():
+    for cell in CELLS:
+        for edit in all_edits(cell):
+            text = render(edit)
+            assert parse(text) == edit, text
+
+
+@settings(max_examples=150)
+@given(edits())
+def test_reading_inverts_every_wording_also_through_tokens(edit):
+    texts = list(wordings(edit))
+    assert len(texts) == len(set(texts)) > 10
+    for text in texts:
+        assert parse(text) == edit, text
+        tokens = CODEC.encode(text)
+        assert len(tokens) <= MAX_WORDS == 16
+        assert len(text) <= MAX_CHARACTERS == 200
+        assert parse(CODEC.decode(tokens)) == edit, CODEC.decode(tokens)
+
+
+@given(edits(), seeds)
+def test_a_random_wording_is_one_of_the_wordings(edit, rng):
+    text = render(edit, rng)
+    assert text in set(wordings(edit))
+    assert parse(text) == edit
+
+
+@given(edits(), seeds, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
+def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
+    text = render(edit, rng)
+    assert parse(f"  Okay,  please {change(text).replace(',', ' ;').rstrip('.')}!!\n") == edit
+    assert parse(text.replace("centre", "center").replace("ground", "floor")) == edit
+
+
+def test_random_wordings_differ_and_follow_the_generator():
+    edit = CellEdit("place", (2, -1, -3), color=RED)
+    texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
+    assert len(set(texts)) > 10
+    assert texts == [render(edit, np.random.default_rng(seed)) for seed in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (
+            CellEdit("place", (2, -1, -3), color=RED),
+            "Place a red block on the ground, 2 blocks east and 3 north of the centre.",
+        ),
+        (CellEdit("place", (0, 1, 0), color=4), "Place an orange block at the centre, at height 3."),
+        (
+            CellEdit("place", (1, 0, 0), color=2),
+            "Place a yellow block 1 block east of the centre, at height 2.",
+        ),
+        (
+            CellEdit("remove", (0, -1, 5), old_color=BLUE),
+            "Remove the blue block on the ground, 5 blocks south of the centre.",
+        ),
+        (
+            CellEdit("replace", (-1, -1, 0), RED, BLUE),
+            "Change the blue block on the ground, 1 block west of the centre, to red.",
+        ),
+    ],
+)
+def test_the_preferred_wording(edit, text):
+    assert render(edit) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "edit"),
+    [
+        (
+            "Remove the blue block at the centre, on the second level.",
+            CellEdit("remove", (0, 0, 0), old_color=BLUE),
+        ),
+        ("take away the cube in the middle on the floor", CellEdit("remove", (0, -1, 0))),
+        (
+            "put one red brick three north and two east at height nine",
+            CellEdit("place", (2, 7, -3), color=RED),
+        ),
+        ("SET A RED BLOCK ON THE 3RD LAYER AT THE CENTER", CellEdit("place", (0, 1, 0), color=RED)),
+        (
+            "place a red block 2 blocks east from the center and at height 2",
+            CellEdit("place", (2, 0, 0), color=RED),
+        ),
+        ("place a red block 0 east and 1 south on the ground", CellEdit("place", (0, -1, 1), color=RED)),
+        (
+            "recolor the block at the centre on the ground to blue",
+            CellEdit("replace", (0, -1, 0), color=BLUE),
+        ),
+        (
+            "replace the red block at the centre on level 2 by a blue block",
+            CellEdit("replace", (0, 0, 0), BLUE, RED),
+        ),
+        (
+            "And then place a red block at the centre on the ground please",
+            CellEdit("place", (0, -1, 0), color=RED),
+        ),
+    ],
+)
+def test_other_ways_to_say_it(text, edit):
+    assert parse(text) == edit
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "detail"),
+    [
+        ("", Reason.EMPTY, ""),
+        ("  ...!", Reason.EMPTY, ""),
+        ("Build a castle", Reason.UNKNOWN_WORD, "castle"),
+        ("Build a tower", Reason.NO_NUMBER, ""),
+        ("Place a pink block on the ground at the centre", Reason.UNKNOWN_WORD, "pink"),
+        ("Place a röd block on the ground at the centre", Reason.UNKNOWN_WORD, "röd"),
+        ("Done.", Reason.NOT_UNDERSTOOD, "done"),
+        ("place a block on the ground at the centre", Reason.NO_COLOR, ""),
+        ("change the red block at the centre on the ground", Reason.NO_COLOR, ""),
+        ("place a red block", Reason.NO_PLACE, ""),
+        ("place a red block on the ground", Reason.NO_PLACE, ""),
+        ("place a red block at the centre", Reason.NO_HEIGHT, ""),
+        ("remove the block 2 east of the centre", Reason.NO_HEIGHT, ""),
+        ("place a red block 6 east on the ground", Reason.OUTSIDE, "(6, -1, 0)"),
+        ("place a red block at the centre at height 10", Reason.OUTSIDE, "(0, 8, 0)"),
+        ("place a red block at the centre at height 0", Reason.OUTSIDE, "(0, -2, 0)"),
+        (f"place a red block {'9' * 5000} east on the ground", Reason.OUTSIDE, ""),
+        ("place a red block 2 east and 3 west on the ground", Reason.NOT_UNDERSTOOD, "2 east and 3 west"),
+        ("place a red block 2 east 2 east on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("place a red block on the ground at height 2 at the centre", Reason.NOT_UNDERSTOOD, ""),
+        ("place a red block at the centre on the ground 2 east", Reason.NOT_UNDERSTOOD, "2 east"),
+        ("place a red block east on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("place a red blue block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("place a red block at the centre on the ground to blue", Reason.NOT_UNDERSTOOD, "to blue"),
+        ("place two red blocks at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("do not place a red block at the centre on the ground", Reason.UNKNOWN_WORD, "not"),
+        ("never place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("don't place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("change the red block at the centre on the ground to red", Reason.NOT_UNDERSTOOD, "red to red"),
+        ("take the block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
+        ("place a red block at the centre on the ground remove", Reason.NOT_UNDERSTOOD, "remove"),
+    ],
+)
+def test_what_is_no_instruction_fails_with_the_reason(text, reason, detail):
+    failure = parse(text)
+    assert isinstance(failure, Failure)
+    assert not failure
+    assert failure.reason is reason, failure
+    assert failure.text == text
+    if detail:
+        assert failure.detail == detail
+        assert detail in str(failure)
+
+
+@given(st.lists(st.sampled_from([*CODEC.words, "castle", "<unk>", ","]), max_size=20).map(" ".join))
+def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text):
+    result = parse(text)
+    assert isinstance(result, (*INSTRUCTIONS, Failure))
+    if isinstance(result, INSTRUCTIONS):
+        assert parse(render(result, max_words=99, max_characters=999)) == result
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(["place", "remove", "a", "the", "red", "block", "blocks", "row", "of", "east", "on"])
+        | st.text(st.characters(categories=["Nd", "Nl", "No"]), min_size=1, max_size=3),
+        min_size=1,
+        max_size=8,
+    ).map(" ".join),
+    st.booleans(),
+)
+def test_no_numeral_of_any_script_breaks_the_parser(text, generous):
+    assert isinstance(parse(text, generous=generous), (*INSTRUCTIONS, Failure))
+
+
+@pytest.mark.parametrize("generous", [False, True])
+@pytest.mark.parametrize("numeral", ["²", "②", "½", "Ⅷ", "٣", "３"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remove the block {}",
+        "place a red block {} blocks east of the centre, on the ground",
+        "build a red row of {} east from the centre, on the ground",
+    ],
+)
+def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral, generous):
+    failure = parse(text.format(numeral), generous=generous)
+    assert isinstance(failure, Failure)
+    assert (failure.reason, failure.detail) == (Reason.UNKNOWN_WORD, numeral.lower())
+
+
+@settings(max_examples=300)
+@given(edits(), seeds, st.data())
+def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edit(edit, rng, data):
+    """Left-out words lose information or nothing; what is left must not be taken for a different change."""
+    said = render(edit, rng).split()
+    gone = data.draw(st.integers(0, len(said) - 1))
+    result = parse(" ".join(said[:gone] + said[gone + 1 :]))
+    if isinstance(result, CellEdit):
+        assert result.cell == edit.cell
+        assert result.action is edit.action
+        assert result.color == edit.color
+
+
+# -- edits
+
+
+def test_an_edit_knows_what_is_there_afterwards():
+    assert CellEdit.between((0, 0, 0), 0, RED) == CellEdit(EditKind.PLACE, (0, 0, 0), color=RED)
+    assert CellEdit.between((0, 0, 0), RED, 0) == CellEdit(EditKind.REMOVE, (0, 0, 0), old_color=RED)
+    assert CellEdit.between((0, 0, 0), RED, BLUE) == CellEdit(
+        EditKind.REPLACE, (0, 0, 0), color=BLUE, old_color=RED
+    )
+    assert [CellEdit.between((0, 0, 0), a, b).after for a, b in [(0, 6), (6, 0), (6, 1)]] == [6, 0, 1]
+    assert CellEdit("place", (np.int8(0), np.int64(0), 0), color=np.int8(6)) == CellEdit.between(
+        (0, 0, 0), 0, RED
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: CellEdit("paint", (0, 0, 0), color=1), "paint"),
+        (lambda: CellEdit("place", (6, 0, 0), color=1), r"\(6, 0, 0\)"),
+        (lambda: CellEdit("place", (0.5, 0, 0), color=1), "0.5"),
+        (lambda: CellEdit("place", (0, 0), color=1), r"\(0, 0\)"),
+        (lambda: CellEdit("place", (0, 0, 0)), "None"),
+        (lambda: CellEdit("place", (0, 0, 0), color=7), "7"),
+        (lambda: CellEdit("place", (0, 0, 0), color=1, old_color=2), "old_color=2"),
+        (lambda: CellEdit("remove", (0, 0, 0), color=1), "color=1"),
+        (lambda: CellEdit("remove", (0, 0, 0), old_color=0), "0"),
+        (lambda: CellEdit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
+        (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 into 3"),
+    ],
+)
+def test_edits_that_cannot_be_are_refused(make, named):
+    with pytest.raises(GridError, match=named):
+        make()
+
+
+# -- small talk
+
+
+def colored(talk):
+    return "{color}" in templates()["talk"][talk.value][0]
+
+
+@pytest.mark.parametrize("talk", list(DialogueAct))
+def test_small_talk_is_read_back_also_through_tokens(talk):
+    rngs = [None, *(np.random.default_rng(seed) for seed in range(6))]
+    for color in range(1, 7) if colored(talk) else [None]:
+        for rng in rngs:
+            text = say(talk, color, rng)
+            assert read(text) == Said(talk, color)
+            tokens = CODEC.encode(text)
+            assert len(tokens) <= MAX_WORDS
+            assert 1 not in tokens
+            assert read(CODEC.decode(tokens)) == Said(talk, color)
+            assert isinstance(parse(text), Failure)
+
+
+def test_small_talk_says_what_it_should():
+    assert say("done") == "Done."
+    assert say(DialogueAct.NO_BLOCKS, BLUE) == "I can't do that: no blue blocks left."
+    assert say(DialogueAct.NOT_UNDERSTOOD) == "I don't understand."
+    assert say(DialogueAct.COMPLETE) == "The structure is complete, thank you."
+    assert read("i can\u2019t do that, no BLUE blocks left") == Said(DialogueAct.NO_BLOCKS, BLUE)
+
+
+def test_every_wording_of_small_talk_has_one_meaning_and_every_meaning_a_wording():
+    forms = [form for forms in templates()["talk"].values() for form in forms]
+    assert len(forms) == len({tuple(CODEC.encode(form.replace("{color}", "red"))) for form in forms})
+    assert set(templates()["talk"]) == {talk.value for talk in DialogueAct}
+
+
+@given(edits(), seeds)
+def test_instructions_are_no_small_talk(edit, rng):
+    assert read(render(edit, rng)) is None
+
+
+@pytest.mark.parametrize(
+    ("talk", "color"), [("sing", None), (DialogueAct.NO_BLOCKS, None), (DialogueAct.DONE, 3)]
+)
+def test_wrong_small_talk_is_refused(talk, color):
+    with pytest.raises(DialogueError):
+        say(talk, color)

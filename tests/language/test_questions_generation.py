@@ -1,0 +1,471 @@
+"""Questions and statements: wording, reading back, generation with answers, goals and their splits."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from iglu_marl import LanguageError
+from iglu_marl.cli import app
+from iglu_marl.commands.language import pairs
+from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.language import reference_evaluator as witness
+from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.generator import FRAMES, Generator
+from iglu_marl.language.goals import (
+    SPLITS,
+    Goal,
+    GoalSpace,
+    GoalTask,
+    GoalTasks,
+    example_world,
+    held_out_pairs,
+    program_of,
+    statement_goals,
+)
+from iglu_marl.language.interpreter import answer
+from iglu_marl.language.phrases import Link, Phrase
+from iglu_marl.language.program import COLOR_WORDS, Program
+from iglu_marl.language.questions import (
+    QUESTION,
+    STATEMENT,
+    Question,
+    parse,
+    question_templates,
+    question_words,
+)
+from iglu_marl.language.random_scenes import arrange, draw_pieces, random_world
+from iglu_marl.language.scene import Scene
+from iglu_marl.language.templates import words
+from iglu_marl.language.vocabulary import vocabulary_words
+from iglu_marl.tasks import draw
+
+# ruff: noqa: S301 - only what was pickled a moment ago is read
+
+RED = Phrase("block", ("red",))
+ROW = Phrase("row", ("orange",), 3)
+
+
+# ----------------------------------------------------------------------------------------------------- wordings
+
+WORDINGS = {
+    ("exist", STATEMENT, ("A", RED)): "There is a red block.",
+    ("exist", STATEMENT, ("A", ROW)): "There is an orange row of three blocks.",
+    ("exist", QUESTION, ("A", Phrase("tower", (), None, 2))): "Is there a tower at height two?",
+    ("exist", STATEMENT, ("A", Phrase("block", (), None, 1))): "There is a block on the ground.",
+    ("exist", STATEMENT, ("A", Phrase(links=(Link("north", ROW),)))): (
+        "There is a block north of the orange row of three blocks."
+    ),
+    ("exist", STATEMENT, ("A", Phrase(links=(Link("on", ROW, definite=False),)))): (
+        "There is a block on an orange row of three blocks."
+    ),
+    (
+        "exist",
+        QUESTION,
+        ("A", Phrase(links=(Link("left", RED), Link("same_height", ROW)), joined="or")),
+    ): (
+        "Is there a block that is either to the left of the red block or at the same height as the orange row of "
+        "three blocks?"
+    ),
+    ("count", QUESTION, ("A", Phrase("square", ("red", "blue")))): "How many red or blue squares are there?",
+    ("count_is", STATEMENT, ("A", RED), ("N", 1)): "There is exactly one red block.",
+    ("count_is", STATEMENT, ("A", RED), ("N", 2)): "There are exactly two red blocks.",
+    ("count_is", QUESTION, ("A", RED), ("N", 1)): "Is there exactly one red block?",
+    ("count_is", QUESTION, ("A", RED), ("N", 3)): "Are there exactly three red blocks?",
+    ("more_than", STATEMENT, ("A", RED), ("N", 1)): "There is more than one red block.",
+    ("none", STATEMENT, ("A", RED)): "There is no red block.",
+    ("all_color", QUESTION, ("A", Phrase("tower")), ("C", "green")): "Are all towers green?",
+    ("height_is", STATEMENT, ("A", RED), ("H", 1)): "The red block is on the ground.",
+    ("height_is", STATEMENT, ("A", RED), ("H", 4)): "The red block is at height four.",
+    ("where", STATEMENT, ("A", RED), ("B", ROW), ("R", "next_to")): (
+        "The red block is next to the orange row of three blocks."
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "text"), WORDINGS.items())
+def test_preferred_wordings(parts: tuple, text: str) -> None:
+    question = Question(parts[0], parts[1], parts[2:])
+    assert question.text() == str(question) == text
+    assert parse(text) == question
+
+
+def test_every_wording_of_every_template_is_met_and_read_back() -> None:
+    """Without a scene: fillings by chance, whatever they mean together."""
+    rng = np.random.default_rng(0)
+    scene = Scene(random_world(rng))
+    generator = Generator(balance=False)
+    met: dict[tuple[str, str], set[str]] = {}
+    for template in question_templates().values():
+        for kind in template.kinds:
+            for _ in range(60):
+                question = generator._draw(template, kind, scene, rng)
+                if question is None:
+                    continue
+                text = question.text(rng)
+                assert parse(text) == question, text
+                met.setdefault((template.name, kind), set()).add(" ".join(words(text)[:3]))
+    assert len(met) == sum(len(template.kinds) for template in question_templates().values())
+    for (name, kind), starts in met.items():
+        wordings = question_templates()[name].wordings(kind)
+        firsts = {wording.split()[0].strip("{}").split(":")[0] for wording in wordings}
+        assert len(starts) >= len(firsts), (name, kind)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is a red cube north of the blue column",
+        "There is a red brick that is to the NORTH of the blue tower!!",
+        "  There   is a red block, north of the blue tower.",
+    ],
+)
+def test_case_punctuation_and_synonyms_do_not_matter(text: str) -> None:
+    tower = Phrase("tower", ("blue",))
+    assert parse(text) == Question.of(
+        "exist", STATEMENT, A=Phrase("block", ("red",), links=(Link("north", tower),))
+    )
+
+
+def test_numbers_and_heights_in_words_digits_and_ordinals() -> None:
+    forms = [
+        "at height 3",
+        "at height three",
+        "on level 3",
+        "on level three",
+        "on the third level",
+        "on the 3rd level",
+    ]
+    assert len({parse(f"There are exactly 2 rows of three blocks {form}.") for form in forms}) == 1
+    assert parse("Is the red block on the floor?") == parse("is the red cube on level 1?")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "detail"),
+    [
+        ("", Reason.EMPTY, ""),
+        ("...", Reason.EMPTY, ""),
+        ("There is a red pyramid.", Reason.UNKNOWN_WORD, "pyramid"),
+        ("There is a red.", Reason.NOT_UNDERSTOOD, "there is a red"),
+        ("Red block there is a", Reason.NOT_UNDERSTOOD, "red block there is a"),
+        ("There is a red block?", Reason.NOT_UNDERSTOOD, "there is a red block ?"),
+        ("Is there a block north of a blue tower", None, ""),  # a missing question mark is forgiven
+        ("There is a block of two blocks.", Reason.NOT_UNDERSTOOD, "there is a block of two blocks"),
+        ("The red or blue block is on the ground.", Reason.NOT_UNDERSTOOD, None),
+        ("There are exactly 21 blocks.", Reason.NOT_UNDERSTOOD, None),
+        ("The block is at height 10.", Reason.NOT_UNDERSTOOD, None),
+        (f"There are exactly {'9' * 5000} blocks.", Reason.NOT_UNDERSTOOD, None),
+        ("There are exactly ٣ blocks.", Reason.UNKNOWN_WORD, "٣"),
+        ("There are exactly ② blocks.", Reason.UNKNOWN_WORD, "②"),
+        ("Is the block north of the tower on the ground?", None, ""),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_never_guessed(
+    text: str, reason: Reason | None, detail: str | None
+) -> None:
+    found = parse(text)
+    if reason is None:
+        assert isinstance(found, Question)
+        return
+    assert isinstance(found, Failure)
+    assert not found
+    assert found.reason is reason
+    assert detail is None or found.detail == detail
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(sorted(question_words())), max_size=14).map(" ".join))
+def test_no_words_in_any_order_break_the_parser(text: str) -> None:
+    found = parse(text)
+    if isinstance(found, Question):
+        assert parse(found.text()) == found
+
+
+def test_a_reading_is_never_one_of_two() -> None:
+    """Where "on the ground" could belong to either thing, the template takes simple things only."""
+    found = parse("Is the block next to the tower on the ground?")
+    assert isinstance(found, Question)
+    assert found.template == "where"
+    assert dict(found.fillings)["B"] == Phrase("tower", (), None, 1)
+
+
+def test_questions_are_checked_values() -> None:
+    question = Question.of("exist", STATEMENT, A=RED)
+    assert pickle.loads(pickle.dumps(question)) == question
+    assert question.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
+    for wrong, message in (
+        (lambda: Question.of("exists", STATEMENT, A=RED), "unknown template 'exists'"),
+        (lambda: Question.of("count", STATEMENT, A=RED), "template count is no 'statement'"),
+        (lambda: Question.of("exist", STATEMENT), r"filled in \[\], expected \['A'\]"),
+        (lambda: Question.of("count_is", STATEMENT, A=RED, N=0), "0 may not stand in place N"),
+        (lambda: Question.of("color", QUESTION, A=RED), "may not stand in place A"),
+        (lambda: Phrase("pyramid"), "unknown shape"),
+        (lambda: Phrase(colors=("pink",)), "unknown colour"),
+        (lambda: Phrase("block", size=2), "size of a block"),
+        (lambda: Phrase(height=10), "height is 10"),
+        (lambda: Phrase(links=(Link("on", RED), Link("on", RED))), "2 links joined by None"),
+        (lambda: Link("near", RED), "unknown relation"),
+        (lambda: Link("same_color", RED, definite=False), "compares to one thing"),
+    ):
+        with pytest.raises(LanguageError, match=message):
+            wrong()
+
+
+def test_impossible_phrases_are_known() -> None:
+    ground = Phrase(height=1)
+    for phrase, possible in (
+        (Phrase("row", (), 11), True),
+        (Phrase("row", (), 12), False),
+        (Phrase("square", (), 9), True),
+        (Phrase("square", (), 8), False),
+        (Phrase("tower", (), 9), True),
+        (Phrase("tower", (), 9, 2), False),
+        (Phrase(height=1, links=(Link("on", RED),)), False),
+        (Phrase(links=(Link("below", ground),)), False),
+        (Phrase(links=(Link("on", Phrase(height=9)),)), False),
+        (Phrase("group", links=(Link("next_to", RED),)), False),
+        (Phrase("row", links=(Link("same_size", RED),)), False),
+        (Phrase(height=2, links=(Link("next_to", ground),)), False),
+        (Phrase(links=(Link("north", ground),)), True),
+    ):
+        assert phrase.is_possible is possible, phrase
+
+
+def test_words_are_in_the_vocabulary_of_token_chat() -> None:
+    assert set(question_words()) <= set(vocabulary_words())
+
+
+# --------------------------------------------------------------------------------------------------- generation
+
+
+def test_pairs_are_right_balanced_and_read_back() -> None:
+    """`iglu-marl language check --count 100000` runs the same over many more."""
+    templates: Counter[str] = Counter()
+    truth: Counter[bool] = Counter()
+    parts: list[witness.Part] = []
+    for record, grid, yaw, fresh in pairs(4000, seed=5):
+        parts = witness.parts(grid) if fresh else parts
+        assert parse(record.text) == record.question, record.text
+        assert parse(record.text).program == record.program
+        assert witness.evaluate(record.program, grid, yaw, parts) == record.answer, record.text
+        assert record.answer is not None
+        assert record.question.is_possible
+        templates[record.question.template] += 1
+        if isinstance(record.answer, bool):
+            truth[record.answer] += 1
+    assert templates.keys() == question_templates().keys()
+    assert abs(truth[True] - truth[False]) < 0.05 * sum(truth.values())
+
+
+def test_texts_look_like_english() -> None:
+    """Articles, number, capital letters and stops, as far as a pattern can see them."""
+    nouns = "block|cube|brick|row|line|tower|column|square|group|cluster"
+    counted = re.compile(rf"(?:exactly|more than|fewer than) (\w+) (?:\w+ )?(?:or \w+ )?((?:{nouns})s?)\b")
+    seen: set[str] = set()
+    for record, *_ in pairs(1500, seed=11):
+        text = record.text
+        assert text[0].isupper()
+        assert text[-1] == ("?" if record.question.kind == QUESTION else ".")
+        assert "  " not in text
+        assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", text), text
+        for number, noun in counted.findall(text):
+            assert (number in ("one", "1")) != noun.endswith("s"), text
+            seen.add(number)
+        for verb, number in re.findall(r"\b(is|are)(?: there)? (?:exactly|more than) (\w+) \w", text.lower()):
+            assert (verb == "is") == (number in ("one", "1")), text
+    assert {"one", "1", "two", "2"} <= seen
+
+
+def test_the_same_seed_gives_the_same_pairs() -> None:
+    first, second = ([(r.text, r.answer) for r, *_ in pairs(60, seed=3)] for _ in range(2))
+    assert first == second
+    assert first != [(r.text, r.answer) for r, *_ in pairs(60, seed=4)]
+
+
+def test_frames_and_templates_can_be_chosen() -> None:
+    rng = np.random.default_rng(0)
+    generator = Generator(kinds=STATEMENT, templates=["exist", "where"], frames="map")
+    scene = Scene(random_world(rng))
+    for record in generator.describe(scene, rng, 40):
+        assert record.question.kind == STATEMENT
+        assert record.question.template in ("exist", "where")
+        used = {part.value for part in record.program.walk() if part.function == "relate"}
+        assert used <= set(FRAMES["map"])
+        assert not record.program.uses_view
+    for wrong in (
+        {"kinds": "exclamation"},
+        {"templates": ["rhyme"]},
+        {"frames": []},
+        {"templates": ["count"], "kinds": STATEMENT},
+    ):
+        with pytest.raises(LanguageError):
+            Generator(**wrong)
+
+
+def test_empty_worlds_have_little_to_say() -> None:
+    rng = np.random.default_rng(0)
+    records = Generator(kinds=STATEMENT).describe(Scene(np.zeros((9, 11, 11), np.int8)), rng, 5)
+    for record in records:
+        assert witness.evaluate(record.program, np.zeros((9, 11, 11), np.int8)) == record.answer
+    with pytest.raises(LanguageError, match="gave no question"):
+        Generator(templates=["color"]).sample(Scene(np.zeros((9, 11, 11), np.int8)), rng)
+
+
+def test_arrangements_leave_room_and_keep_to_the_stock() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        pieces = draw_pieces(rng)
+        grid = arrange(pieces, rng, clear=(5, 5))
+        assert not grid[:, 5, 5].any()
+        assert np.bincount(grid.ravel(), minlength=7)[1:].max() <= 20
+        assert 1 <= np.count_nonzero(grid) <= sum(piece.blocks for piece in pieces)
+
+
+# -------------------------------------------------------------------------------------------------------- goals
+
+
+def test_all_goals_can_be_reached() -> None:
+    """For every third goal, a world in which it holds."""
+    rng = np.random.default_rng(0)
+    for goal in statement_goals()[::3]:
+        assert goal.question is not None
+        grid = example_world(goal.question, rng)
+        assert witness.evaluate(goal.program, grid) is True
+        assert parse(goal.text) == goal.question
+        assert len(words(goal.text)) <= 16  # one message of token chat
+
+
+def test_goals_of_a_space() -> None:
+    goals = statement_goals()
+    grid = blocks_to_grid([(0, -1, 0, color_id("red")), (0, 0, 0, color_id("blue"))])
+    holds = goals.holding(grid)
+    assert holds.tolist() == [goal.holds(grid) for goal in goals]
+    assert goals.holding(np.stack([grid, grid])).tolist() == [holds.tolist()] * 2
+    true = {str(goal) for goal, held in zip(goals, holds, strict=True) if held}
+    assert {
+        "There is a red block.",
+        "There is a blue block on a red block.",
+        "There is no green block.",
+    } <= true
+    rng = np.random.default_rng(0)
+    assert not any(goals.sample(rng, grid).holds(grid) for _ in range(50))
+    only = GoalSpace(["There is a red block."])
+    with pytest.raises(LanguageError, match="all 1 goals hold already"):
+        only.sample(rng, grid)
+    with pytest.raises(LanguageError, match="at least one"):
+        GoalSpace([])
+    with pytest.raises(LanguageError, match="expected names from"):
+        statement_goals(colors=("pink",))
+
+
+@pytest.mark.parametrize("by", SPLITS)
+def test_splits(by: str) -> None:
+    goals = statement_goals()
+    train, held_out = goals.split(by)
+    assert len(train) + len(held_out) == len(goals)
+    assert set(train.goals).isdisjoint(held_out.goals)
+    assert goals.split(by).train.goals == train.goals
+    known = {word for goal in train for word in words(goal.text)}
+    new = {word for goal in held_out for word in words(goal.text)} - known
+    assert new == (
+        {"all", "as", "many"} if by == "length" else set()
+    )  # long programs have templates of their own
+    if by == "length":
+        assert max(goal.program.nodes for goal in train) < min(goal.program.nodes for goal in held_out)
+    elif by == "combination":
+        assert 0.1 < len(held_out) / len(goals) < 0.3
+    else:
+        bare = re.compile(rf"\b({'|'.join(COLOR_WORDS)}) (block|row|tower|square|group)")
+        pair_sets = [
+            {tuple(pair) for goal in side for pair in bare.findall(goal.text)} for side in (train, held_out)
+        ]
+        assert pair_sets[0].isdisjoint(held_out_pairs())
+        assert set(held_out_pairs()) <= pair_sets[1]
+
+
+def test_goals_from_anything() -> None:
+    program = Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
+    text = "There is a red block."
+    question = Question.of("exist", STATEMENT, A=RED)
+    for value in (text, (text, program), (text, program.text), Goal(text, program), question):
+        goal = Goal.of(value)
+        assert (goal.text, goal.program) == (text, program)
+        assert program_of(goal) == program
+    assert Goal.of(program).text == program.text
+    assert program_of(program.to_json()) == program
+    with pytest.raises(LanguageError, match="is no question or statement: unknown word: teapot"):
+        Goal.of("There is a teapot.")
+    with pytest.raises(LanguageError, match="gives integer, expected a boolean"):
+        Goal.of("How many blocks are there?")
+
+
+def test_goal_tasks() -> None:
+    task = GoalTask("There is a red block.")
+    assert not task.is_complete_at_start
+    assert GoalTask("There is no red block.").is_complete_at_start
+    twin = pickle.loads(pickle.dumps(task))
+    assert twin == task
+    assert hash(twin) == hash(task)
+    assert task != GoalTask("There is a blue block.")
+    other = task.replace(task_id="x", starting_grid=[(0, -1, 0, 6)])
+    assert isinstance(other, GoalTask)
+    assert other.goal == task.goal
+    assert other.is_complete_at_start
+    assert task.replace(goal="There is a blue block.").goal.text == "There is a blue block."
+    drawn = draw(GoalTasks(scenes=random_world), np.random.default_rng(0))
+    assert isinstance(drawn, GoalTask)
+    assert not drawn.goal.holds(drawn.start_grid)
+
+
+# ----------------------------------------------------------------------------------------------------- commands
+
+
+def test_command_sample() -> None:
+    done = CliRunner().invoke(app, ["language", "sample", "--count", "12", "--kind", "question", "--json"])
+    assert done.exit_code == 0
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(records) == 12
+    assert all(parse(record["question"]).program.text == record["program"] for record in records)
+    assert "A new world" in CliRunner().invoke(app, ["language", "sample", "--count", "2"]).stdout
+    for wrong in (["--count", "0"], ["--kind", "poem"], ["--seed", "-1"]):
+        done = CliRunner().invoke(app, ["language", "sample", *wrong])
+        assert done.exit_code != 0
+
+
+def test_command_parse() -> None:
+    command = ["language", "parse", "How many blocks are there?", "--world", "lighthouse", "--json"]
+    facts = json.loads(CliRunner().invoke(app, command).stdout)
+    assert facts["program"] == "count(filter_shape(scene(),block))"
+    assert facts["answer"] > 10
+    shown = CliRunner().invoke(app, command[:-1]).stdout
+    assert "filter_shape block" in shown
+    assert CliRunner().invoke(app, ["language", "parse", "Make me a sandwich"]).exit_code == 1
+
+
+def test_command_check() -> None:
+    done = CliRunner().invoke(app, ["language", "check", "--count", "50", "--json"])
+    facts = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert (facts["pairs"], facts["not_read_back"], facts["answered_wrongly"]) == (50, 0, 0)
+
+
+def test_a_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "evaluate", lambda *_: "nonsense")
+    done = CliRunner().invoke(app, ["language", "check", "--count", "20", "--json"])
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["answered_wrongly"] == 20
+
+
+def test_statements_answer_as_questions_do() -> None:
+    grid = random_world(np.random.default_rng(2))
+    said = parse("There is a block on the ground."), parse("Is there a block on the ground?")
+    assert said[0].program == said[1].program
+    assert answer(said[0].program, grid) is True

@@ -1,0 +1,236 @@
+"""The scene graph: which things there are, and how they stand to each other, on worlds made by hand and by chance."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iglu_marl import GridError, LanguageError, Worlds
+from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.language import reference_evaluator as witness
+from iglu_marl.language.program import RELATIONS
+from iglu_marl.language.scene import Scene, quarter_of
+
+R, B, G = (color_id(name) for name in ("red", "blue", "green"))
+
+
+def scene(*blocks: tuple[int, int, int, int], yaw: float = 0.0) -> Scene:
+    return Scene(blocks_to_grid(blocks), yaw)
+
+
+def names(things: object) -> list[str]:
+    return sorted(str(thing) for thing in things)  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------------------ things
+
+
+def test_an_empty_world_holds_nothing() -> None:
+    assert len(scene()) == 0
+    assert scene().things == ()
+    assert repr(scene()) == "Scene(empty)"
+
+
+def test_one_block_is_a_block_and_nothing_else() -> None:
+    (block,) = scene((1, -1, 2, R)).things
+    assert (block.shape, block.color, block.size, block.height) == ("block", "red", 1, 1)
+    assert block.low == block.high == (1, -1, 2)
+    assert block.cells == ((1, -1, 2),)
+
+
+def test_rows_and_towers_are_as_long_as_they_can_be_and_of_one_colour() -> None:
+    world = scene(*[(x, -1, 0, R) for x in (-1, 0, 1)], (2, -1, 0, B), (0, 0, 0, B), (0, 1, 0, B))
+    assert names(world.find("row")) == ["red row of 3 blocks at (-1, -1, 0)"]
+    assert names(world.find("tower")) == ["blue tower of 2 blocks at (0, 0, 0)"]
+    assert world.find("tower")[0].height == 2
+    assert world.find("row")[0].cells == ((-1, -1, 0), (0, -1, 0), (1, -1, 0))
+
+
+@pytest.mark.parametrize("plane", ["flat", "facing south", "facing east"])
+@pytest.mark.parametrize("k", [2, 3, 9])
+def test_squares_in_three_planes(plane: str, k: int) -> None:
+    def cell(i: int, j: int) -> tuple[int, int, int]:
+        return {
+            "flat": (i - 4, -1, j - 4),
+            "facing south": (i - 4, j - 1, 0),
+            "facing east": (0, j - 1, i - 4),
+        }[plane]
+
+    cells = [cell(i, j) for i in range(k) for j in range(k)]
+    (square,) = scene(*[(*c, G) for c in cells]).find("square")
+    assert (square.size, square.color, sorted(square.cells)) == (k * k, "green", sorted(cells))
+
+
+def test_what_is_longer_than_wide_has_no_squares() -> None:
+    flat = [(x, -1, z, R) for x in range(3) for z in range(2)]
+    assert scene(*flat).find("square") == ()
+    assert len(scene(*flat[:4]).find("square")) == 1
+    # one more block at its side, of its colour and in its plane, and it is no square any more
+    assert scene(*flat[:4], (2, -1, 1, R)).find("square") == ()
+    assert len(scene(*flat[:4], (2, -1, 1, B)).find("square")) == 1
+    assert len(scene(*flat[:4], (1, 0, 1, R)).find("square")) == 1
+
+
+def test_a_cube_has_six_squares() -> None:
+    cube = [(x, y, z, B) for x in (0, 1) for y in (-1, 0) for z in (0, 1)]
+    assert len(scene(*cube).find("square")) == 6
+
+
+def test_groups_hang_together_by_faces_whatever_their_colours() -> None:
+    world = scene((0, -1, 0, R), (1, -1, 0, B), (2, -1, 1, B), (4, -1, 4, G), (4, 0, 4, G), (0, 5, 0, R))
+    assert names(world.find("group")) == [
+        "green group of 2 blocks at (4, -1, 4)",
+        "mixed group of 2 blocks at (0, -1, 0)",
+    ]
+    assert world.find("group")[0].cells == ((0, -1, 0), (1, -1, 0))
+
+
+def test_a_full_zone_is_no_problem() -> None:
+    full = Scene(np.full((9, 11, 11), R, np.int8))
+    assert {name: len(found) for name, found in full.by_shape.items()} == {
+        "block": 1089,
+        "row": 198,
+        "tower": 121,
+        "square": 9,
+        "group": 1,
+    }
+    checkered = (np.indices((9, 11, 11)).sum(axis=0) % 2 + 1).astype(np.int8)
+    assert len(Scene(checkered)) == 1089 + 1
+
+
+# --------------------------------------------------------------------------------------------------- relations
+
+
+def test_compass_relations_need_all_of_a_thing() -> None:
+    world = scene((0, -1, 0, R), (3, -1, -1, B), (3, -1, 0, B), (3, -1, 1, B), (0, -1, -4, G))
+    red, green = world.find("block", color="red")[0], world.find("block", color="green")[0]
+    row = world.find("row")[0]
+    assert green in world.related(red, "north")
+    assert red in world.related(green, "south")
+    assert row in world.related(red, "east")
+    assert red in world.related(row, "west")
+    assert row not in world.related(red, "north")
+    assert red not in world.related(row, "south")
+
+
+def test_the_builders_frame_turns_with_it() -> None:
+    blocks = ((0, -1, 0, R), (0, -1, -3, G))  # green is north of red
+    frames = {0: "behind", 90: "left", 180: "front", 270: "right"}
+    for yaw, relation in frames.items():
+        world = scene(*blocks, yaw=yaw)
+        green = world.find("block", color="green")[0]
+        assert [
+            r for r in RELATIONS[4:8] if green in world.related(world.find("block", color="red")[0], r)
+        ] == [relation]
+    assert [quarter_of(yaw) for yaw in (0, 44, 46, 134, 136, 315, 316, 360, -90)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        4 % 4,
+        0,
+        0,
+        3,
+    ]
+
+
+def test_above_on_below_and_next_to() -> None:
+    world = scene((0, -1, 0, R), (0, 0, 0, B), (0, 2, 0, G), (1, -1, 0, G), (2, -1, 1, B))
+    red = world.find("block", color="red")[0]
+    on, over, beside = ({str(t) for t in world.related(red, name)} for name in ("on", "above", "next_to"))
+    assert "blue block at (0, 0, 0)" in on
+    assert "green block at (0, 2, 0)" not in on
+    assert {"blue block at (0, 0, 0)", "green block at (0, 2, 0)"} <= over
+    assert "green block at (1, -1, 0)" in beside
+    assert "blue block at (2, -1, 1)" not in beside
+    blue = world.find("block", color="blue", height=2)[0]
+    assert red in world.related(blue, "below")
+
+
+def test_unknown_names_are_refused() -> None:
+    world = scene((0, -1, 0, R))
+    with pytest.raises(LanguageError, match="unknown relation 'near'"):
+        world.related(world.things[0], "near")
+    for wrong in ({"shape": "pyramid"}, {"color": "pink"}, {"weight": 3}):
+        with pytest.raises(LanguageError, match="find got"):
+            world.find(**wrong)
+
+
+@pytest.mark.parametrize(
+    "grid", [np.zeros((3, 3)), np.full((9, 11, 11), 7, np.int8), np.full((9, 11, 11), -1, np.int8), "x"]
+)
+def test_wrong_grids_are_refused(grid: object) -> None:
+    with pytest.raises(GridError):
+        Scene(grid)  # type: ignore[arg-type]
+
+
+def test_a_wrong_yaw_is_refused() -> None:
+    for yaw in (float("nan"), float("inf"), "north"):
+        with pytest.raises(GridError, match="yaw_deg"):
+            Scene(np.zeros((9, 11, 11), np.int8), yaw)  # type: ignore[arg-type]
+
+
+def test_read_only_and_strided_grids_are_welcome() -> None:
+    grid = blocks_to_grid([(0, -1, 0, R)])
+    worlds = Worlds(3)
+    worlds.grid[1] = grid
+    assert not grid.flags.writeable
+    assert (
+        names(Scene(grid).things)
+        == names(Scene(worlds.grid[1]).things)
+        == names(Scene(grid.astype(float)).things)
+    )
+
+
+def test_json_form() -> None:
+    graph = json.loads(json.dumps(scene((0, -1, 0, R), (0, 0, 0, B)).to_json()))
+    assert [thing["shape"] for thing in graph["objects"]] == ["block", "block", "group"]
+    assert graph["relationships"]["on"] == [[1], [], []]
+    assert set(graph["relationships"]) == set(RELATIONS)
+
+
+# ------------------------------------------------------------------------------------------- against the witness
+
+
+def _worlds() -> st.SearchStrategy[np.ndarray]:  # small and crowded, so that things touch and merge
+    cells = st.tuples(st.integers(3, 7), st.integers(0, 3), st.integers(3, 7), st.integers(1, 3))
+    return st.lists(cells, max_size=45).map(_grid)
+
+
+def _grid(cells: list[tuple[int, int, int, int]]) -> np.ndarray:
+    grid = np.zeros((9, 11, 11), np.int8)
+    for x, y, z, color in cells:
+        grid[y, x, z] = color
+    return grid
+
+
+@settings(max_examples=60, deadline=None)
+@given(_worlds())
+def test_things_are_those_of_the_definitions(grid: np.ndarray) -> None:
+    expected = {(part.shape, part.color, part.cells) for part in witness.parts(grid)}
+    found = [(thing.shape, thing.color, frozenset(thing.cells)) for thing in Scene(grid).things]
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+    assert all(
+        (thing.size, thing.low[1] + 2) == (len(thing.cells), thing.height) for thing in Scene(grid).things
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(_worlds(), st.floats(0, 360), st.integers(0, 10**6))
+def test_relations_are_those_of_the_definitions(grid: np.ndarray, yaw: float, pick: int) -> None:
+    world = Scene(grid, yaw)
+    if not world.things:
+        return
+    thing = world.things[pick % len(world.things)]
+    parts = {t.number: witness.Part(t.shape, t.color, frozenset(t.cells)) for t in world.things}
+    for relation in RELATIONS:
+        expected = [
+            n for n, part in parts.items() if witness.stands(part, parts[thing.number], relation, yaw)
+        ]
+        assert [other.number for other in world.related(thing, relation)] == expected, relation

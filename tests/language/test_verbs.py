@@ -1,0 +1,587 @@
+"""Verbs and shapes: reading inverts saying, and every instruction does to a world what it says."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from talking import drawn_builds, instructions, sentences, shapes
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.language import (
+    At,
+    Beside,
+    Blocks,
+    Build,
+    CellEdit,
+    Context,
+    Copy,
+    Extend,
+    Facing,
+    Failure,
+    It,
+    Kind,
+    LastBlock,
+    Mirror,
+    Move,
+    NextTo,
+    Pick,
+    Place,
+    Reason,
+    Remove,
+    Replace,
+    Shape,
+    TemplateCodec,
+    Then,
+    clarified,
+    done,
+    expand,
+    fits,
+    outcomes,
+    parse,
+    progress,
+    render,
+    shape_cells,
+    wordings,
+)
+from iglu_marl.language.shapes import Direction, is_shape, plus
+
+CODEC = TemplateCodec()
+BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
+LONG = {"max_words": 999, "max_characters": 9999}
+seeds = st.integers(0, 2**32).map(np.random.default_rng)
+
+
+def world(*blocks: tuple[int, int, int, int]) -> np.ndarray:
+    return np.array(blocks_to_grid(list(blocks)), dtype=np.int8)
+
+
+def after(text: str, *blocks: tuple[int, int, int, int], **context: Any) -> Any:
+    """The blocks after a text is followed, or the reason why it is not."""
+    instruction = parse(text)
+    assert not isinstance(instruction, Failure), instruction
+    found = outcomes(instruction, world(*blocks), Context(**context))
+    if isinstance(found, Failure):
+        return found.reason
+    results = [grid_to_blocks(outcome.grid) for outcome in found]
+    return results[0] if len(results) == 1 else results
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=600, deadline=None)
+@given(instructions(), seeds)
+def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> None:
+    for text in (render(instruction, **LONG), render(instruction, rng, **LONG)):
+        assert parse(text) == instruction, text
+        tokens = CODEC.encode(text)
+        assert 1 not in tokens, "every word is in the vocabulary"
+        assert parse(CODEC.decode(tokens)) == instruction
+
+
+@settings(max_examples=60, deadline=None)
+@given(sentences | drawn_builds())
+def test_reading_inverts_every_wording(instruction: Any) -> None:
+    texts = list(islice(wordings(instruction), 40))
+    assert len(set(texts)) == len(texts) >= 2
+    for text in texts:
+        assert parse(text) == instruction, text
+
+
+@settings(max_examples=200, deadline=None)
+@given(instructions(), seeds, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
+def test_case_punctuation_and_manners_do_not_matter(instruction: Any, rng: Any, change: Any) -> None:
+    text = change(render(instruction, rng, **LONG)).replace(",", " --").replace(".", " !")
+    assert parse(f"  Okay,  please {text}\n") == instruction
+
+
+@settings(max_examples=200, deadline=None)
+@given(instructions(), seeds, st.data())
+def test_what_generous_reading_adds_changes_nothing_that_was_clear(
+    instruction: Any, rng: Any, data: Any
+) -> None:
+    """A text that is read plainly is read in the same way, or found to have two readings."""
+    text = render(instruction, rng, **LONG)
+    generous = parse(text, generous=True)
+    assert generous == instruction or (isinstance(generous, Failure) and "and as" in generous.detail), text
+
+
+@given(instructions())
+def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
+    shortest = min(map(len, islice(wordings(instruction), 2000)))
+    if shortest > 200:
+        return
+    text = render(instruction)
+    assert len(text) <= 200
+    if not fits(text):
+        with pytest.raises(DialogueError, match="no wording within 16 words"):
+            render(instruction, max_words=16)
+
+
+@given(shapes, st.integers(1, 6), st.sampled_from([(0, -1, 0), (-5, 7, 5), (3, 2, -4)]))
+def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, color: int, cell: Any) -> None:
+    """Except for directions as the builder sees them, which take more words than those of the map."""
+    text = render(Build(shape, (color,), At(cell)), **LONG)
+    if not any(way in ("front", "behind") for way in shape.directions):
+        text = render(Build(shape, (color,), At(cell)), max_words=16)
+        assert len(CODEC.encode(text)) <= 16
+    assert parse(text) == Build(shape, (color,), At(cell))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "text"),
+    [
+        (Place(RED, Beside((("up", 1),), It())), "Place a red block on top of it."),
+        (
+            Build(Shape("row", (5,), ("east",)), (ORANGE,), Beside((("north", 2),), Blocks((RED,)))),
+            "Build an orange row of 5 east 2 blocks north of the red block.",
+        ),
+        (
+            Build(Shape("tower", (3,)), (RED, BLUE, BLUE), At((0, -1, 0))),
+            "Build a tower of red and 2 blue at the centre, on the ground.",
+        ),
+        (
+            Build(Shape("row", (5,), ("east",)), (RED, BLUE), NextTo(It())),
+            "Build a row of 5 alternating red and blue east next to it.",
+        ),
+        (
+            Build(Shape("wall", (4, 3), ("south",)), (RED,), At((0, -1, 0))),
+            "Build a red wall of 4 south and 3 up from the centre, on the ground.",
+        ),
+        (Remove(Blocks((RED, BLUE), count=None)), "Remove all red and blue blocks."),
+        (Remove(Blocks((RED,), "row", extreme="up")), "Remove the highest red row."),
+        (
+            Replace(Blocks((RED,), rank=2, extreme="left"), BLUE),
+            "Change the second red block from the left to blue.",
+        ),
+        (
+            Move(Blocks(middle=True), (("up", 2), ("east", 1))),
+            "Move the middle block 2 blocks up and 1 block east.",
+        ),
+        (Mirror(Blocks(count=None), "east", True), "Mirror all blocks to the east about the centre."),
+        (Extend(Blocks((), "tower"), "up", 2), "Extend the tower by 2 upwards."),
+        (Copy(LastBlock(), (("behind", 2),)), "Copy the last block 2 blocks away from you."),
+        (
+            Facing("north", Then((Place(RED, Beside((("left", 1),), It())), Remove(It())))),
+            "Facing north, place a red block left of it. Remove it.",
+        ),
+        (Pick(At((0, 0, -1))), "The one 1 block north of the centre, at height 2."),
+    ],
+)
+def test_the_preferred_wording(instruction: Any, text: str) -> None:
+    assert render(instruction) == text
+    assert parse(text) == instruction
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Build a red row of 3 from the centre, on the ground", Reason.NOT_UNDERSTOOD),
+        ("Build a red row", Reason.NO_NUMBER),
+        ("Build a red row of 3", Reason.NO_DIRECTION),
+        ("Build a red row of 3 east", Reason.NO_PLACE),
+        ("Build a red row of 3 east from the centre", Reason.NO_HEIGHT),
+        ("Build a red row of 3 east from 9 north, on the ground", Reason.OUTSIDE),
+        ("Build a red row of 30 east from the centre, on the ground", Reason.NOT_UNDERSTOOD),
+        ("Build a red castle of 3", Reason.UNKNOWN_WORD),
+        ("Replace all red blocks", Reason.NO_COLOR),
+        ("Extend the red row", Reason.NO_NUMBER),
+        ("Move the red row", Reason.NO_PLACE),
+        ("Remove the", Reason.NOT_UNDERSTOOD),
+        ("Remove the red row of blue blocks", Reason.NOT_UNDERSTOOD),
+        ("Move the red block on the blue block north of the green block that is on the red block", None),
+        ("Place a red block on it and", None),
+    ],
+)
+def test_what_is_no_instruction_fails_with_the_reason(text: str, reason: Reason | None) -> None:
+    found = parse(text)
+    if reason is None:  # readable after all
+        assert not isinstance(found, Failure)
+    else:
+        assert isinstance(found, Failure)
+        assert found.reason is reason, found
+
+
+def test_two_readings_are_no_reading() -> None:
+    found = parse(
+        "Stack 3 red blocks next to the blue block on the ground, at the centre, and the red row",
+        generous=True,
+    )
+    assert isinstance(found, Failure)
+    assert parse("Place 2 red blocks to the east of it").reason is Reason.NOT_UNDERSTOOD  # type: ignore[union-attr]
+    assert parse("Place 2 red blocks to the east of it", generous=True) == Build(
+        Shape("row", (2,), ("east",)), (RED,), Beside((("east", 1),), It())
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("DESTROY every RED cube!!", "Remove all red blocks."),
+        ("please delete all of the red bricks", "Remove all red blocks."),
+        ("Stack three blue boxes atop the red one", "Build a blue tower of 3 on top of the red block."),
+        (
+            "Put an orange block to the left of the highest cube",
+            "Place an orange block left of the topmost block.",
+        ),
+        ("Build a tower of 4 red blocks in the northwest corner, on the floor", None),
+        ("turn the pillar red", "Change the column to red."),
+        ("On top of it, place a red block", "Place a red block on it."),
+        ("remove it then remove the last block", "Remove it. Remove the last block."),
+        ("Add a red block on its east side", "Place a red block to the east of it."),
+        ("take both blue lines away", "Remove the 2 blue rows."),
+        ("Remove the third block from the top", "Remove the 3rd block from the top."),
+    ],
+)
+def test_other_ways_to_say_it(text: str, same: str | None) -> None:
+    found = parse(text)
+    expected = parse(same) if same else Build(Shape("tower", (4,)), (RED,), At((-5, -1, -5)))
+    assert not isinstance(found, Failure), found
+    assert found == expected
+
+
+# --- worlds -------------------------------------------------------------------------------------------------
+
+ROW = [(x, -1, 0, RED) for x in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks", "expected"),
+    [
+        ("Place a blue block on top of the red block", [(1, -1, 2, RED)], [(1, -1, 2, RED), (1, 0, 2, BLUE)]),
+        (
+            "Place a blue block 2 north of the red block",
+            [(1, -1, 2, RED)],
+            [(1, -1, 0, BLUE), (1, -1, 2, RED)],
+        ),
+        ("Remove all red blocks", [*ROW, (0, 0, 0, BLUE)], [(0, 0, 0, BLUE)]),
+        ("Remove the easternmost red block", ROW, ROW[:2]),
+        ("Remove the middle red block", ROW, [ROW[0], ROW[2]]),
+        ("Remove the second red block from the east", ROW, [ROW[0], ROW[2]]),
+        ("Remove the 2 westernmost blocks", ROW, ROW[2:]),
+        ("Change the red row to blue", ROW, [(x, -1, 0, BLUE) for x in range(3)]),
+        ("Move the red row 2 up", ROW, [(x, 1, 0, RED) for x in range(3)]),
+        ("Move the red row 1 east", ROW, [(x, -1, 0, RED) for x in range(1, 4)]),
+        (
+            "Move the blue block on top of the red block",
+            [(0, -1, 0, RED), (3, -1, 3, BLUE)],
+            [(0, -1, 0, RED), (0, 0, 0, BLUE)],
+        ),
+        ("Copy the red row 2 north", ROW, [(x, -1, z, RED) for x in range(3) for z in (-2, 0)]),
+        ("Extend the red row by 2 to the east", ROW, [(x, -1, 0, RED) for x in range(5)]),
+        ("Extend the red row by 1 up", ROW, [(x, y, 0, RED) for x in range(3) for y in (-1, 0)]),
+        (
+            "Mirror all blocks to the west",
+            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
+            [(-2, -1, 0, BLUE), (-1, -1, 0, RED), (0, -1, 0, RED), (1, -1, 0, BLUE)],
+        ),
+        (
+            "Mirror all blocks to the east about the centre",
+            [(-3, -1, 0, RED), (1, -1, 0, BLUE)],
+            [(-3, -1, 0, RED), (1, -1, 0, BLUE), (3, -1, 0, RED)],
+        ),
+        (
+            "Build a tower of red, 2 blue at the centre, on the ground",
+            [],
+            [(0, -1, 0, RED), (0, 0, 0, 1), (0, 1, 0, 1)],
+        ),
+        (
+            "Build a row of 3 alternating red and blue to the north of the green block, going north",
+            [(0, -1, 0, GREEN)],
+            None,
+        ),
+        ("Place a blue block on each red block", ROW, sorted([*ROW, *((x, 0, 0, BLUE) for x in range(3))])),
+        ("Remove it. Place a red block in place of it", [(0, -1, 0, BLUE)], Reason.NO_MATCH),
+        ("Remove all red blocks. Change it to blue", ROW, [(x, -1, 0, BLUE) for x in range(3)]),
+        ("Build a blue tower of 2 on the red row", ROW, Reason.AMBIGUOUS),
+        ("Remove the red block", ROW, Reason.AMBIGUOUS),
+        ("Remove the 4 red blocks", ROW, Reason.NO_MATCH),
+        ("Remove the green block", ROW, Reason.NO_MATCH),
+        ("Place a blue block left of the red block", ROW[:1], Reason.NO_VIEW),
+        (
+            "Facing south, place a blue block left of the red block",
+            ROW[:1],
+            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
+        ),
+        (
+            "Facing east, place a blue block behind the red block",
+            ROW[:1],
+            [(0, -1, 0, RED), (1, -1, 0, BLUE)],
+        ),
+        ("Place a blue block west of the middle red block", ROW, Reason.OCCUPIED),
+        ("Build a blue tower of 9 on the red block", ROW[:1], Reason.OUTSIDE),
+        ("Place a red block under the red row of 2", ROW, Reason.NO_MATCH),
+    ],
+)
+def test_what_comes_of_it(text: str, blocks: list[Any], expected: Any) -> None:
+    if expected is None:
+        assert isinstance(parse(text), Failure)
+        return
+    result = after(text, *blocks)
+    assert result == (expected if isinstance(expected, Reason) else sorted(expected))
+
+
+APART = [(-3, -1, 0, RED), (0, -1, 0, RED), (3, -1, 2, RED)]
+STACKED = [(0, -1, 0, RED), (0, 0, 0, RED), (0, 1, 0, RED)]
+ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
+
+
+@pytest.mark.parametrize("generous", [False, True])
+@pytest.mark.parametrize(
+    ("text", "blocks", "added"),
+    [
+        ("Place 3 blue blocks on top of the 3 red blocks.", APART, ON_EACH),
+        ("Put three blue cubes on the three red ones", APART, ON_EACH),
+        ("Stack 3 blue blocks on top of all 3 red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on top of the red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on all red blocks.", APART, ON_EACH),
+        ("Place 3 blue blocks on top of the 3 red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
+        ("Place 2 blue blocks on top of the 2 red blocks.", APART[:2], ON_EACH[:2]),
+        ("Place 2 blue blocks on top of both red blocks.", APART[:2], ON_EACH[:2]),
+        (
+            "Place 3 blue blocks north of the 3 red blocks.",
+            APART,
+            [(x, -1, z - 1, BLUE) for x, _, z, _ in APART],
+        ),
+        # a tower where there is one place only
+        ("Place 3 blue blocks on top of the red block.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
+        ("Place 3 blue blocks on top of the red blocks.", APART[1:2], [(0, y, 0, BLUE) for y in range(3)]),
+        ("Place 2 blue blocks on top of the 3 red blocks.", STACKED, [(0, 2, 0, BLUE), (0, 3, 0, BLUE)]),
+        # so many for each
+        (
+            "Place 2 blue blocks on top of each red block.",
+            APART,
+            ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
+        ),
+        (
+            "Stack 2 blue blocks on each of the 3 red blocks.",
+            APART,
+            ON_EACH + [(x, 1, z, BLUE) for x, _, z, _ in APART],
+        ),
+        # not as many places as blocks, or none for one of them
+        ("Place 2 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks on top of the 2 red blocks.", APART[:2], Reason.NO_NUMBER),
+        ("Place 6 blue blocks on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 2 blue blocks on top of the red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 2 blue blocks on top of the 2 red blocks.", APART, Reason.AMBIGUOUS),
+        ("Place 4 blue blocks on top of the 4 red blocks.", APART, Reason.NO_MATCH),
+        ("Place 3 blue blocks on top of the 3 red blocks.", [*APART, (0, 0, 0, GREEN)], Reason.OCCUPIED),
+        ("Place 3 blue blocks on top of the 3 red blocks.", [*APART[1:], (5, 7, 5, RED)], Reason.OUTSIDE),
+        ("Place 3 blue blocks under the 3 red blocks.", APART, Reason.OUTSIDE),
+        # arranged as they cannot be
+        ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, None),
+        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, None),
+        ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, None),
+    ],
+)
+def test_a_number_of_blocks_is_that_of_all_of_them(
+    text: str, blocks: list[Any], added: Any, generous: bool
+) -> None:
+    """Unless it is told of each: nothing is built more often than was said, and the verifier sees it the same way."""
+    instruction, before = parse(text, generous=generous), world(*blocks)
+    if added is None:
+        assert isinstance(instruction, Failure)
+        return
+    assert not isinstance(instruction, Failure), instruction
+    found = outcomes(instruction, before)
+    if isinstance(added, Reason):
+        assert isinstance(found, Failure)
+        assert found.reason is added
+        assert not done(instruction, before, world(*blocks, *ON_EACH[:1]))
+        return
+    assert not isinstance(found, Failure), found
+    assert [grid_to_blocks(outcome.grid) for outcome in found] == [sorted([*blocks, *added])]
+    assert done(instruction, before, world(*blocks, *added))
+    assert not done(instruction, before, world(*blocks, *added[:-1]))
+    assert not done(instruction, before, world(*blocks, *added, (5, 7, -5, BLUE)))
+
+
+def test_wrong_numbers_of_blocks_are_refused() -> None:
+    on_them = Beside((("up", 1),), Blocks((RED,), count=3))
+    assert render(Place(BLUE, on_them, 3)) == "Place 3 blue blocks on top of the 3 red blocks."
+    for count, where in (
+        (1, on_them),
+        (12, on_them),
+        (True, on_them),
+        (2.0, on_them),
+        (2, Beside((("up", 1),), Blocks((RED,)))),
+        (2, Beside((("up", 2),), Blocks((RED,), count=2))),
+        (2, Beside((("up", 1),), It())),
+        (2, NextTo(Blocks((RED,), count=2))),
+    ):
+        with pytest.raises(DialogueError, match=str(count)):
+            Place(BLUE, where, count)  # type: ignore[arg-type]
+
+
+def test_directions_are_those_of_the_builder_unless_told_otherwise() -> None:
+    for yaw, cell in (
+        (0.0, (-1, 0)),
+        (90.0, (0, -1)),
+        (180.0, (1, 0)),
+        (-90.0, (0, 1)),
+        (30.0, (-1, 0)),
+        (700.0, (-1, 0)),
+    ):
+        found = after("Place a red block left of the blue block", (0, -1, 0, BLUE), yaw_deg=yaw)
+        assert (cell[0], -1, cell[1], RED) in found, yaw
+    assert after("Place a red block left of the blue block", (0, -1, 0, BLUE), yaw_deg=45.0) is Reason.NO_VIEW
+    here = {"yaw_deg": 90.0, "position": (0.2, -0.25, 0.0)}
+    assert after("Place a red block 2 in front of you", **here) == [(2, -1, 0, RED)]
+    assert after("Place a red block behind you", **here) == [(-1, -1, 0, RED)]
+    assert after("Place a red block in front of you") is Reason.NO_VIEW
+
+
+def test_next_to_leaves_a_choice_and_any_of_it_is_right() -> None:
+    before = world((0, -1, 0, BLUE), (1, -1, 0, GREEN))
+    instruction = parse("Place a red block next to the blue block")
+    assert not isinstance(instruction, Failure)
+    found = outcomes(instruction, before)
+    assert not isinstance(found, Failure)
+    assert len(found) == 3
+    for outcome in found:
+        assert progress(instruction, before, outcome.grid) == 1.0
+        assert done(instruction, before, outcome.grid)
+    assert not done(instruction, before, world((0, -1, 0, BLUE), (1, -1, 0, GREEN), (2, -1, 0, RED)))
+
+
+def test_progress_is_graded_and_harm_counts() -> None:
+    before = world()
+    instruction = parse("Build a red row of 4 east from the centre, on the ground")
+    row = [(x, -1, 0, RED) for x in range(4)]
+    grades = [progress(instruction, before, world(*row[:n])) for n in range(5)]  # type: ignore[arg-type]
+    assert grades == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert progress(instruction, before, world(*row, (5, 5, 5, RED))) == 0.75  # type: ignore[arg-type]
+    assert progress(instruction, before, world((5, 5, 5, RED))) == 0.0  # type: ignore[arg-type]
+    assert progress(instruction, world(*row), world(*row)) == 1.0  # type: ignore[arg-type]
+    assert progress(instruction, world(*row), world()) == 0.0  # type: ignore[arg-type]
+    failed = progress(Remove(Blocks((RED,))), before, before)
+    assert isinstance(failed, Failure)
+    assert not done(Remove(Blocks((RED,))), before, before)
+
+
+blocks_of_a_world = st.dictionaries(
+    st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5)), st.integers(1, 6), max_size=25
+).map(lambda cells: world(*((*cell, color) for cell, color in cells.items())))
+
+
+@settings(max_examples=400, deadline=None)
+@given(instructions(), blocks_of_a_world)
+def test_edits_lead_to_the_outcome_and_it_is_verified(instruction: Any, before: np.ndarray) -> None:
+    context = Context(((0, -1, 0), (1, -1, 0)), 0.0, (0.0, -0.25, 0.0))
+    kept = before.copy()
+    edits = expand(instruction, before, context)
+    found = outcomes(instruction, before, context)
+    assert np.array_equal(before, kept), "the world is left alone"
+    if isinstance(edits, Failure):
+        assert found == edits
+        return
+    assert not isinstance(found, Failure)
+    grid = before.copy()
+    for number, edit in enumerate(edits):
+        assert progress(instruction, before, grid, context) >= number / max(1, len(edits)) - 1e-9  # type: ignore[operator]
+        x, y, z = edit.cell
+        assert grid[y + 1, x + 5, z + 5] == (edit.old_color or 0)
+        grid[y + 1, x + 5, z + 5] = edit.after
+    assert np.array_equal(grid, found[0].grid)
+    assert done(instruction, before, grid, context)
+
+
+@settings(max_examples=300)
+@given(shapes)
+def test_shapes_are_what_they_are_called(shape: Shape) -> None:
+    cells = shape_cells(shape, (0, 0, 0), Direction.NORTH)
+    assert len(set(cells)) == len(cells)
+    assert cells[0] == (0, 0, 0)
+    if shape.kind is not Kind.DIAGONAL:
+        assert all(
+            any(sum(abs(a - b) for a, b in zip(cell, other, strict=True)) == 1 for other in cells[:number])
+            for number, cell in enumerate(cells)
+            if number
+        ), "each block holds on to one before it"
+    assert is_shape(shape.kind, frozenset(cells))
+    assert not is_shape(shape.kind, frozenset({*cells, (30, 30, 30)}))
+
+
+def test_sizes_of_shapes() -> None:
+    def count(*parts: Any) -> int:
+        return len(shape_cells(Shape(*parts), (0, 0, 0)))
+
+    assert count("staircase", (4,), ("east",)) == 10
+    assert count("l", (3, 4), ("east", "up")) == 6
+    assert count("t", (5, 3), ("east", "down")) == 7
+    assert count("plus", (5,), ("east", "south")) == 9
+    assert count("wall", (4, 3), ("north",)) == count("rectangle", (4, 3), ("north", "up")) == 12
+    assert count("diagonal", (4,), ("east", "up")) == 4
+    assert plus(3, Direction.NORTH, Direction.WEST) == Shape("plus", (3,), ("east", "south"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Shape("castle", (3,)),
+        lambda: Shape("block", (3,)),
+        lambda: Shape("row", (1,), ("east",)),
+        lambda: Shape("row", (12,), ("east",)),
+        lambda: Shape("row", (3,), ("up",)),
+        lambda: Shape("column", (3,), ("east",)),
+        lambda: Shape("tower", (3,), ("up",)),
+        lambda: Shape("l", (3, 3), ("east", "west")),
+        lambda: Shape("l", (3, 3), ("east", "left")),
+        lambda: Shape("t", (4, 3), ("east", "up")),
+        lambda: Shape("plus", (3,), ("up", "east")),
+        lambda: Build(Shape("l", (3, 3), ("east", "up")), (RED, BLUE), At((0, 0, 0))),
+        lambda: Build(Shape("row", (4,), ("east",)), (RED, BLUE, RED), At((0, 0, 0))),
+        lambda: Build(Shape("row", (4,), ("east",)), (7,), At((0, 0, 0))),
+        lambda: Place(RED, At((0, 0, 0))),
+        lambda: Remove(Blocks((RED,), where=At((0, 0, 0)))),
+        lambda: Move(It()),
+        lambda: Move(It(), (("up", 1),), At((0, 0, 0))),
+        lambda: Copy(It(), ()),
+        lambda: Copy(It(), (("up", 1), ("down", 1))),
+        lambda: Copy(It(), (("left", 1), ("north", 1))),
+        lambda: Mirror(It(), "up", True),
+        lambda: Extend(It(), "up", 0),
+        lambda: Facing("up", Remove(It())),
+        lambda: Facing("north", Facing("south", Remove(It()))),
+        lambda: Then((Remove(It()),)),
+        lambda: Then((Facing("north", Remove(It())), Remove(It()))),
+        lambda: At((6, 0, 0)),
+        lambda: Blocks((RED, RED)),
+        lambda: Blocks(count=0),
+        lambda: Blocks(rank=2),
+        lambda: Blocks(extreme="up", middle=True),
+        lambda: Blocks(size=3),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: Any) -> None:
+    with pytest.raises(DialogueError):
+        make()
+
+
+def test_a_block_at_a_cell_is_an_edit_in_sequences_too() -> None:
+    found = parse("Remove the red block at the centre, on the ground. Place a red block on it.")
+    assert found == Then(
+        (CellEdit("remove", (0, -1, 0), old_color=RED), Place(RED, Beside((("up", 1),), It())))
+    )
+
+
+def test_a_description_can_be_made_clear() -> None:
+    unclear = Place(RED, Beside((("up", 1),), Blocks((BLUE,))))
+    cell = At((1, -1, 0))
+    assert clarified(unclear, Blocks((BLUE,)), cell) == Place(
+        RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))
+    )
+    assert clarified(Remove(Blocks((BLUE,))), Blocks((BLUE,)), cell) == CellEdit(
+        "remove", (1, -1, 0), old_color=BLUE
+    )
+    where = Beside((("up", 1),), It())
+    assert clarified(Place(RED, where), where, cell) == CellEdit("place", (1, -1, 0), color=RED)
+    assert clarified(Then((Remove(It()), unclear)), Blocks((BLUE,)), cell) == Then(
+        (Remove(It()), Place(RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))))
+    )

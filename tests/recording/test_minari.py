@@ -1,0 +1,433 @@
+"""Offline datasets: what was recorded comes back from Minari, and its environment goes through the same again."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from requirements import require
+from typer.testing import CliRunner
+
+import iglu_marl
+from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Recorder, ReplayError, Role, Task
+from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
+from iglu_marl.cli import app
+from iglu_marl.data.iglu.minari_export import write_episodes
+from iglu_marl.language import SymbolCodec
+from iglu_marl.recording import read_recording
+from iglu_marl.recording.offline import write_minari
+from iglu_marl.recording.recorded_env import RecordedEnv, read_script, script_options
+
+pytestmark = pytest.mark.system
+
+SEES = ("dialog", "inventory", "pose", "grid")
+TASKS = [Task("", [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]), Task("", [(-2, -1, 3, 4)], task_id="one")]
+NAMES = {"architect": "scripted", "builder": "scripted"}
+
+
+@pytest.fixture(autouse=True)
+def minari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
+    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[data]')")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    import minari
+
+    return minari
+
+
+def games(path: Path, make: Any = iglu_marl.raw_env, **options: Any) -> Path:
+    """Two games of the scripted pair."""
+    settings = {"controls": "flying", "builder_sees": SEES, "max_steps": 300, "message_cost": 0.25}
+    env = make(**{**settings, **options})
+    with Recorder(path, agents=NAMES) as recorder:
+        for seed, task in enumerate(TASKS):
+            iglu_marl.play(env, agents_for(env), seed=seed, options={"task": task}, on_step=recorder)
+    return path
+
+
+def at(values: Any, index: int) -> Any:
+    if isinstance(values, dict):
+        return {key: at(part, index) for key, part in values.items()}
+    return values[index, ...] if isinstance(values, np.ndarray) and values.dtype != object else values[index]
+
+
+def assert_equal(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_equal(one[key], other[key])
+    elif isinstance(one, str):
+        assert one == (other.decode() if isinstance(other, bytes) else other)
+    else:
+        np.testing.assert_array_equal(one, other)
+
+
+def check_round_trip(dataset: Any) -> list[Any]:
+    """The recovered environment, stepped with the stored actions, gives the stored episodes."""
+    env = dataset.recover_environment()
+    episodes = list(dataset)
+    for episode, told in zip(
+        episodes, dataset.storage.get_episode_metadata(range(len(dataset))), strict=True
+    ):
+        observation, info = env.reset(seed=told.get("seed"), options=told["options"])
+        assert env.observation_space.contains(observation)
+        for step, reward in enumerate(episode.rewards):
+            assert_equal(observation, at(episode.observations, step))
+            assert_equal(info, at(episode.infos, step))
+            action = at(episode.actions, step)
+            assert env.action_space.contains(action)
+            observation, paid, terminated, _, info = env.step(action)
+            assert paid == reward
+            assert terminated == episode.terminations[step]
+        assert_equal(observation, at(episode.observations, len(episode.rewards)))
+    env.close()
+    return episodes
+
+
+@pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=["aec", "parallel"])
+def test_both_parts_come_back(make: Any, chat: str, agent: str, tmp_path: Path, minari: Any) -> None:
+    path = games(tmp_path / "a.jsonl", make, chat=chat)
+    write_minari(path, "iglu/games-v0", agent=agent)
+    dataset = minari.load_dataset("iglu/games-v0")
+    episodes = check_round_trip(dataset)
+    role = Role(agent.removesuffix("_0"))
+    for episode, recording in zip(episodes, read_recording(path), strict=True):
+        own = [move.actions[role] for move in recording.moves if role in move.actions]
+        assert len(episode.rewards) == len(own)
+        for step, action in enumerate(own):
+            kept = at(episode.actions, step)
+            assert_equal(
+                kept, {key: np.asarray(action[key]) for key in kept} if isinstance(kept, dict) else action
+            )
+        assert sum(episode.rewards) == pytest.approx(recording.end["returns"][role.value])
+        assert episode.terminations.tolist() == [False] * (len(own) - 1) + [True]
+        assert not episode.truncations.any()
+
+
+def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, minari: Any) -> None:
+    """Against what `last()` told the builder while the game was recorded."""
+    env = iglu_marl.raw_env(tasks=TASKS[0], controls="flying", builder_sees=SEES, step_cost=0.125)
+    pair = agents_for(env)
+    for role, agent in pair.items():
+        agent.reset(role, 0)
+    seen: list[tuple[Any, float]] = []
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        wrapped = recorder.wrap(env)
+        wrapped.reset(seed=5)
+        for name in wrapped.agent_iter():
+            observation, reward, terminated, truncated, _ = wrapped.last()
+            if name == "builder_0":
+                seen.append((observation, reward))
+            over = terminated or truncated
+            wrapped.step(None if over else pair[Role(name.removesuffix("_0"))].act(observation))
+    write_minari(tmp_path / "a.jsonl", "iglu/games-v0")
+    (episode,) = minari.load_dataset("iglu/games-v0")
+    assert len(seen) == len(episode.rewards) + 1 > 5
+    for step, (observation, reward) in enumerate(seen):
+        assert_equal(observation, at(episode.observations, step))
+        if step:
+            assert episode.rewards[step - 1] == reward
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (
+            "IGLUGridworldVector-v0",
+            {"architect": RandomArchitect(0.2), "turn_steps": 5, "action_space": "flying"},
+        ),
+        (
+            "IGLUGridworldVector-v0",
+            {"architect": RandomArchitect(0.2, tokens=True), "turn_steps": 3, "chat": "tokens"},
+        ),
+        ("IGLUGridworld-v0", {"compat": "iglu2022", "target_in_obs": True}),
+        ("IGLUGridworldVector-v0", {"discretize": False}),
+        ("IGLUSilentBuilder-v0", {"action_space": "continuous"}),
+        ("IGLUSilentBuilderVisual-v0", {"action_space": "discrete", "pov_size": (24, 32)}),
+    ],
+)
+def test_lone_builders_come_back(name: str, options: Any, tmp_path: Path, minari: Any) -> None:
+    env = gym.make(name, tasks=TASKS, max_steps=40, **options)
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        builder = RandomBuilder.for_env(env)
+        for seed in range(2):
+            iglu_marl.play(env, builder, seed=seed, on_step=recorder)
+    dataset = write_minari(tmp_path / "a.jsonl", "iglu/lone-v0")
+    assert dataset.observation_space.keys() == env.observation_space.keys()
+    episodes = check_round_trip(dataset)
+    env.reset(seed=1)
+    assert at(episodes[1].infos, 0).keys() == {"event", "target_grid"}
+    for step in range(40):
+        observation, reward, _, truncated, info = env.step(at(episodes[1].actions, step))
+        assert_equal(observation, at(episodes[1].observations, step + 1))
+        assert_equal(info, at(episodes[1].infos, step + 1))
+        assert reward == episodes[1].rewards[step]
+        assert truncated == episodes[1].truncations[step]
+
+
+def test_a_builder_that_can_ask_and_one_that_walks(tmp_path: Path, minari: Any) -> None:
+    env = iglu_marl.raw_env(tasks=TASKS, builder_can_ask=True, builder_sees=SEES, max_turns=12, turn_steps=4)
+    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        iglu_marl.play(env, pair, seed=3, on_step=recorder)
+    for agent in env.possible_agents:
+        (episode,) = check_round_trip(write_minari(tmp_path / "a.jsonl", f"iglu/{agent}-v0", agent=agent))
+        assert episode.truncations[-1]
+
+
+def test_another_look_at_the_same_games(tmp_path: Path) -> None:
+    path = games(tmp_path / "a.jsonl")
+    dataset = write_minari(path, "iglu/seen-v0", sees=("pov", "dialog"))
+    (first, _) = check_round_trip(dataset)
+    assert first.observations.keys() == {"pov", "dialog"}
+    assert len(np.unique(first.observations["pov"].reshape(len(first.rewards) + 1, -1), axis=0)) > 3
+    with pytest.raises(ConfigError, match="the target never reaches the builder"):
+        write_minari(path, "iglu/none-v0", sees=("target_grid",))
+    lone = gym.make("IGLUSilentBuilder-v0", tasks=TASKS, action_space="flying")
+    with Recorder(tmp_path / "b.jsonl") as recorder:
+        iglu_marl.play(lone, OracleBuilder.for_env(lone), seed=0, on_step=recorder)
+    dataset = write_minari(tmp_path / "b.jsonl", "iglu/silent-v0", sees=("pov",))
+    assert dataset.observation_space.keys() == {"pov", "inventory", "compass", "chat"}
+    with pytest.raises(ConfigError, match="'target_grid', which this builder cannot see"):
+        write_minari(tmp_path / "b.jsonl", "iglu/none-v0", sees=("target_grid",))
+
+
+def test_files_are_joined_and_appended_to(tmp_path: Path, minari: Any) -> None:
+    one, two = games(tmp_path / "a.jsonl"), games(tmp_path / "b.jsonl")
+    write_minari([one, read_recording(two)[1]], "iglu/games-v0", author="me", description="Ours.")
+    write_minari(two, "iglu/games-v0", append=True)
+    dataset = minari.load_dataset("iglu/games-v0")
+    told = list(dataset.storage.get_episode_metadata(range(5)))
+    assert [row["file"] for row in told] == ["a.jsonl"] * 2 + ["b.jsonl"] * 3
+    assert [row["task"] for row in told] == ["", "one", "one", "", "one"]
+    assert all(row["completed"] for row in told)
+    assert dataset.storage.metadata["description"] == "Ours."
+    assert len(check_round_trip(dataset)) == 5
+    other = games(tmp_path / "c.jsonl", max_steps=299)
+    for given, words in (
+        (other, "of another environment"),
+        (games(tmp_path / "d.jsonl", chat="tokens"), "has other"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            write_minari(given, "iglu/games-v0", append=True)
+    with pytest.raises(ConfigError, match="no dataset 'iglu/new-v0'"):
+        write_minari(one, "iglu/new-v0", append=True)
+    with pytest.raises(ConfigError, match="max_steps is 299, expected 300"):
+        write_minari([one, other], "iglu/both-v0")
+    assert minari.load_dataset("iglu/games-v0").total_episodes == 5
+
+
+def test_the_same_partner_plays_where_policies_are_evaluated(tmp_path: Path) -> None:
+    dataset = write_minari(games(tmp_path / "a.jsonl"), "iglu/games-v0")
+    env = dataset.recover_environment(eval_env=True)
+    observation, _ = first, _ = env.reset(seed=0, options={"task": TASKS[1]})
+    assert "block" in observation["dialog"]
+    builder = agents_for(env.unwrapped.game)[Role.BUILDER]
+    builder.reset(Role.BUILDER, 0)
+    over = terminated = False
+    while not over:
+        observation, _, terminated, truncated, _ = env.step(builder.act(observation))
+        over = terminated or truncated
+    assert terminated
+    again, _ = env.reset(seed=0, options={"task": TASKS[1]})
+    assert again["dialog"] == first["dialog"]
+
+
+@pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=["aec", "parallel"])
+@pytest.mark.parametrize("controls", ["walking", "human-level"])
+@pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
+def test_a_partner_whose_part_is_over_rests(make: Any, controls: str, agent: str) -> None:
+    env = make(controls=controls, tasks=TASKS, builder_sees=SEES, builder_can_ask=True, turn_steps=None)
+    header = header_of(env)
+    played = RecordedEnv(header, agent)
+    played.reset(seed=0)
+    played.action_space.seed(0)
+    for _ in range(5):
+        action = played.action_space.sample() if agent == "builder_0" else "Hello."
+        played.step(action)
+    said = [utterance.role for utterance in played.episode.dialogue]
+    if agent == "architect_0":
+        assert said == [Role.ARCHITECT] * 5
+        assert played.episode.worlds.pose[0, [0, 2, 3, 4]].tolist() == [0, 0, 0, 0], "it only falls"
+    else:
+        assert Role.ARCHITECT not in said
+
+
+def header_of(env: Any) -> dict[str, Any]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder, Recorder(Path(folder) / "a.jsonl") as recorder:
+        env.reset(seed=0)
+        recorder.begin(env, 0)
+        return read_recording(recorder.path)[0].header
+
+
+# ------------------------------------------------------------------------------------------------- broken off
+
+
+def turn_came(path: Path, agent: str) -> bool:
+    """Whether a cut game stands at the agent's turn."""
+    stands: list[Any] = []
+    iglu_marl.replay(path, on_step=stands.append)
+    return bool(stands[-1].agent_selection == agent)
+
+
+@pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
+@pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=["aec", "parallel"])
+def test_games_broken_off_anywhere(make: Any, agent: str, tmp_path: Path) -> None:
+    """Every observation is one that the game had; the last step is a truncation."""
+    lines = games(tmp_path / "a.jsonl", make).read_text().splitlines(keepends=True)
+    (first, second) = (number for number, line in enumerate(lines) if '"format"' in line)
+    role = agent.removesuffix("_0")
+    whole = write_minari(tmp_path / "a.jsonl", "iglu/whole-v0", agent=agent)[0]
+    for cut in range(first + 2, second - 2):
+        path = tmp_path / f"{cut}.jsonl"
+        path.write_text("".join(lines[:cut]) + lines[cut][:20])
+        acted = [role in json.loads(line)["act"] for line in lines[1:cut]]
+        nexts = sum(acted) - 1 if make is iglu_marl.raw_env and not turn_came(path, agent) else sum(acted)
+        known = max(nexts, 0)
+        if known == 0:
+            with pytest.raises(DataError, match="nothing to export"):
+                write_minari(path, f"iglu/cut{cut}-v0", agent=agent)
+            continue
+        (episode,) = write_minari(path, f"iglu/cut{cut}-v0", agent=agent)
+        count = len(episode.rewards)
+        assert count == known
+        assert episode.truncations.tolist() == [False] * (count - 1) + [True]
+        for step in range(count + 1):
+            assert_equal(at(episode.observations, step), at(whole.observations, step))
+        assert episode.rewards.tolist() == whole.rewards[:count].tolist()
+
+
+def test_long_games_fit(tmp_path: Path, minari: Any) -> None:
+    """HDF5 keeps no attribute of 64 KiB: the partner's moves come in parts."""
+    env = iglu_marl.parallel_env(tasks=TASKS, controls="continuous", builder_sees=("pose",), max_turns=None)
+    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        iglu_marl.play(env, pair, seed=0, on_step=recorder)
+    write_minari(tmp_path / "a.jsonl", "iglu/long-v0", agent="architect_0")
+    dataset = minari.load_dataset("iglu/long-v0")
+    (told,) = dataset.storage.get_episode_metadata([0])
+    assert len(told["options"]["recording"]) > 2
+    check_round_trip(dataset)
+
+
+def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
+    path = games(tmp_path / "a.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+    lines.insert(3, '{"controls":{"name":"flying","select_and_place":false}}\n')
+    path.write_text("".join(lines))
+    with pytest.raises(ConfigError, match="line 5: the builder goes on in another encoding"):
+        write_minari(path, "iglu/none-v0")
+
+
+def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> None:
+    path = games(tmp_path / "a.jsonl")
+    path.write_text(path.read_text().replace('"seed":1', '"seed":1,"pose":[0,0,0.001,0,0]'))
+    lines = path.read_text().splitlines()
+    head = json.loads(lines[0])
+    head["pose"] = [0, 0, 0.25, 0, 0]
+    path.write_text("\n".join([json.dumps(head), *lines[1:]]))
+    with pytest.raises(ReplayError, match="line 1: at the start"):
+        write_minari(path, "iglu/none-v0")
+    with pytest.raises(ReplayError, match="does not come back from its actions"):
+        write_minari(path, "iglu/none-v0", verify=False)
+    assert not list((tmp_path / "datasets").rglob("*.hdf5"))
+    with pytest.raises(ConfigError, match="refuses the dataset id 'iglu/none'"):
+        write_minari(games(tmp_path / "b.jsonl"), "iglu/none")
+    with pytest.raises(AgentError, match="no agent 'bob'"):
+        write_minari(tmp_path / "b.jsonl", "iglu/none-v0", agent="bob")
+    with pytest.raises(DataError, match="there is no recording"):
+        write_minari([], "iglu/none-v0")
+
+
+def test_a_dataset_that_fails_half_way_is_removed(tmp_path: Path, minari: Any) -> None:
+    space = gym.spaces.Box(0, 1, (1,))
+    good = {
+        "observations": np.zeros((2, 1)),
+        "actions": np.zeros((1, 1)),
+        "rewards": [0.0],
+        "terminations": [True],
+        "truncations": [False],
+    }
+
+    def episodes() -> Iterator[dict[str, Any]]:
+        yield good
+        yield {**good, "observations": [object(), object()]}
+
+    with pytest.raises(DataError, match="episode 1 cannot be stored"):
+        write_episodes("iglu/half-v0", episodes(), space, space)
+    assert "iglu/half-v0" not in minari.list_local_datasets()
+    write_episodes("iglu/half-v0", [good], space, space)
+    with pytest.raises(IgluMarlError, match="already exists"):
+        write_episodes("iglu/half-v0", [good], space, space)
+    assert minari.load_dataset("iglu/half-v0").total_episodes == 1
+
+
+def test_a_codec_of_ones_own(tmp_path: Path) -> None:
+    path = games_with_codec(tmp_path / "a.jsonl")
+    with pytest.raises(ConfigError, match="codec 'symbols'"):
+        write_minari(path, "iglu/none-v0")
+    dataset = write_minari(path, "iglu/codec-v0", vocabulary=SymbolCodec(5))
+    assert dataset.env_spec is None
+    env = RecordedEnv(read_recording(path)[0].header, vocabulary=SymbolCodec(5))
+    (told,) = dataset.storage.get_episode_metadata([0])
+    observation, _ = env.reset(options=told["options"])
+    assert_equal(observation, at(dataset[0].observations, 0))
+
+
+def games_with_codec(path: Path) -> Path:
+    env = iglu_marl.raw_env(
+        tasks=TASKS, chat="tokens", vocabulary=SymbolCodec(5), builder_sees=SEES, max_turns=3, turn_steps=3
+    )
+    pair = {"architect": RandomArchitect.for_env(env), "builder": RandomBuilder.for_env(env)}
+    with Recorder(path) as recorder:
+        iglu_marl.play(env, pair, seed=0, on_step=recorder)
+    return path
+
+
+@pytest.mark.parametrize("value", [None, 5, "", "[]", "{}", {"0": "{"}, {"1": "{}"}, {"0": 3}, '{"seed": 1}'])
+def test_options_that_are_none(value: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the option 'recording' cannot be read"):
+        read_script(value)
+
+
+def test_scripts_come_back(tmp_path: Path) -> None:
+    (recording, _) = read_recording(games(tmp_path / "a.jsonl"))
+    script = read_script(script_options(recording, "architect_0")["recording"])
+    assert (script.seed, script.task, script.pose) == (0, TASKS[0], recording.header["pose"])
+    acted = [move.actions[Role.BUILDER] for move in recording.moves if Role.BUILDER in move.actions]
+    assert len(script.partner) == len(acted)
+    for one, other in zip(script.partner, acted, strict=True):
+        assert_equal(one, other)
+
+
+# --------------------------------------------------------------------------------------------------- the command
+
+
+def test_the_command(tmp_path: Path, minari: Any) -> None:
+    path = games(tmp_path / "a.jsonl")
+
+    def invoke(*words: str) -> Any:
+        return CliRunner().invoke(app, ["replay", *words, "--minari", "iglu/games-v0"])
+
+    assert invoke(str(path), "--episode", "1").exit_code == 0
+    done = invoke(str(path), str(path), "--append", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["dataset"]["dataset"] == "iglu/games-v0"
+    assert told["dataset"]["episodes"] == 5
+    assert len(told["episodes"]) == 4
+    assert "a.jsonl, episode 1" in invoke(str(path), str(path), "--append").stdout
+    assert minari.load_dataset("iglu/games-v0").total_episodes == 9
+    path.write_text(path.read_text().replace('"state":"', '"state":"f', 1))
+    assert invoke(str(path), "--append").exit_code == 1
+    assert minari.load_dataset("iglu/games-v0").total_episodes == 9

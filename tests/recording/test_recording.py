@@ -1,0 +1,658 @@
+"""Recordings: every view comes back bit for bit, every fault is told, and nothing is lost when a game is broken off."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from evaluated_agents import Garbled
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from typer.testing import CliRunner
+
+import iglu_marl
+from iglu_marl import ConfigError, DataError, Recorder, ReplayError, Role, StateError, Task, replay
+from iglu_marl.agents import (
+    OracleBuilder,
+    RandomArchitect,
+    RandomBuilder,
+    ScriptedArchitect,
+    ScriptedBuilder,
+    agents_for,
+)
+from iglu_marl.cli import app, main
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.language import SymbolCodec
+from iglu_marl.recording import LAYOUT, from_json, read_recording, task_from_json, task_to_json, to_json
+from iglu_marl.tasks import BundledTasks, RandomTasks
+
+SEES = ("dialog", "inventory", "pose", "grid")
+GRID = [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]
+
+
+def game(make: Any = iglu_marl.raw_env, **options: Any) -> Any:
+    settings_ = {"tasks": Task("", GRID), "builder_sees": SEES, "max_steps": 200, **options}
+    return make(**settings_)
+
+
+def random_pair(env: Any) -> dict[Role, Any]:
+    return {Role.ARCHITECT: RandomArchitect.for_env(env), Role.BUILDER: RandomBuilder.for_env(env)}
+
+
+def same_actions(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_actions(one[key], other[key]) for key in one)
+    if isinstance(one, (np.ndarray, np.generic)):
+        return type(one) is type(other) and one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and one == other
+
+
+def check_same(recorded: Any, again: Any) -> None:
+    """Two trajectories tell the same story."""
+    assert len(again.turns) == len(recorded.turns)
+    for one, other in zip(recorded.turns, again.turns, strict=True):
+        assert (one.role, one.reward) == (other.role, other.reward)
+        assert same_actions(one.action, other.action)
+    assert again.dialogue == recorded.dialogue
+    assert np.array_equal(again.grid, recorded.grid)
+    assert again.returns == pytest.approx(recorded.returns)
+    for name in (
+        "seed",
+        "terminated",
+        "truncated",
+        "intersection",
+        "builder_steps",
+        "architect_turns",
+        "task",
+    ):
+        assert getattr(again, name) == getattr(recorded, name), name
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# ------------------------------------------------------------------------------------------------ every view
+
+
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize(
+    "make", [iglu_marl.raw_env, iglu_marl.env, iglu_marl.parallel_env], ids=lambda m: m.__name__
+)
+def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
+    env = game(make, chat=chat, builder_can_ask=True, message_cost=0.01, step_cost=0.001, turn_steps=7)
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
+    assert played.completed
+    check_same(played, replay(tmp_path / "game.jsonl"))
+
+
+def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = game(max_turns=6)
+    pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}
+    with Recorder(tmp_path / "game.jsonl", note="\ud800") as recorder:
+        played = iglu_marl.play(env, pair, seed=0, on_step=recorder)
+    check_same(played, replay(tmp_path / "game.jsonl"))
+    print(played.dialogue)
+    assert "\ufffd" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("controls", ["walking", "flying", "human-level", "discrete", "continuous"])
+@pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=lambda m: m.__name__)
+def test_random_actions_of_every_encoding_come_back(make: Any, controls: str, tmp_path: Path) -> None:
+    env = game(
+        make, controls=controls, chat="tokens", vocabulary=9, builder_can_ask=True, select_and_place=True
+    )
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        played = iglu_marl.play(env, random_pair(env), seed=1, on_step=recorder)
+        options = {
+            "task": RandomTasks(max_blocks=9).sample(np.random.default_rng(0)),
+            "pose": (1, 2.5, -3, 200, 7),
+        }
+        other = iglu_marl.play(env, random_pair(env), seed=2, options=options, on_step=recorder)
+    check_same(played, replay(tmp_path / "game.jsonl"))
+    check_same(other, replay(tmp_path / "game.jsonl", episode=1))
+    assert replay(tmp_path / "game.jsonl", episode=-1).seed == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("IGLUGridworld-v0", {"action_space": "flying", "render": False}),
+        ("IGLUGridworldVector-v0", {"compat": "iglu2022"}),
+        ("IGLUGridworldVector-v0", {"discretize": False}),
+        ("IGLUSilentBuilder-v0", {}),
+        ("IGLUSilentBuilder-v0", {"action_space": "continuous", "visual": False}),
+    ],
+)
+def test_lone_builders_come_back(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    env = gym.make(name, tasks=BundledTasks(progressive=True), max_steps=60, **options)
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        played = iglu_marl.play(env, RandomBuilder.for_env(env), seed=3, on_step=recorder)
+    check_same(played, replay(tmp_path / "game.jsonl"))
+
+
+def test_a_progressive_session_goes_on_in_the_replay(tmp_path: Path) -> None:
+    """The oracle builds turn after turn: each brings words and a target that the recording has to know."""
+    sessions = BundledTasks(progressive=True).tasks
+    session = next(s for found in sessions.values() for s in found if len(s) >= 4)
+    env = gym.make("IGLUSilentBuilder-v0", action_space="flying", tasks=session[0], max_steps=2000)
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        played = iglu_marl.play(env, OracleBuilder.for_env(env), seed=0, on_step=recorder)
+    assert played.completed
+    again = replay(tmp_path / "game.jsonl")
+    assert again.task == session[len(session) - 1]
+    check_same(played, again)
+
+
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+def test_a_live_architect_is_heard_again(chat: str, tmp_path: Path) -> None:
+    env = gym.make(
+        "IGLUGridworldVector-v0", tasks=Task("", GRID), architect=ScriptedArchitect(), turn_steps=5, chat=chat
+    )
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        wrapped = recorder.wrap(env)
+        played = iglu_marl.play(wrapped, ScriptedBuilder.for_env(env), seed=3)
+    assert played.completed
+    assert len(played.dialogue) >= 3
+    again = replay(tmp_path / "game.jsonl")
+    assert again.dialogue == played.dialogue
+    assert np.array_equal(again.grid, played.grid)
+
+
+@pytest.mark.parametrize(
+    "make", [iglu_marl.raw_env, iglu_marl.env, iglu_marl.parallel_env], ids=lambda m: m.__name__
+)
+def test_the_wrapper_writes_what_on_step_writes(make: Any, tmp_path: Path) -> None:
+    env = game(make, builder_can_ask=True)
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
+    with Recorder(tmp_path / "b.jsonl") as recorder:
+        iglu_marl.play(recorder.wrap(env), agents_for(env), seed=4)
+    assert lines_of(tmp_path / "a.jsonl") == lines_of(tmp_path / "b.jsonl")
+
+
+def test_a_wrapped_single_environment_is_otherwise_the_same(tmp_path: Path) -> None:
+    env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
+    with Recorder(tmp_path / "a.jsonl", agents={"builder": "me"}, note="by hand") as recorder:
+        wrapped = recorder.wrap(env)
+        observation, _ = wrapped.reset(seed=0)
+        assert wrapped.observation_space.contains(observation)
+        assert wrapped.action_space == env.action_space
+        for action in (11, 15, np.int64(17), np.array(16)):
+            wrapped.step(action)
+    head, *moves = lines_of(tmp_path / "a.jsonl")
+    assert (head["agents"], head["note"]) == ({"builder": "me"}, "by hand")
+    assert [move["act"]["builder"] for move in moves][2] == {"~": "int64", "v": 17}
+    assert len(moves) == 4  # and no end: the game goes on
+    assert not replay(tmp_path / "a.jsonl").truncated
+
+
+def test_another_encoding_in_the_middle_of_a_game(tmp_path: Path) -> None:
+    """As when a person goes from walking to flying: the same world, another environment."""
+    walking, flying = game(controls="human-level"), game(controls="flying")
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        walking.reset(seed=0)
+        recorder.begin(walking, 0)
+        for env in (walking, flying):
+            env.action_space("builder_0").seed(0)
+        for action in ("", walking.action_space("builder_0").sample() | {"yield": 0}):
+            role = Role(walking.agent_selection.removesuffix("_0"))
+            walking.step(action)
+            recorder.note(walking, {role: action})
+        flying.reset(options={"task": walking.task})
+        flying.set_state(walking.get_state())
+        recorder.switch(flying)
+        for _ in range(5):
+            action = flying.action_space("builder_0").sample() | {"yield": 0}
+            flying.step(action)
+            recorder.note(flying, {Role.BUILDER: action})
+        recorder.end(flying)
+    again = replay(tmp_path / "a.jsonl")
+    assert again.builder_steps == 6
+    assert np.array_equal(again.grid, flying.episode.worlds.grid[0])
+
+
+def test_watchers_see_the_start_and_every_move(tmp_path: Path) -> None:
+    env = game()
+    seen: list[bytes] = []
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+
+        def watch(env: Any) -> None:
+            recorder(env)
+            seen.append(env.unwrapped.episode.worlds.state.tobytes())
+
+        watch.follow = recorder.follow  # type: ignore[attr-defined]
+        iglu_marl.play(env, agents_for(env), seed=4, on_step=watch)
+    again: list[bytes] = []
+    replay(tmp_path / "a.jsonl", on_step=lambda env: again.append(env.episode.worlds.state.tobytes()))
+    assert again == seen
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+numbers = st.one_of(
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
+    st.none(),
+    hnp.arrays(
+        st.sampled_from([np.float32, np.float64, np.int8, np.int64, np.uint8]),
+        hnp.array_shapes(min_dims=0, max_dims=2, max_side=3),
+        elements={"allow_nan": False, "allow_infinity": False},
+    ),
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(np.float32),
+    st.integers(-(2**63), 2**63 - 1).map(np.int64),
+)
+
+
+@given(
+    st.recursive(
+        numbers,
+        lambda part: (
+            st.lists(part, max_size=3)
+            | st.dictionaries(st.text().filter(lambda k: k != "~"), part, max_size=3)
+        ),
+        max_leaves=6,
+    )
+)
+def test_values_come_back_exactly(value: Any) -> None:
+    again = from_json(json.loads(json.dumps(to_json(value))))
+
+    def same(one: Any, other: Any) -> bool:
+        if isinstance(one, list):
+            return len(one) == len(other) and all(map(same, one, other))
+        if isinstance(one, dict):
+            return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        if isinstance(one, np.ndarray):
+            return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return type(one) is type(other) and one == other
+
+    assert same(value, again)
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, {"~": 3}, np.array(["a"]), b"bytes", {"a": {2}}])
+def test_other_values_are_refused(value: Any) -> None:
+    with pytest.raises(DataError, match="cannot be recorded"):
+        to_json(value)
+
+
+def test_an_action_that_cannot_be_recorded_is_not_made(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        env = recorder.wrap(game())
+        env.reset(seed=0)
+        with pytest.raises(DataError):
+            env.step(object())
+        assert env.unwrapped.episode.worlds.turns[0] == 0
+        with pytest.raises(iglu_marl.ActionError):
+            env.step(7)  # refused by the game: nothing is written
+    assert len(lines_of(tmp_path / "a.jsonl")) == 1
+
+
+def test_tasks_come_back() -> None:
+    tasks = [
+        *BundledTasks(),
+        *BundledTasks(mode="structures"),
+        Task("", GRID, invariant=False, ids="iglu2022"),
+    ]
+    for task in tasks:
+        again = task_from_json(json.loads(json.dumps(task_to_json(task))))
+        assert again == task
+        assert again.instruction == task.instruction
+    for session in BundledTasks(progressive=True).tasks["bridge"]:
+        again = task_from_json(json.loads(json.dumps(task_to_json(session[0]))))
+        one, other = session[0].next_task, again.next_task
+        while one is not None:
+            assert other is not None
+            assert (other, other.dialogue, other.is_invariant) == (one, one.dialogue, one.is_invariant)
+            one, other = one.next_task, other.next_task
+        assert other is None
+
+
+# ------------------------------------------------------------------------------------------ broken off, damaged
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("recording") / "game.jsonl"
+    env = game(controls="flying")
+    with Recorder(path) as recorder:
+        iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
+    return path.read_bytes()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(share=st.floats(0, 1))
+def test_cut_anywhere_the_rest_is_whole(recorded: bytes, share: float, tmp_path: Path) -> None:
+    cut = round(share * len(recorded))
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(recorded[:cut])
+    whole = recorded[:cut].count(b"\n") + (recorded[cut : cut + 1] == b"\n")
+    if not whole:
+        with pytest.raises(DataError, match="holds no episode"):
+            read_recording(path)
+        return
+    (episode,) = read_recording(path)
+    moves = min(whole - 1, recorded.count(b"\n") - 2)
+    assert len(episode.moves) == moves
+    assert len(replay(path).turns) == moves
+
+
+def test_a_cut_recording_is_gone_on_with(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(recorded[:-100])
+    env = game()
+    with Recorder(path) as recorder:
+        played = iglu_marl.play(env, agents_for(env), seed=9, on_step=recorder)
+    first, second = read_recording(path)
+    assert first.end is None
+    assert len(replay(first).turns) == len(first.moves) > 5
+    check_same(played, replay(second))
+
+
+def changed(recorded: bytes, number: int, change: Any) -> bytes:
+    lines = recorded.decode().splitlines()
+    value = json.loads(lines[number])
+    change(value)
+    lines[number] = json.dumps(value)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def test_the_first_difference_is_told(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    lines = [json.loads(line) for line in recorded.splitlines()]
+    acted = next(n for n, line in enumerate(lines) if "builder" in line.get("act", {}))
+    path.write_bytes(changed(recorded, acted, lambda line: line["act"]["builder"].update(movement=[1, 0, 0])))
+    with pytest.raises(
+        ReplayError, match=rf"bad.jsonl, line {acted + 1}: after move {acted - 1} the checksum"
+    ):
+        replay(path)
+    assert replay(path, verify=False).builder_steps > 0
+    path.write_bytes(changed(recorded, 1, lambda line: line["act"].update(architect="Hello.")))
+    with pytest.raises(ReplayError, match="line 2: after move 0"):
+        replay(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "message"),
+    [
+        (0, lambda line: line.update(pose=[0, 0, 0.001, 0, 0]), "line 1: at the start the checksum"),
+        (0, lambda line: line.update(pose=[0, 99, 0, 0, 0]), "line 1: the episode cannot begin"),
+        (0, lambda line: line["config"].update(right_scale=3), "line 1: at the start"),
+        (0, lambda line: line.update(layout="0" * 16), "another layout"),
+        (3, lambda line: line.update(act={"builder": 5}), "move 2 cannot be made"),
+        (3, lambda line: line.update(act={"architect": ""}), "it is the turn of builder_0"),
+        (3, lambda line: line.update(rewards={"builder": 7.0}), r"move 2 was paid {'builder': 7.0}, now {}"),
+        (-1, lambda line: line["end"].update(intersection=1), "intersection is 3 at the end, recorded is 1"),
+    ],
+)
+def test_differences_of_every_kind(
+    recorded: bytes, number: int, change: Any, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(changed(recorded, number, change))
+    with pytest.raises(ReplayError, match=message):
+        replay(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "message"),
+    [
+        (0, lambda line: line.update(format="other"), "line 1: format is 'other'"),
+        (0, lambda line: line.update(version=99), "version is 99"),
+        (0, lambda line: line.pop("task"), "the header lacks task"),
+        (0, lambda line: line.update(view="side"), "view is 'side'"),
+        (0, lambda line: line["task"].pop("target_grid"), "the task of the recording cannot be read"),
+        (0, lambda line: line["config"].update(no_such_field=1), "the header cannot be used"),
+        (2, lambda line: line.update(n=7), "line 3: move 7, expected move 1"),
+        (2, lambda line: line.pop("state"), "line 3: no move of a recording"),
+        (2, lambda line: line.update(act={"nobody": 1}), "line 3: no move of a recording"),
+        (2, lambda line: line.update(act={"builder": {"~": "object", "v": 1}}), "is no value of a recording"),
+    ],
+)
+def test_files_that_are_no_recordings(
+    recorded: bytes, number: int, change: Any, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(changed(recorded, number, change))
+    with pytest.raises(DataError, match=message):
+        replay(path)
+
+
+def test_garbage_in_the_middle_is_no_cut(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    lines = recorded.split(b"\n")
+    lines[4] = lines[4][:30]
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(DataError, match="line 5: no JSON object"):
+        read_recording(path)
+    for content in (b"", b"\n", b"[1]\n[2]\n", b"\xff\xfe\n\x00\n"):
+        path.write_bytes(content)
+        with pytest.raises(DataError):
+            read_recording(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_recording(tmp_path / "nowhere.jsonl")
+    path.write_bytes(recorded)
+    with pytest.raises(ConfigError, match="episode is 1, but"):
+        replay(path, episode=1)
+
+
+def test_nothing_foreign_is_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    for content in ("my notes\n", "my notes", '{"format":"other'):
+        path.write_text(content)
+        with pytest.raises(DataError, match="no recording"):
+            Recorder(path)
+        assert path.read_text() == content
+    with pytest.raises(DataError, match="cannot be written"):
+        Recorder(tmp_path / "no" / "folder.jsonl")
+
+
+def test_calls_at_the_wrong_time(tmp_path: Path) -> None:
+    env = game()
+    env.reset(seed=0)
+    recorder = Recorder(tmp_path / "a.jsonl")
+    with pytest.raises(StateError, match="follows no game"):
+        recorder(env)
+    with pytest.raises(StateError, match="has not seen the reset"):
+        recorder.note(env, {Role.ARCHITECT: ""})
+    with pytest.raises(StateError, match="expected an environment"):
+        recorder.wrap(object())
+    recorder.close()
+    recorder.close()
+    with pytest.raises(StateError, match="is closed"):
+        recorder.begin(env, 0)
+
+
+def test_a_codec_of_ones_own_is_asked_for(tmp_path: Path) -> None:
+    env = game(chat="tokens", vocabulary=SymbolCodec(5))
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        played = iglu_marl.play(env, random_pair(env), seed=0, on_step=recorder)
+    with pytest.raises(ConfigError, match="codec 'symbols'"):
+        replay(tmp_path / "a.jsonl")
+    check_same(played, replay(tmp_path / "a.jsonl", vocabulary=SymbolCodec(5)))
+
+
+KILLED = """
+import os, signal, sys
+import iglu_marl
+from iglu_marl.agents import RandomArchitect, RandomBuilder
+env = iglu_marl.raw_env(max_steps=None, max_turns=None)
+steps = 0
+def watch(env):
+    global steps
+    recorder(env)
+    steps += 1
+    if steps == 200:
+        os.kill(os.getpid(), signal.SIGKILL)
+recorder = iglu_marl.Recorder(sys.argv[1])
+watch.follow = recorder.follow
+iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}, seed=0, on_step=watch)
+"""
+
+
+def test_a_killed_game_is_there_to_the_last_move(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=dict(os.environ))
+    assert done.returncode == -signal.SIGKILL
+    (episode,) = read_recording(path)
+    assert episode.end is None
+    assert len(replay(episode).turns) == 199
+    Recorder(path).close()  # whoever was killed no longer has the file
+
+
+TWO = """
+import sys
+import iglu_marl
+from iglu_marl.agents import RandomArchitect, RandomBuilder
+env = iglu_marl.raw_env(max_steps=200, max_turns=None)
+steps = 0
+def watch(env):
+    global steps
+    recorder(env)
+    steps += 1
+    if steps == 100:
+        print("half", flush=True)
+        input()
+recorder = iglu_marl.Recorder(sys.argv[1])
+watch.follow = recorder.follow
+iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}, seed=int(sys.argv[2]), on_step=watch)
+"""
+
+
+def test_a_second_process_is_refused_a_recording(tmp_path: Path) -> None:
+    """It is told who has it; what the first one writes before and after comes back whole."""
+    path = tmp_path / "a.jsonl"
+
+    def start(seed: int) -> subprocess.Popen[str]:
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen([sys.executable, "-c", TWO, str(path), str(seed)], text=True, **pipes)
+
+    first = start(1)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "half\n"
+    second = start(2)
+    said = second.communicate("\n")[1]
+    assert f"DataError: {path} is being written by process {first.pid} on " in said
+    assert second.returncode == 1
+    _, complaint = first.communicate("\n")
+    assert first.returncode == 0, complaint
+    (episode,) = read_recording(path)
+    assert (episode.seed, episode.end["truncated"]) == (1, True)  # type: ignore[index]
+    assert replay(episode).builder_steps == 200
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_a_recording_on_a_full_disk_is_whole_to_its_last_line(small_disk: Path) -> None:
+    path = small_disk / "a.jsonl"
+    env = game(max_steps=None, max_turns=None)
+    with Recorder(path) as recorder:
+        with pytest.raises(DataError, match=r"a\.jsonl cannot be written: No space left on device"):
+            iglu_marl.play(env, random_pair(env), seed=0, on_step=recorder)
+        assert path.read_bytes().endswith(b"}\n")
+        (episode,) = read_recording(path)
+        assert len(replay(episode).turns) == len(episode.moves) > 10
+
+
+def test_the_header_tells_what_it_was_made_with(recorded: bytes) -> None:
+    head = json.loads(recorded.splitlines()[0])
+    assert head["versions"].keys() == {
+        "iglu_marl", "python", "platform", "numpy", "numba", "gymnasium", "pettingzoo"
+    }  # fmt: skip
+    assert (head["layout"], head["seed"], head["view"]) == (LAYOUT, 4, "aec")
+
+
+# -------------------------------------------------------------------------------------------------- commands
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, [*arguments])
+
+
+def test_record_and_replay_commands(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    options = ["--controls", "flying", "--builder", "hasty", "--task", "stepping-stones", "--json"]
+    done = invoke("record", str(path), *options)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["games"][0]["completed"]
+    assert read_recording(path)[0].header["agents"] == {"architect": "scripted", "builder": "hasty"}
+    assert (
+        invoke("record", str(path), *options, "--append", "--seed", "5", "--view", "parallel").exit_code == 0
+    )
+    files = {
+        "--html": tmp_path / "game.html",
+        "--video": tmp_path / "game.gif",
+        "--upstream": tmp_path / "layout",
+    }
+    done = invoke("replay", str(path), "--json", *(str(part) for item in files.items() for part in item))
+    assert done.exit_code == 0, done.output
+    episodes = json.loads(done.stdout)["episodes"]
+    assert [episode["same"] for episode in episodes] == [True, True]
+    assert [episode["view"] for episode in episodes] == ["aec", "parallel"]
+    assert episodes[0]["steps"] == told["games"][0]["steps"]
+    assert all(file.exists() for file in files.values())
+    sessions = iglu_marl.data.read_sessions(tmp_path / "layout")
+    assert np.array_equal(next(iter(sessions.values()))[0].structures[-1], replay(path).grid)
+
+
+def test_replay_command_tells_a_difference(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(changed(recorded, 5, lambda line: line.update(state="0" * 16)))
+    done = invoke("replay", str(path))
+    assert done.exit_code == 1
+    assert "line 6: after move 4" in done.stdout
+    assert invoke("replay", str(path), "--no-verify").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["record", "{file}"], "exists already"),
+        (["record", "{new}", "--task", "no-such"], "--task is 'no-such'"),
+        (["record", "{new}", "--builder", "nobody"], "builder 'nobody' is unknown"),
+        (["record", "{new}", "--episodes", "0"], "--episodes is 0"),
+        (["record", "{new}", "--view", "side"], "--view is 'side'"),
+        (["replay", "{file}", "--episode", "3"], "--episode is 3"),
+        (["replay", "{new}"], "cannot be read"),
+    ],
+)
+def test_wrong_usage_of_the_commands(
+    arguments: list[str], message: str, recorded: bytes, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(recorded)
+    words = [word.format(file=file, new=tmp_path / "new.jsonl") for word in arguments]
+    monkeypatch.setattr(sys, "argv", ["iglu-marl", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+KEPT = sorted((Path(__file__).parents[1] / "golden" / "recordings").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_recordings_of_version_0_1_0_still_replay_bit_for_bit(path: Path) -> None:
+    (recording,) = read_recording(path)
+    trajectory = replay(path)
+    assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
+    assert recording.header["versions"]["iglu_marl"] == "0.1.0"
+
+
+def test_recordings_of_every_view_and_encoding_are_kept() -> None:
+    headers = [read_recording(path)[0].header for path in KEPT]
+    assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
+    assert {header["controls"]["name"] for header in headers} == set(CONTROLS)
+    assert any(header["controls"]["iglu2022"] for header in headers)

@@ -1,0 +1,873 @@
+"""OpenGL off screen: the painter's pictures, lazily opened, shared, fork-safe, and closed without a trace."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+from requirements import ROOT, require
+from witness import compare, heap, many_scenes, random_grid
+
+import iglu_marl
+from iglu_marl import GameConfig
+from iglu_marl.core.errors import ConfigError, GridError, RenderError
+from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
+from iglu_marl.envs.base import make_renderer
+from iglu_marl.rendering import EYE_LENS, Lens, Painter, orbit, paint_scenes
+from iglu_marl.rendering.colors import REMOVED
+from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, auto, egl, renderer
+
+pytestmark = pytest.mark.opengl
+
+PLAIN = Lens()
+POSE = (1.3, 0.4, 2.1, 25.0, -15.0)
+SEED = 20240
+
+
+@pytest.fixture(scope="module")
+def description():
+    """The driver's name; the tests are skipped without a context."""
+    try:
+        with_context = OpenGLRenderer()
+        name = with_context.context.description
+        with_context.close()
+    except RenderError as error:
+        require("opengl", False, str(error))
+    return name
+
+
+@pytest.fixture
+def gl(description):
+    """A renderer with the plain lens, closed afterwards."""
+    made = OpenGLRenderer(PLAIN)
+    yield made
+    made.close()
+
+
+def worlds_of(count, blocks=30):
+    rng = np.random.default_rng(SEED)
+    grid = np.stack([heap(rng, blocks) for _ in range(count)])
+    pose = np.column_stack(
+        [
+            rng.uniform(-5, 5, (count, 3)) + (0, 3, 0),
+            rng.uniform(0, 360, (count, 1)),
+            rng.uniform(-60, 20, (count, 1)),
+        ]
+    )
+    return types.SimpleNamespace(grid=grid, pose=pose)
+
+
+# --- the same pictures -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "every"), [((64, 64), 114, 3), ((96, 64), 76, 4), ((256, 256), 38, 19)]
+)
+def test_painter_opengl_and_ray_caster_agree(gl, size, count, every):
+    found = many_scenes(np.random.default_rng(SEED), count)
+    result = compare(gl.render_scenes, partial(paint_scenes, lens=PLAIN), found, size, asked_every=every)
+    assert result.pixels == count * size[0] * size[1]
+    assert result.agreement >= 0.9995, result
+    assert result.worst >= 0.999, result
+    assert result.asked > 0
+    assert result.refuted == 0, result
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 200), (200, 3), (37, 21)])
+def test_odd_sizes(gl, size):
+    found = many_scenes(np.random.default_rng(SEED), 38)
+    result = compare(gl.render_scenes, partial(paint_scenes, lens=PLAIN), found, size, asked_every=0)
+    assert result.different <= max(2, 0.0005 * result.pixels), result
+
+
+def test_the_comparison_can_fail(gl):
+    """A picture from a hundredth of a cell away is told apart, by the painter and by the ray caster."""
+
+    def shifted(grids, poses, size):
+        return gl.render_scenes(grids, poses + (0.01, 0, 0, 0, 0), size)
+
+    found = many_scenes(np.random.default_rng(SEED), 8)
+    result = compare(shifted, partial(paint_scenes, lens=PLAIN), found, (64, 64))
+    assert result.agreement < 0.999
+    assert result.refuted > 0
+
+
+def test_other_lenses_and_palettes(gl):
+    rng = np.random.default_rng(SEED)
+    colors = orbit.color_table(
+        orbit.BlockStyle(), orbit.BlockStyle(edge=REMOVED), orbit.BlockStyle(edge_light=0.55)
+    )
+    for number in range(8):
+        grid = random_grid(rng, 100) + 6 * rng.integers(0, 4, (9, 11, 11)).astype(
+            np.int8
+        )  # 19..24: not drawn
+        camera = orbit.orbit_camera((120, 160), rng.uniform(0, 360), rng.uniform(5, 90), 6.0)
+        grid[grid % 6 == 0] = 0
+        drawn = OpenGLRenderer(camera.lens)
+        one = drawn.render_scenes(grid[None], [camera.pose], camera.size, colors=colors)
+        other = paint_scenes(grid[None], [camera.pose], camera.size, lens=camera.lens, colors=colors)
+        assert (one != other).any(axis=3).mean() <= 0.0005, number
+        assert len(np.unique(one.reshape(-1, 3), axis=0)) > 10
+        drawn.close()
+
+
+def test_changed_palettes_are_seen(gl):
+    grid = random_grid(np.random.default_rng(SEED), 60)[None]
+    colors = orbit.color_table(orbit.BlockStyle()).copy()
+    first = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
+    colors[5:] ^= 0x00FFFFFF
+    second = gl.render_scenes(grid, [POSE], (32, 32), colors=colors)
+    assert (first != second).any()
+    assert (second == paint_scenes(grid, [POSE], (32, 32), lens=PLAIN, colors=colors)).all()
+    assert (
+        gl.render_scenes(grid, [POSE], (32, 32)) == paint_scenes(grid, [POSE], (32, 32), lens=PLAIN)
+    ).all()
+
+
+def test_the_seams_of_round_coordinates(description):
+    """The default lens colours single ground pixels in views along an axis: these are the painter's."""
+    eyes = OpenGLRenderer()
+    assert eyes.lens == EYE_LENS
+    grid = heap(np.random.default_rng(SEED), 12)[None]
+    seams = 0
+    for yaw in (0.0, 90.0, 180.0, 270.0, 360.0, 45.0):
+        pose = [(0.0, 0.0, 0.0, yaw, 0.0)]
+        drawn, painted = eyes.render_scenes(grid, pose, (64, 64)), paint_scenes(grid, pose, (64, 64))
+        odd = (painted != paint_scenes(grid, pose, (64, 64), lens=PLAIN)).any(axis=3)
+        assert (drawn == painted)[odd].all(), yaw
+        assert (drawn != painted).any(axis=3).sum() <= 2, yaw
+        seams += odd.sum()
+    assert seams >= 10
+    eyes.close()
+
+
+def test_round_poses(gl):
+    """Where edges pass exactly through pixels' centres, which happens all the time in a game."""
+
+    def found():
+        rng = np.random.default_rng(SEED)
+        for _ in range(200):
+            x, z = rng.integers(-20, 21, 2) / 4
+            y, yaw, pitch = (
+                rng.choice(values)
+                for values in ((-0.25, 0.75, 1.75, 2.0), (0, 90, 180, 270, 45, 5, 355), (0, -5, -45, -90, 15))
+            )
+            yield "round", heap(rng, int(rng.integers(1, 50))), (x, y, z, yaw, pitch)
+
+    result = compare(gl.render_scenes, partial(paint_scenes, lens=PLAIN), found(), (64, 64), asked_every=0)
+    assert result.agreement >= 0.9999, result
+
+
+@pytest.mark.parametrize("size", [64, 256])
+def test_golden_frames(description, shared, size):
+    data = np.load(shared / "golden" / f"pov{size}.npz")
+    eyes = OpenGLRenderer()
+    shares = []
+    for number, golden in enumerate(data["frames"]):
+        blocks = data["blocks"][data["offsets"][number] : data["offsets"][number + 1]]
+        grid = from_iglu2022_ids(blocks_to_grid(blocks.tolist()))
+        pose = np.concatenate([data["position"][number], data["yawpitch"][number]])
+        drawn = eyes.render_grid(grid, pose, (size, size))
+        shares.append((np.abs(drawn.astype(int) - golden.astype(int)) <= 12).all(axis=2).mean())
+    eyes.close()
+    assert np.mean(shares) >= 0.999
+    assert min(shares) >= 0.99
+
+
+# --- the Renderer protocol -------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_its_single_frames(gl):
+    worlds = worlds_of(70)
+    batch = gl.render(worlds, np.arange(70), (40, 24))
+    assert batch.shape == (70, 40, 24, 3)
+    assert batch.dtype == np.uint8
+    assert len({frame.tobytes() for frame in batch}) == 70
+    for number in (0, 1, 33, 69):
+        assert (gl.render(worlds, [number], (40, 24))[0] == batch[number]).all()
+    assert (gl.render(worlds, [5, 2, -1], (40, 24)) == batch[[5, 2, 69]]).all()
+    assert gl.render(worlds, [], (40, 24)).shape == (0, 40, 24, 3)
+    assert (Painter(PLAIN).render(worlds, np.arange(70), (40, 24)) == batch).mean() >= 0.9995
+
+
+def test_large_batches_are_drawn_in_parts(gl, monkeypatch):
+    """Several draws, read through pixel buffers; and the same again with parts of other sizes."""
+    worlds = worlds_of(23)
+    whole = gl.render(worlds, np.arange(23), (24, 40))
+    for pixels in (24 * 40 * 5, 24 * 40, 1, 24 * 40 * 22):
+        monkeypatch.setattr(renderer, "PIXELS_AT_ONCE", pixels)
+        out = np.full_like(whole, 7)
+        assert (gl.render(worlds, np.arange(23), (24, 40), out) == whole).all(), pixels
+
+
+def test_the_framebuffer_may_be_larger_than_the_batch(gl):
+    worlds = worlds_of(12)
+    whole = gl.render(worlds, np.arange(12), (16, 16))
+    for indices in ([3], [4, 5], list(range(12)), [11]):
+        assert (gl.render(worlds, indices, (16, 16)) == whole[indices]).all()
+    for side in range(20, 28):  # more sizes than framebuffers are kept
+        gl.render(worlds, [0, 1], (side, side))
+    assert (gl.render(worlds, np.arange(12), (16, 16)) == whole).all()
+
+
+def test_out_and_strided_worlds(gl):
+    worlds = worlds_of(3)
+    expected = gl.render(worlds, [2, 0], (16, 32))
+    out = np.full((2, 16, 32, 3), 7, np.uint8)
+    assert gl.render(worlds, [2, 0], (16, 32), out) is out
+    assert (out == expected).all()
+    record = np.dtype([("a", "i1"), ("pose", "f8", (5,)), ("grid", "i1", (9, 11, 11))], align=True)
+    state = np.zeros(3, record)
+    state["grid"], state["pose"] = worlds.grid, worlds.pose
+    before = state.tobytes()
+    strided = types.SimpleNamespace(grid=state["grid"], pose=state["pose"])
+    assert (gl.render(strided, (2, 0), (16, 32)) == expected).all()
+    assert state.tobytes() == before
+
+
+@pytest.mark.parametrize("size", [(0, 4), (4, -1), (4.5, 4), (4,), None, 64, ("a", "b"), (9000, 4)])
+def test_bad_sizes(gl, size):
+    with pytest.raises(RenderError, match="size is"):
+        gl.render(worlds_of(1), [0], size)
+
+
+def test_other_bad_input(gl):
+    worlds = worlds_of(2)
+    with pytest.raises(IndexError):
+        gl.render(worlds, [2], (8, 8))
+    for out in (
+        np.zeros((1, 8, 8, 3)),
+        np.zeros((2, 8, 8, 3), "u1"),
+        np.zeros((1, 8, 16, 3), "u1")[:, :, ::2],
+    ):
+        with pytest.raises(RenderError, match="out"):
+            gl.render(worlds, [0], (8, 8), out)
+    with pytest.raises(RenderError, match="grids have shape"):
+        gl.render_scenes(np.zeros((9, 11, 11)), [POSE], (8, 8))
+    for poses in (worlds.pose[:1], [(0, np.nan, 0, 0, 0)] * 2):
+        with pytest.raises(RenderError, match="poses"):
+            gl.render_scenes(worlds.grid, poses, (8, 8))
+    with pytest.raises(GridError):
+        gl.render_grid(np.full((9, 11, 11), 9), POSE, (8, 8))
+    assert gl.render(worlds, [1], (8, 8)).shape == (1, 8, 8, 3)
+
+
+def test_errors_of_opengl_are_ours(gl):
+    from iglu_marl.rendering.opengl.drawer import GL, reported
+
+    def wrong():
+        with reported():
+            GL.glEnable(0xFFFF)
+
+    with pytest.raises(RenderError, match=r"OpenGL failed.*glEnable"):
+        gl.context.run(wrong)
+    assert gl.render_grid(np.zeros((9, 11, 11)), POSE, (8, 8)).any()
+
+
+# --- contexts: opened late, shared, closed, put back -------------------------------------------------------------
+
+
+def test_nothing_is_opened_before_the_first_picture(description):
+    assert renderer._contexts.open == {}
+    lazy = OpenGLRenderer(PLAIN)
+    copies = [lazy, pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)]  # noqa: S301
+    assert renderer._contexts.open == {}
+    pictures = [one.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) for one in copies]
+    assert (pictures[0] == pictures[1]).all()
+    assert len(renderer._contexts.open) == 1
+    drawn = [one.context for one in copies]
+    assert drawn[0] is drawn[1] is drawn[2]
+    for one in copies:
+        assert one.lens == PLAIN
+        assert len(renderer._contexts.open) == 1
+        one.close()
+        one.close()
+    assert renderer._contexts.open == {}
+    assert (copies[1].render_grid(np.zeros((9, 11, 11)), POSE, (16, 16)) == pictures[0]).all()  # opened again
+    del copies, lazy, one
+    assert renderer._contexts.open == {}, "a renderer that is gone no longer holds the context"
+
+
+def test_importing_opens_and_loads_nothing():
+    code = (
+        "import sys, iglu_marl.rendering.opengl as o; o.OpenGLRenderer, o.AutoRenderer;"
+        "assert not {'pygame', 'OpenGL', 'PIL'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_threads_share_the_context(gl):
+    worlds = worlds_of(16)
+    expected = Painter(PLAIN).render(worlds, np.arange(16), (64, 64))
+    failed = []
+
+    def work(number):
+        for _ in range(20):
+            picture = gl.render(worlds, [number], (64, 64))[0]
+            if (picture != expected[number]).any(axis=2).mean() > 0.0005:
+                failed.append(number)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert failed == []
+
+
+def test_another_context_of_egl_is_put_back(gl):
+    with egl.EGLContext() as other:
+        current = other._egl.eglGetCurrentContext()
+        assert current == other._context
+        gl.render_grid(np.zeros((9, 11, 11)), POSE, (8, 8))
+        assert other._egl.eglGetCurrentContext() == current
+    assert not other._egl.eglGetCurrentContext()
+    other.close()
+    with pytest.raises(RenderError, match="closed"), other:
+        pass
+
+
+def test_where_another_context_cannot_be_put_aside(gl, monkeypatch):
+    """As beside a window of GLX: the picture is drawn in another thread."""
+    expected = gl.render_grid(heap(np.random.default_rng(SEED), 9), POSE, (32, 32))
+    here, enter, refused = threading.get_ident(), egl.EGLContext.__enter__, []
+
+    def refuse(self):
+        if threading.get_ident() == here:
+            refused.append(1)
+            raise egl.AnotherContextError
+        return enter(self)
+
+    monkeypatch.setattr(egl.EGLContext, "__enter__", refuse)
+    assert (gl.render_grid(heap(np.random.default_rng(SEED), 9), POSE, (32, 32)) == expected).all()
+    assert refused
+
+
+def test_the_environment_is_left_alone(description):
+    code = """
+import os
+before = dict(os.environ)
+from iglu_marl.rendering.opengl import OpenGLRenderer
+import numpy as np
+OpenGLRenderer().render_grid(np.zeros((9, 11, 11)), (0, 0, 0, 0, 0), (8, 8))
+assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
+"""
+    environment = {k: v for k, v in os.environ.items() if k not in ("LP_NUM_THREADS", "PYOPENGL_PLATFORM")}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=environment)
+
+
+def test_a_pbuffer_will_do(description):
+    from iglu_marl.rendering.opengl.drawer import SceneDrawer
+
+    with egl.EGLContext(pbuffer=True) as context:
+        assert context._surface
+        assert context._egl.eglGetCurrentSurface(0x3059) == context._surface
+        SceneDrawer().close()
+    context.close()
+
+
+def run_script(script, timeout_s, **environment):
+    """Run in a process of its own, with the tests' helpers; returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+CHECK = """
+import os, sys
+import numpy as np
+from witness import many_scenes
+from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering import Lens, paint_scenes
+from iglu_marl.rendering.opengl import OpenGLRenderer
+
+GPU = False
+
+def check(renderer, seed):
+    # the share of pixels that are not the painter's; 0 where a fork is told that it cannot use the parent's GPU
+    try:
+        return difference(renderer, seed)
+    except RenderError as error:
+        if GPU and "forked" in str(error):
+            return 0.0
+        raise
+
+def difference(renderer, seed):
+    found = list(many_scenes(np.random.default_rng(seed), 12))
+    grids, poses = np.stack([grid for _, grid, _ in found]), np.array([pose for _, _, pose in found])
+    one = renderer.render_scenes(grids, poses, (64, 64))
+    return float((one != paint_scenes(grids, poses, (64, 64), lens=Lens())).any(axis=3).mean())
+"""
+
+
+def test_forks_draw_their_own_pictures(description):
+    """Four forks after the parent has drawn, each with the parent's renderer and one of its own, and a fork of each."""
+    script = (
+        CHECK
+        + """
+parent = OpenGLRenderer(Lens())
+assert check(parent, 0) <= 5e-4
+GPU = not parent.context.software
+children = []
+for number in range(4):
+    child = os.fork()
+    if child == 0:
+        fine = check(parent, number) <= 5e-4 and check(OpenGLRenderer(Lens()), number + 10) <= 5e-4
+        parent.close()
+        below = os.fork()
+        if below == 0:
+            sys.exit(0 if check(parent, number + 20) <= 5e-4 else 3)
+        sys.exit(0 if fine and os.waitpid(below, 0)[1] == 0 else 3)
+    children.append(child)
+assert check(parent, 5) <= 5e-4
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+assert check(parent, 6) <= 5e-4
+print("done")
+"""
+    )
+    assert run_script(script, 120).endswith("done\n")
+
+
+def test_a_fork_of_what_does_not_survive_it_says_so(description):
+    """llvmpipe with threads would hang in a fork: an error instead."""
+    script = (
+        CHECK
+        + """
+parent = OpenGLRenderer(Lens())
+check(parent, 0)
+if os.fork() == 0:
+    try:
+        check(parent, 1)
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+    )
+    if "llvmpipe" not in description:
+        pytest.skip(f"{description} is not llvmpipe")
+    printed = run_script(script, 60, LP_NUM_THREADS="2")
+    assert printed.startswith("RenderError")
+    assert "forked" in printed
+
+
+def test_a_gpu_does_not_survive_a_fork(description):
+    """A fork after a GPU was used draws in software, and says so; a device that was asked for is an error."""
+    if "llvmpipe" not in description:
+        pytest.skip(f"{description}: there may be no software to fall back to")
+    contexts = renderer._SharedContexts()
+    contexts.open[None] = types.SimpleNamespace(lost_by_fork="a GPU")
+    contexts.forget()
+    contexts.forget()  # a fork of the fork
+    with pytest.warns(UserWarning, match="forked after OpenGL had begun to use a GPU"):
+        context = contexts.enter(None, 1)
+    assert context.software
+    contexts.leave(None, 1)
+    assert contexts.open == {}
+    with pytest.raises(RenderError, match="forked"):
+        contexts.enter(0, 1)
+    assert contexts.users == {}
+
+
+def test_spawned_workers(description, tmp_path):
+    script = (
+        CHECK
+        + """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+def work(number):
+    return check(OpenGLRenderer(Lens()), number)
+
+if __name__ == "__main__":
+    check(OpenGLRenderer(Lens()), 0)
+    with ProcessPoolExecutor(8, mp_context=get_context("spawn")) as pool:
+        shares = list(pool.map(work, range(8)))
+    assert max(shares) <= 5e-4, shares
+    print("done")
+"""
+    )
+    file = tmp_path / "spawning.py"  # the children import the main module anew: it has to be a file
+    file.write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "done\n"
+
+
+def test_two_hundred_contexts_leave_nothing_behind(description):
+    script = (
+        CHECK
+        + """
+import gc
+
+def resident_mb():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+grid = np.zeros((9, 11, 11), np.int8)
+grid[0, 3:8, 3] = 4
+first = None
+for number in range(230):
+    renderer = OpenGLRenderer()
+    picture = renderer.render_grid(grid, (1, 0, 1, 30, 0), (64, 64))
+    first = picture if first is None else first
+    assert (picture == first).all()
+    renderer.close()
+    if number == 29:
+        before = resident_mb()
+gc.collect()
+print(resident_mb() - before)
+"""
+    )
+    assert float(run_script(script, 240)) <= 5.0
+
+
+# --- in somebody else's context ----------------------------------------------------------------------------------
+
+WINDOW = """
+import numpy as np
+from witness import heap
+from iglu_marl.rendering import Lens, orbit, paint_scenes
+from iglu_marl.rendering.opengl import OpenGLRenderer, ScreenDrawer
+
+grid = heap(np.random.default_rng(1), 25)
+pose, box = (1.3, 0.4, 2.1, 25.0, -15.0), (100, 50, 420, 290)
+camera, colors = orbit.orbit_camera((200, 180), 18, 42), orbit.color_table(orbit.BlockStyle())
+orbit_box = (430, 10, 610, 210)
+shade = np.zeros((40, 60, 4), np.uint8)
+shade[..., 0], shade[..., 3] = 255, 51
+badge = np.arange(20 * 10 * 3, dtype=np.uint32).astype(np.uint8).reshape(20, 10, 3)
+
+def draw(screen):
+    screen.begin((480, 640), (20, 24, 33))
+    screen.scene(grid, pose, Lens(), box)
+    screen.scene(grid, camera.pose, camera.lens, orbit_box, colors=colors)
+    screen.picture(shade, 0, 100)
+    screen.picture(badge, 635, -4)  # partly outside
+    return screen.read()
+
+def expected():
+    picture = np.empty((480, 640, 3), np.uint8)
+    picture[:] = 20, 24, 33
+    for (left, top, right, bottom), where, lens, table in (
+        (box, pose, Lens(), None), (orbit_box, camera.pose, camera.lens, colors)
+    ):
+        size = bottom - top, right - left
+        picture[top:bottom, left:right] = paint_scenes(grid[None], [where], size, lens=lens, colors=table)[0]
+    under = picture[100:140, 0:60].astype(float)
+    picture[100:140, 0:60] = np.rint(under * 0.8 + (51, 0, 0))
+    picture[0:16, 635:640] = badge[4:, :5]
+    return picture
+
+def check(screen):
+    drawn = draw(screen)
+    wrong = (np.abs(drawn.astype(int) - expected()) > 1).any(axis=2)
+    assert wrong.mean() <= 1e-4, (wrong.mean(), np.argwhere(wrong)[:20])
+    assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 20
+    return drawn
+"""
+
+
+def test_a_window_s_layers(description):
+    """In a framebuffer of 8 bits a channel, as windows have it."""
+    script = (
+        WINDOW
+        + """
+from iglu_marl.rendering.opengl import egl
+from iglu_marl.rendering.opengl.drawer import GL
+
+with egl.EGLContext():
+    GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, GL.glGenFramebuffers(1))
+    for kind, place in (
+        (GL.GL_RGBA8, GL.GL_COLOR_ATTACHMENT0), (GL.GL_DEPTH_COMPONENT24, GL.GL_DEPTH_ATTACHMENT)
+    ):
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, store := GL.glGenRenderbuffers(1))
+        GL.glRenderbufferStorage(GL.GL_RENDERBUFFER, kind, 640, 480)
+        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, place, GL.GL_RENDERBUFFER, store)
+    screen = ScreenDrawer()
+    first = check(screen)
+    for state in (GL.GL_DEPTH_TEST, GL.GL_SCISSOR_TEST, GL.GL_CLIP_DISTANCE0, GL.GL_BLEND):
+        assert not GL.glIsEnabled(state)
+    assert GL.glGetIntegerv(GL.GL_CURRENT_PROGRAM) == 0
+    assert (check(screen) == first).all()
+    for number in range(200):  # more pictures than textures are kept
+        screen.picture(np.full((2, 2, 3), number, np.uint8), number, 300)
+    assert (screen.read()[300, :200, 0] == np.arange(200)).all()
+    try:
+        screen.picture(np.zeros((2, 2), np.uint8), 0, 0)
+    except Exception as error:
+        print(type(error).__name__)
+    screen.close()
+    screen.close()
+try:
+    ScreenDrawer()
+except Exception as error:
+    print(error)
+"""
+    )
+    assert run_script(script, 120) == "RenderError\nno OpenGL context is current\n"
+
+
+@pytest.mark.parametrize("kind", ["glx", "egl"])
+def test_a_real_window_beside_the_renderer(description, kind):
+    """Window and renderer draw by turns in one thread, with the window's context of GLX, or of EGL."""
+    require("opengl", shutil.which("Xvfb"), "there is no Xvfb")
+    script = (
+        WINDOW
+        + """
+import pygame
+
+renderer = OpenGLRenderer(Lens())
+before = renderer.render_scenes(grid[None], [pose], (64, 64))
+pygame.display.init()
+for name, value in (
+    (pygame.GL_CONTEXT_MAJOR_VERSION, 3), (pygame.GL_CONTEXT_MINOR_VERSION, 3),
+    (pygame.GL_CONTEXT_PROFILE_MASK, pygame.GL_CONTEXT_PROFILE_CORE), (pygame.GL_DEPTH_SIZE, 24),
+):
+    pygame.display.gl_set_attribute(name, value)
+pygame.display.set_mode((640, 480), pygame.OPENGL | pygame.DOUBLEBUF)
+screen = ScreenDrawer()
+first = check(screen)
+for _ in range(3):
+    assert (renderer.render_scenes(grid[None], [pose], (64, 64)) == before).all()
+    assert (check(screen) == first).all()
+    pygame.display.flip()
+renderer.close()
+assert (check(screen) == first).all()
+screen.close()
+pygame.quit()
+print("done")
+"""
+    )
+    with x_server() as display:
+        environment = {"DISPLAY": display, "SDL_VIDEODRIVER": "x11", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+        if kind == "egl":
+            environment["SDL_VIDEO_X11_FORCE_EGL"] = "1"
+        assert run_script(script, 120, **environment) == "done\n"
+
+
+@contextmanager
+def x_server():
+    """A virtual display; its name."""
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1024x768x24", "-nolisten", "tcp"]
+    server = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(write)
+    try:
+        with os.fdopen(read) as answer:
+            yield f":{answer.readline().strip()}"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+# --- devices ---------------------------------------------------------------------------------------------------
+
+
+def devices():
+    return [
+        egl.Device(0, 10, False, cuda=1, uuid="bb" * 16),
+        egl.Device(1, 11, False, cuda=0, uuid="aa" * 16),
+        egl.Device(2, 12, False),
+        egl.Device(3, 13, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "numbers"),
+    [
+        (None, [0, 1, 2]),
+        ("0", [1, 2]),
+        ("1", [0, 2]),
+        ("1,0", [0, 1, 2]),
+        (" 0 , 1", [1, 0, 2]),
+        ("GPU-aaaaaaaa", [1, 2]),
+        ("GPU-" + "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb", [0, 2]),
+        ("7", [0, 2]),  # not a number that EGL knows: perhaps it counts visible devices only
+        ("0,-1,1", [1, 2]),
+        ("", [2]),
+        ("-1", [2]),
+        ("NoDevFiles", [2]),
+    ],
+)
+def test_cuda_visible_devices(visible, numbers):
+    assert [device.number for device in egl.preferred(devices(), visible)] == numbers
+
+
+def test_a_device_by_number(description):
+    listed = egl.list_devices()
+    with pytest.raises(RenderError, match=f"device is {len(listed)}, expected one of the {len(listed)}"):
+        OpenGLRenderer(device=len(listed)).render_grid(np.zeros((9, 11, 11)), POSE, (8, 8))
+    if listed:
+        chosen = OpenGLRenderer(PLAIN, device=0)
+        picture = chosen.render_grid(np.zeros((9, 11, 11)), POSE, (16, 16))
+        assert chosen.context.description.endswith("(device 0)")
+        assert (picture == paint_scenes(np.zeros((1, 9, 11, 11)), [POSE], (16, 16), lens=PLAIN)[0]).all()
+        chosen.close()
+
+
+# --- where there is none ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def no_library(monkeypatch):
+    """As on a machine without libEGL."""
+
+    def missing(name, **_):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    egl._library.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    yield
+    monkeypatch.undo()
+    egl._library.cache_clear()
+
+
+def test_without_the_library(monkeypatch):
+    with no_library(monkeypatch):
+        with pytest.raises(RenderError, match=r"libEGL\.so\.1.*libegl1.*renderer='painter'"):
+            OpenGLRenderer()
+        with pytest.raises(RenderError, match="libEGL"):
+            iglu_marl.env(renderer="opengl")
+        iglu_marl.env(renderer="auto")
+
+
+def test_without_a_driver(description, monkeypatch):
+    monkeypatch.setattr(egl.EGLContext, "_platform_display", lambda *_: 0)
+    monkeypatch.setenv("EGL_PLATFORM", "nonsense")
+    monkeypatch.setattr(egl.EGLContext, "_open", lambda *_: "eglInitialize gave EGL_NOT_INITIALIZED")
+    env = iglu_marl.parallel_env(renderer="opengl")
+    with pytest.raises(RenderError, match=r"no OpenGL 3\.3 context.*surfaceless: eglInitialize gave"):
+        env.reset(seed=0)
+    assert renderer._contexts.open == {}
+    assert renderer._contexts.users == {}
+
+
+def test_the_config_names_the_engines():
+    assert GameConfig(renderer="opengl").renderer == "opengl"
+    with pytest.raises(
+        ConfigError, match=r"renderer is 'vulkan', expected one of 'auto', 'painter', 'opengl'"
+    ):
+        GameConfig(renderer="vulkan")
+
+
+def test_auto_is_the_painter(description, monkeypatch):
+    assert type(make_renderer(GameConfig())) is Painter
+    assert type(make_renderer(GameConfig(renderer="painter", pov_size=(512, 512)))) is Painter
+    assert type(make_renderer(GameConfig(renderer="opengl"))) is OpenGLRenderer
+    monkeypatch.setattr(auto, "gpu_present", lambda: False)
+    monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: False, raising=False)
+    assert type(make_renderer(GameConfig(pov_size=(512, 512)))) is Painter
+    monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: True, raising=False)
+    assert type(make_renderer(GameConfig(pov_size=(512, 512)))) is AutoRenderer
+    assert type(make_renderer(GameConfig(pov_size=(64, 64)))) is Painter
+
+
+def test_auto_takes_a_gpu_for_large_pictures(description, monkeypatch):
+    worlds = worlds_of(2)
+    chosen = AutoRenderer(PLAIN)
+    small = chosen.render(worlds, [0, 1], (32, 32))
+    assert chosen._large is None
+    assert renderer._contexts.open == {}
+    monkeypatch.setattr(renderer.SharedContext, "software", property(lambda self: False))
+    large = chosen.render(worlds, [0, 1], (256, 256))
+    assert type(chosen._large) is OpenGLRenderer
+    assert (large != Painter(PLAIN).render(worlds, [0, 1], (256, 256))).any(axis=3).mean() <= 5e-4
+    assert (small == Painter(PLAIN).render(worlds, [0, 1], (32, 32))).all()
+    again = pickle.loads(pickle.dumps(chosen))  # noqa: S301
+    assert again._large is None
+    assert again.lens == PLAIN
+    chosen.close()
+    assert renderer._contexts.open == {}
+
+
+def test_auto_does_not_take_a_driver_that_computes_on_the_cpu(description, monkeypatch):
+    monkeypatch.setattr(renderer.SharedContext, "software", property(lambda self: True))
+    chosen = AutoRenderer(PLAIN)
+    chosen.render(worlds_of(1), [0], (256, 256))
+    assert type(chosen._large) is Painter
+    assert renderer._contexts.open == {}
+
+
+def test_auto_falls_back_and_says_so_once(monkeypatch):
+    monkeypatch.setattr(auto, "_told", False)
+    worlds = worlds_of(1)
+    expected = Painter(PLAIN).render(worlds, [0], (256, 256))
+    with no_library(monkeypatch):
+        with pytest.warns(UserWarning, match=r"a GPU is here, but the painter draws.*libEGL"):
+            assert (AutoRenderer(PLAIN).render(worlds, [0], (256, 256)) == expected).all()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (AutoRenderer(PLAIN).render(worlds, [0], (256, 256)) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("files", "visible", "present"),
+    [
+        ([], None, False),
+        (["nvidia0"], None, True),
+        (["nvidia0"], "", False),
+        (["nvidia0"], "-1", False),
+        (["nvidia0"], "0", True),
+        (["nvidiactl", "nvidia-uvm"], None, False),
+        (["dri/card0"], None, False),
+        (["dri/renderD128"], "", True),
+    ],
+)
+def test_signs_of_a_gpu(tmp_path, monkeypatch, files, visible, present):
+    (tmp_path / "dri").mkdir()
+    for name in files:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(auto, "DEVICE_FILES", tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert auto.gpu_present() is present
+
+
+# --- in the game -----------------------------------------------------------------------------------------------
+
+
+def test_a_game_in_opengl_is_the_painters(description):
+    pictures = {}
+    for engine in ("painter", "opengl"):
+        env = iglu_marl.parallel_env(renderer=engine, pov_size=(48, 64))
+        observations, _ = env.reset(seed=3)
+        seen = [observations["builder_0"]["pov"]]
+        for step in range(12):
+            observations = env.step({"architect_0": "", "builder_0": step % 18})[0]
+            seen.append(observations["builder_0"]["pov"])
+        for other in (pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):  # noqa: S301
+            seen.append(other.step({"architect_0": "", "builder_0": 1})[0]["builder_0"]["pov"])
+            other.close()
+        env.close()
+        pictures[engine] = np.stack(seen)
+    assert pictures["opengl"].shape == (15, 48, 64, 3)
+    assert (pictures["opengl"] != pictures["painter"]).any(axis=3).mean() <= 5e-4
+    assert renderer._contexts.open == {}

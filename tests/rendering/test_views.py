@@ -1,0 +1,350 @@
+"""Orbit views, the composed frame, and picture and video files."""
+
+from __future__ import annotations
+
+import gc
+
+import imageio.v2
+import numpy as np
+import pytest
+from PIL import Image
+
+from iglu_marl.core.errors import GridError, RenderError
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.rendering import composed_frame, orbit_view, write_png, write_video
+from iglu_marl.rendering.camera import Camera
+from iglu_marl.rendering.orbit import BACKGROUND, orbit_camera
+from iglu_marl.rendering.ui.composed import game_views
+from iglu_marl.rendering.ui.layers import composite
+from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, builder_screen, onlooker_screen
+
+TARGET = blocks_to_grid(
+    [(x, -1, 0, 6) for x in range(-2, 3)] + [(0, y, 0, 2) for y in range(3)] + [(3, -1, 3, 1)]
+)
+BUILD = blocks_to_grid([(x, -1, 0, 6) for x in range(-2, 2)] + [(3, -1, 3, 4), (-4, -1, -3, 5)])
+EMPTY = np.zeros((9, 11, 11), np.int8)
+POSE = (0.5, -0.25, 4.0, 15.0, -10.0)
+TALK = [("architect", "Build a red row."), ("builder", "How long?"), ("architect", "Five blocks.")]
+
+
+def changed(first, second):
+    return (first != second).any(axis=2)
+
+
+@pytest.mark.parametrize("size", [(120, 120), (90, 160), (201, 77), (1, 1)])
+@pytest.mark.parametrize("smoothing", [1, 2, 3])
+def test_orbit_views_have_the_asked_size(size, smoothing):
+    view = orbit_view(BUILD, size=size, ghost=TARGET, pose=POSE, smoothing=smoothing)
+    assert view.shape == (*size, 3)
+    assert view.dtype == np.uint8
+    assert view.flags.owndata
+
+
+def test_orbit_views_are_repeatable_and_unshared():
+    first, second = (orbit_view(BUILD, ghost=TARGET, pose=POSE) for _ in range(2))
+    assert (first == second).all()
+    first[:] = 0
+    assert (second != 0).any()
+
+
+def test_every_part_of_an_orbit_view_shows():
+    plain = orbit_view(BUILD)
+    assert changed(plain, orbit_view(TARGET)).any()
+    assert changed(plain, orbit_view(BUILD, ghost=TARGET)).any()
+    assert changed(plain, orbit_view(BUILD, pose=POSE)).any()
+    assert changed(plain, orbit_view(BUILD, azimuth_deg=90)).mean() > 0.05
+    assert changed(plain, orbit_view(BUILD, elevation_deg=80)).mean() > 0.05
+
+
+def test_a_ghost_that_is_built_adds_nothing():
+    assert (orbit_view(TARGET, ghost=TARGET) == orbit_view(TARGET)).all()
+
+
+def test_missing_blocks_are_translucent():
+    size = (200, 200)
+    empty, ghost, solid = (
+        orbit_view(EMPTY, size=size),
+        orbit_view(EMPTY, size=size, ghost=TARGET),
+        orbit_view(TARGET, size=size),
+    )
+    shown = changed(empty, ghost)
+    assert shown.sum() == pytest.approx(changed(empty, solid).sum(), rel=0.02)
+    between = np.minimum(empty, solid).astype(int) - 40 <= ghost
+    between &= ghost <= np.maximum(empty, solid).astype(int) + 40
+    assert between[shown].mean() > 0.99
+    distance_to_solid = np.abs(ghost.astype(int) - solid)[shown].mean()
+    assert distance_to_solid > 20
+
+
+def test_wrong_blocks_are_framed():
+    extra = blocks_to_grid([(0, -1, 0, 6)])
+    recolored = blocks_to_grid([(0, -1, 0, 1)])
+    plain = orbit_view(extra)
+    assert changed(plain, orbit_view(extra, ghost=EMPTY)).sum() > 20
+    assert changed(plain, orbit_view(extra, ghost=recolored)).sum() > 20
+    assert (orbit_view(extra, ghost=EMPTY) == orbit_view(extra, ghost=recolored)).all()
+
+
+def test_the_builder_is_half_hidden_behind_blocks():
+    wall = blocks_to_grid([(x, y, 2, 3) for x in range(-3, 4) for y in range(-1, 3)])
+    view = {"azimuth_deg": 0.0, "elevation_deg": 20.0}
+    free = changed(orbit_view(wall, **view), orbit_view(wall, **view, pose=(0, -0.25, 4, 0, 0))).sum()
+    behind_with = orbit_view(wall, **view, pose=(0, -0.25, 0, 0, 0)).astype(int)
+    behind = np.abs(behind_with - orbit_view(wall, **view)).sum(axis=2)
+    in_front = np.abs(
+        orbit_view(wall, **view, pose=(0, -0.25, 4, 0, 0)).astype(int) - orbit_view(wall, **view)
+    ).sum(axis=2)
+    assert free > 50
+    assert 0 < behind.sum() < 0.6 * in_front.sum()
+
+
+def test_the_board_fills_the_picture_and_stays_inside():
+    for azimuth in (0.0, 18.0, 135.0, -60.0):
+        for elevation in (10.0, 42.0, 90.0):
+            view = orbit_view(TARGET, size=(150, 220), azimuth_deg=azimuth, elevation_deg=elevation)
+            filled = changed(view, np.broadcast_to(np.array(BACKGROUND, np.uint8), view.shape))
+            rows, columns = np.flatnonzero(filled.any(axis=1)), np.flatnonzero(filled.any(axis=0))
+            assert rows[0] > 0
+            assert rows[-1] < 149
+            assert columns[0] > 0
+            assert columns[-1] < 219
+            assert np.ptp(rows) > 100 or np.ptp(columns) > 170
+
+
+def test_the_camera_agrees_with_the_painter():
+    camera = orbit_camera((300, 300), 30.0, 40.0)
+    assert isinstance(camera, Camera)
+    block = blocks_to_grid([(3, 2, -4, 6)])
+    view = orbit_view(block, size=(300, 300), azimuth_deg=30.0, elevation_deg=40.0, smoothing=1, top=2.5)
+    red = (view[..., 0] > 150) & (view[..., 1] < 60) & (view[..., 2] < 60)
+    rows, columns = np.nonzero(red)
+    corners = [(3 + a, 2 + b, -4 + c) for a in (-0.5, 0.5) for b in (-0.5, 0.5) for c in (-0.5, 0.5)]
+    points = camera.project(corners)
+    assert points[:, 0].min() == pytest.approx(columns.min(), abs=2)
+    assert points[:, 0].max() == pytest.approx(columns.max() + 1, abs=2)
+    assert points[:, 1].min() == pytest.approx(rows.min(), abs=2)
+    assert points[:, 1].max() == pytest.approx(rows.max() + 1, abs=2)
+
+
+def test_north_is_marked():
+    north = np.array((255, 196, 61))
+    for azimuth, left_to_right in ((0.0, 0), (90.0, -1), (-90.0, 1)):
+        view = orbit_view(EMPTY, size=(300, 300), azimuth_deg=azimuth, elevation_deg=60)
+        rows, columns = np.nonzero((np.abs(view.astype(int) - north) < 30).all(axis=2))
+        assert len(rows) > 10
+        if left_to_right == 0:
+            assert rows.mean() < 110
+            assert abs(columns.mean() - 150) < 20
+        else:
+            assert (columns.mean() - 150) * left_to_right > 80
+
+
+def test_bad_views():
+    for values in ({"size": (0, 3)}, {"elevation_deg": 0}, {"elevation_deg": 91}, {"azimuth_deg": np.nan}):
+        with pytest.raises(RenderError):
+            orbit_view(BUILD, **values)
+    with pytest.raises(RenderError, match="smoothing"):
+        orbit_view(BUILD, smoothing=0)
+    with pytest.raises(GridError):
+        orbit_view(np.zeros((3, 3)))
+    with pytest.raises(GridError, match="ghost"):
+        orbit_view(BUILD, ghost=np.full((9, 11, 11), -1))
+
+
+STATUS = {
+    "title": "test", "intersection": 3, "target_blocks": 9, "step": 4, "max_steps": 10, "turn": 2, "max_turns": 0,
+    "floor": "builder", "inventory": [20, 1, 2, 3, 4, 5], "event": "placed", "f1": 0.51234,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(540, 960), (270, 480), (300, 900), (720, 600)])
+def test_composed_frames_have_the_asked_size(size):
+    frame = composed_frame(
+        BUILD, pose=POSE, dialogue=TALK, target=TARGET, aligned_target=TARGET, status=STATUS, size=size
+    )
+    assert frame.shape == (*size, 3)
+    assert frame.dtype == np.uint8
+    again = composed_frame(
+        BUILD, pose=POSE, dialogue=TALK, target=TARGET, aligned_target=TARGET, status=STATUS, size=size
+    )
+    assert (frame == again).all()
+
+
+def test_the_composed_frame_is_the_onlookers_screen():
+    """Windows and files show one interface: no part of the frame is drawn by itself."""
+    told = {"grid": BUILD, "pose": POSE, "dialogue": TALK, "target": TARGET, "aligned_target": TARGET}
+    views = game_views(**told, status=STATUS)
+    size = (540, 960)
+    screen = onlooker_screen(*views, (1080, 1920), Overlay(), OrbitAngles(), smoothing=1)
+    picture = np.asarray(composite(screen, (1080, 1920), smoothing=1).reduce(2))
+    assert (composed_frame(**told, status=STATUS, size=size) == picture).all()
+    window = np.asarray(composite(onlooker_screen(*views, size, Overlay(), OrbitAngles()), size))
+    assert (np.abs(window.astype(int) - picture) > 40).any(axis=2).mean() < 0.08
+
+
+def test_what_the_builder_sees_is_told_without_the_target():
+    """The builder's half of the views of a game is the same whatever the target and the score are."""
+    shown = [
+        game_views(
+            BUILD, pose=POSE, dialogue=TALK, target=target, aligned_target=target, status=status
+        ).builder
+        for target, status in ((TARGET, STATUS), (BUILD, {**STATUS, "intersection": 9, "target_blocks": 6}))
+    ]
+    screens = [
+        np.asarray(composite(builder_screen(view, (270, 480), Overlay()), (270, 480))) for view in shown
+    ]
+    assert (screens[0] == screens[1]).all()
+
+
+def compose(**changes):
+    arguments = {"grid": BUILD, "pose": POSE, "dialogue": TALK, "target": TARGET, "status": STATUS}
+    return composed_frame(**{**arguments, **changes})
+
+
+def test_every_part_of_a_composed_frame_shows():
+    plain = compose()
+    for changes in (
+        {"grid": TARGET},
+        {"pose": (0.5, -0.25, 4.0, 90.0, -10.0)},
+        {"dialogue": TALK[:2]},
+        {"target": None},
+        {"target": BUILD},
+        {"aligned_target": TARGET},
+        *({"status": {**STATUS, name: value}} for name, value in (
+            ("title", "other"), ("intersection", 4), ("target_blocks", 8), ("step", 5), ("max_steps", 11),
+            ("turn", 3), ("max_turns", 5), ("floor", "architect"), ("inventory", [0] * 6), ("event", "removed"),
+            ("f1", 0.7), ("complete", True),
+        )),
+        {"status": None},
+        {"pov": np.zeros((64, 64, 3), np.uint8)},
+    ):  # fmt: skip
+        assert changed(plain, compose(**changes)).sum() > 5, changes
+
+
+def caption(frame):
+    return frame[400:]
+
+
+def test_the_caption_shows_the_dialogue():
+    silent = caption(compose(dialogue=[]))
+    short, long = caption(compose(dialogue=TALK[:1])), caption(compose(dialogue=TALK))
+    assert 300 < changed(silent, short).sum() < changed(silent, long).sum()
+    assert changed(
+        caption(compose(dialogue=[("architect", "Hi")])), caption(compose(dialogue=[("builder", "Hi")]))
+    ).any()
+    assert not changed(compose(dialogue=[])[:390], compose(dialogue=TALK)[:390]).any()
+
+
+def test_the_latest_utterance_is_always_shown():
+    many = [
+        ("architect", f"Number {k} of a long talk, with more words than one line of it can hold. " * 2)
+        for k in range(40)
+    ]
+    assert changed(
+        caption(compose(dialogue=many)), caption(compose(dialogue=[*many[:-1], ("builder", "No")]))
+    ).any()
+    endless = [("architect", "word " * 3000)]
+    assert changed(caption(compose(dialogue=endless)), caption(compose(dialogue=[]))).sum() > 1000
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "żółw 積み木 🟥🟦 \u202e", "a\tb\x00c", "x" * 5000, "Ω\ud800"])
+def test_any_text_can_be_written(text):
+    frame = compose(
+        dialogue=[("architect", text), ("someone else", text)],
+        status={"title": text, "step": text, text: text},
+    )
+    assert frame.shape == (540, 960, 3)
+
+
+def test_letters_of_other_scripts_are_no_boxes():
+    """Each letter has a shape of its own, in the caption and in the header."""
+    for letters in ("äéñß", "абвж", "αβγδ"):
+        captions = [caption(compose(dialogue=[("architect", letter)])) for letter in letters]
+        titles = [compose(status={"title": letter}) for letter in letters]
+        for pictures in (captions, titles):
+            assert len({picture.tobytes() for picture in pictures}) == len(letters)
+
+
+def test_pictures_of_other_sizes_fit_the_panel():
+    rng = np.random.default_rng(5)
+    for size in ((8, 8), (64, 64), (256, 256), (30, 200), (600, 500)):
+        pov = rng.integers(0, 256, (*size, 3), dtype=np.uint8)
+        assert changed(compose(), compose(pov=pov)).sum() > 5000
+
+
+def test_bad_composed_frames():
+    for changes in (
+        {"size": (100, 960)},
+        {"size": "big"},
+        {"pov": np.zeros((4, 4))},
+        {"pov": np.zeros((0, 4, 3), "u1")},
+    ):
+        with pytest.raises(RenderError):
+            compose(**changes)
+    with pytest.raises(GridError, match="target"):
+        compose(target=np.zeros(3))
+    with pytest.raises(GridError, match="aligned_target"):
+        compose(aligned_target=np.zeros(3))
+    for pose in ((1, 2, 3), (0, 0, 0, 0, np.nan), "here"):
+        for shown in ({}, {"pov": np.zeros((8, 8, 3), np.uint8)}):
+            with pytest.raises(RenderError, match="pose is"):
+                compose(pose=pose, **shown)
+
+
+def frames(count, height=48, width=65):
+    rng = np.random.default_rng(1)
+    return [np.full((height, width, 3), rng.integers(0, 256, 3), np.uint8) for _ in range(count)]
+
+
+def test_png_files(tmp_path):
+    frame = orbit_view(BUILD, size=(40, 60))
+    path = write_png(tmp_path / "a.png", frame)
+    assert (np.asarray(Image.open(path)) == frame).all()
+    write_png(path, frame[::-1])
+    assert (np.asarray(Image.open(path)) == frame[::-1]).all()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.png"]
+
+
+# imageio's reader leaves ffmpeg's pipes open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("suffix", [".gif", ".mp4", ".GIF"])
+def test_videos(tmp_path, suffix):
+    shown = frames(7)
+    path = write_video(tmp_path / f"film{suffix}", iter(shown), fps=5)
+    with imageio.v2.get_reader(path) as reader:
+        read = [*map(np.asarray, reader.iter_data())]
+    del reader
+    gc.collect()
+    assert len(read) == 7
+    for first, second in zip(shown, read, strict=True):
+        part = second[:48, :65, :3].astype(int)
+        assert np.abs(part - first).mean() < 12
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"film{suffix}"]
+
+
+def test_gif_keeps_time_and_loops(tmp_path):
+    with Image.open(write_video(tmp_path / "a.gif", frames(3), fps=10)) as image:
+        assert image.info["duration"] == 100
+        assert image.info["loop"] == 0
+
+
+def test_bad_videos_leave_nothing_behind(tmp_path):
+    (tmp_path / "old.gif").write_bytes(b"precious")
+    cases = [
+        ("a.avi", frames(2), 5, "ends with"),
+        ("a", frames(2), 5, "ends with"),
+        ("a.gif", [], 5, "no frames"),
+        ("old.gif", frames(2) + frames(1, 20), 5, "frame 2 has shape"),
+        ("a.mp4", frames(2) + frames(1, 20), 5, "frame 2 has shape"),
+        ("a.gif", [np.zeros((4, 4, 3))], 5, "frame 0 is float64"),
+        ("a.gif", frames(1), 0, "fps"),
+        ("no/a.gif", frames(1), 5, "does not exist"),
+    ]
+    for name, shown, fps, message in cases:
+        with pytest.raises(RenderError, match=message):
+            write_video(tmp_path / name, shown, fps)
+    for name, frame, message in (("a.jpg", frames(1)[0], "ends with"), ("a.png", np.zeros(3), "frame is")):
+        with pytest.raises(RenderError, match=message):
+            write_png(tmp_path / name, frame)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["old.gif"]
+    assert (tmp_path / "old.gif").read_bytes() == b"precious"

@@ -1,0 +1,426 @@
+"""The window: frames, screens, input; under SDL's dummy driver, and in real windows on an X server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from iglu_marl.core.errors import RenderError
+
+pygame = pytest.importorskip("pygame")
+
+from people import grab, key_down, move_mouse, post, press, write, x_display  # noqa: E402
+from requirements import require  # noqa: E402
+
+import iglu_marl  # noqa: E402
+from iglu_marl import Task  # noqa: E402
+from iglu_marl.rendering import Window  # noqa: E402
+from iglu_marl.rendering.camera import cell_in_sight  # noqa: E402
+from iglu_marl.rendering.ui import screens, widgets  # noqa: E402
+from iglu_marl.rendering.ui.layers import SceneLayer, composite  # noqa: E402
+from iglu_marl.rendering.ui.window import Button, Closed, Key, MouseMoved, Typed, Unfocused, Wheel  # noqa: E402
+
+
+@pytest.fixture
+def window():
+    window = Window("a test")
+    yield window
+    window.close()
+
+
+def frame(height=30, width=50, color=(200, 30, 40)):
+    return np.full((height, width, 3), color, np.uint8)
+
+
+def test_a_frame_is_shown(window):
+    picture = frame()
+    picture[:10] = (0, 250, 10)
+    assert window.show(picture)
+    surface = pygame.display.get_surface()
+    assert surface.get_size() == (50, 30)
+    assert pygame.display.get_caption()[0] == "a test"
+    assert (pygame.surfarray.array3d(surface).transpose(1, 0, 2) == picture).all()
+    assert not window.closed
+
+
+def test_another_frame_keeps_its_proportions(window):
+    window.show(frame())
+    assert window.show(frame(30, 30, (0, 0, 255)))
+    seen = pygame.surfarray.array3d(pygame.display.get_surface()).transpose(1, 0, 2)
+    blue = (seen == (0, 0, 255)).all(axis=2)
+    assert blue[:, 10:40].all()
+    assert not blue[:, :10].any()
+    assert not blue[:, 40:].any()
+
+
+def test_closing_by_the_user(window):
+    window.show(frame())
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    assert not window.show(frame())
+    assert window.closed
+    assert not window.show(frame())
+    assert not pygame.display.get_init()
+
+
+def test_escape_closes(window):
+    window.show(frame())
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_ESCAPE))
+    assert not window.pump()
+    assert window.closed
+
+
+def test_close_is_final_and_repeatable(window):
+    window.close()
+    window.close()
+    assert window.closed
+    assert not window.show(frame())
+    assert not window.pump()
+
+
+def test_a_second_window_after_the_first(window):
+    window.show(frame())
+    window.close()
+    other = Window()
+    assert other.show(frame(20, 20))
+    assert pygame.display.get_surface().get_size() == (20, 20)
+    other.close()
+
+
+def test_fps_limits_the_pace():
+    window = Window(fps=50)
+    started = time.monotonic()
+    for _ in range(6):
+        window.show(frame())
+    window.close()
+    assert time.monotonic() - started >= 0.09
+
+
+@pytest.mark.parametrize(
+    "bad", [np.zeros((3, 3, 3)), np.zeros((3, 3), np.uint8), np.zeros((0, 3, 3), np.uint8)]
+)
+def test_bad_frames(window, bad):
+    with pytest.raises(RenderError, match="frame is"):
+        window.show(bad)
+    assert window.show(frame())
+
+
+def test_bad_fps():
+    with pytest.raises(RenderError, match="fps"):
+        Window(fps=0)
+
+
+def test_no_display_is_a_clear_error():
+    code = """
+import os
+os.environ["SDL_VIDEODRIVER"] = "no_such_driver"
+import numpy as np
+from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering import Window
+try:
+    Window().show(np.zeros((4, 4, 3), np.uint8))
+except RenderError as error:
+    assert "rgb_array" in str(error), error
+else:
+    raise SystemExit("no error")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_where_sdl_would_draw_into_nowhere() -> None:
+    """Without any display SDL opens windows that nobody can see; that is an error here."""
+    code = """
+import numpy as np
+from iglu_marl.core.errors import RenderError
+from iglu_marl.rendering import Window
+try:
+    Window().show(np.zeros((4, 4, 3), np.uint8))
+except RenderError as error:
+    assert "DISPLAY" in str(error), error
+else:
+    raise SystemExit("no error")
+"""
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER")
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env=env)
+
+
+# ------------------------------------------------------------------------------------------------------- input
+
+
+def test_input_is_told(window):
+    window.open()
+    window.poll()
+    key_down("w", "w")
+    press("return", "\r", ctrl=True)
+    write("żółw")
+    move_mouse(3, -4, held=(1, 0, 1))
+    post(pygame.MOUSEBUTTONDOWN, button=3, pos=(5, 6))
+    post(pygame.MOUSEBUTTONUP, button=3, pos=(7, 8))
+    post(pygame.MOUSEBUTTONDOWN, button=4, pos=(5, 6))  # the wheel as a button: told as the wheel alone
+    post(pygame.MOUSEWHEEL, x=0, y=-1)
+    post(pygame.WINDOWFOCUSLOST)
+    post(pygame.QUIT)
+    found = [event for event in window.poll() if not isinstance(event, Unfocused)]
+    assert found == [
+        Key("w", True, "w"),
+        Key("return", True, "\r", True),
+        Key("return", False),
+        Typed("żółw"),
+        MouseMoved(3.0, -4.0, (1, 3)),
+        Button(3, True, 5, 6),
+        Button(3, False, 7, 8),
+        Wheel(-1.0),
+        Closed(),
+    ]
+    assert not window.closed  # that is for whoever asks
+
+
+def test_a_closed_window_tells_nothing(window):
+    assert window.poll() == []
+    window.open()
+    window.close()
+    assert window.poll() == []
+    assert not window.draw([])
+    with pytest.raises(RenderError, match="not open"):
+        window.read()
+
+
+# ----------------------------------------------------------------------------------------------------- screens
+
+GRID = np.zeros((9, 11, 11), np.int8)
+GRID[0, 5, 2], GRID[1, 5, 2], GRID[0, 2, 3] = 6, 2, 1
+POSE = (0.0, -0.25, 1.0, 0.0, -12.0)
+TALK = (("architect", "Place a block."), ("builder", "Which one?"))
+
+
+def builder_view(**changes):
+    options = {
+        "grid": GRID,
+        "pose": POSE,
+        "inventory": (19, 20, 20, 20, 20, 0),
+        "active": 3,
+        "dialogue": TALK,
+    }
+    return screens.BuilderView(**{**options, **changes})
+
+
+def painted(layer):
+    return np.asarray(layer.paint())
+
+
+def test_every_screen_in_every_size(window):
+    """From tiny to large nothing fails, and the picture fills the window."""
+    angles = screens.OrbitAngles()
+    target = np.roll(GRID, 1, axis=1)
+    architect = screens.ArchitectView(target, GRID, target, POSE, TALK, 1, 3, facts=(("turn", "2"),))
+    overlay = screens.Overlay(
+        typed=("Put it there, żółty", 3),
+        note="A note",
+        card=("Keys", (("W", "walk"),), "foot"),
+        hints=(("?", "help"),),
+    )
+    for size in ((40, 60), (200, 160), (270, 480), (400, 1300), (700, 400)):
+        for shown in (overlay, screens.Overlay()):
+            for layers in (
+                screens.builder_screen(builder_view(), size, shown),
+                screens.architect_screen(architect, size, shown, angles),
+                screens.onlooker_screen(builder_view(), architect, "A title", size, shown, angles),
+            ):
+                picture = np.array(composite(layers, size, smoothing=1))
+                assert picture.shape == (*size, 3)
+                assert picture.std(axis=(0, 1)).min() > 5
+
+
+def test_the_block_that_is_looked_at_is_bright():
+    size = (300, 300)
+    assert cell_in_sight(GRID, POSE) == (0, -1, -3)
+    eye = SceneLayer(GRID, POSE, (0, 0, 300, 300))
+    plain, lit = painted(eye), painted(eye._replace(focus=(0, -1, -3)))
+    changed = (plain != lit).any(axis=2)
+    assert changed[150, 150]
+    # The block above it, in front of the sky, stays as it was.
+    assert not changed[:60].any()
+    assert 0.005 < changed.mean() < 0.2
+    down = (0.0, -0.25, 1.0, 0.0, -40.0)
+    cell = cell_in_sight(GRID, down)
+    assert cell is not None
+    assert cell[1] == -2
+    ground = eye._replace(pose=down)
+    lit = (painted(ground) != painted(ground._replace(focus=cell))).any(axis=2)
+    assert lit[100:150, 120:180].mean() > 0.5
+    assert 0.01 < lit.mean() < 0.3
+    assert cell_in_sight(GRID, (0.0, 5.0, 0.0, 0.0, 0.0)) is None
+    assert size == lit.shape
+
+
+def test_blocks_hide_the_light_on_the_ground():
+    grid = GRID.copy()
+    grid[0, 5, 5] = 4  # at (0, -1, 0), between the eye and the cell behind it
+    eye = SceneLayer(grid, (0.8, 1.5, 2.0, -15.0, -40.0), (0, 0, 300, 300), (0, -2, -1))
+    unlit = painted(eye._replace(focus=None))
+    lit = (painted(eye) != unlit).any(axis=2)
+    orange = (unlit[..., 0] > unlit[..., 2].astype(int) + 60) & (unlit[..., 1] < 160)
+    assert orange.sum() > 500
+    assert lit.any()
+    assert not (lit & orange).any()
+
+
+def test_pieces_say_what_they_are_given():
+    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((20,) * 6, 2, 1.0))
+    assert not np.array_equal(widgets.hotbar((20,) * 6, 1, 1.0), widgets.hotbar((19, *(20,) * 5), 1, 1.0))
+    assert not np.array_equal(widgets.compass(0, 1.0), widgets.compass(90, 1.0))
+    assert widgets.chat(TALK, 200, 300, 1.0) is widgets.chat(TALK, 200, 300, 1.0)
+    long = [("architect", "word " * 400)]
+    assert widgets.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
+    assert widgets.score_bar(3, 3, True, 1.0).shape == widgets.progress_bar(0, 0, False, 1.0).shape
+
+
+def test_letters_of_many_scripts_are_drawn():
+    """No two of these words look the same, as they would in boxes."""
+    words = ["Żółty", "Жёлты", "κίτρι", "gelb!", "Zolty"]
+    pictures = [widgets.message(word, 1.0) for word in words]
+    for i, one in enumerate(pictures):
+        for other in pictures[i + 1 :]:
+            assert one.shape != other.shape or (one != other).any()
+
+
+def test_places_in_words():
+    told = {(0, 0): "centre", (2, -3): "2 E 3 N", (-1, 0): "1 W", (0.4, 4.6): "5 S"}
+    assert {place: screens.place_in_words(*place) for place in told} == told
+
+
+# ------------------------------------------------------------------------------------------------ real windows
+
+
+@pytest.fixture(scope="module")
+def display() -> Iterator[str]:
+    with x_display() as name:
+        yield name
+
+
+@pytest.fixture
+def on_screen(display, monkeypatch):
+    """Windows open on the X server."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    monkeypatch.setenv("DISPLAY", display)
+    return display
+
+
+def seen(display, window, patience_s=5.0):
+    """What stands in the window's place on the display, as soon as it is what the window shows."""
+    end = time.monotonic() + patience_s
+    while True:
+        left, top = pygame.display.get_window_position()
+        height, width = window.size
+        picture = grab(display)[top : top + height, left : left + width]
+        if np.array_equal(picture, window.read()) or time.monotonic() > end:
+            return picture
+        window.poll()
+        time.sleep(0.05)
+
+
+def open_or_skip(window):
+    try:
+        window.open()
+    except RenderError as error:
+        require("opengl", window.engine != "opengl", str(error))
+        raise
+
+
+@pytest.mark.parametrize("engine", ["software", "opengl", "auto"])
+def test_a_screen_in_a_real_window(on_screen, engine):
+    window = Window("a test", engine=engine, size=(400, 640))
+    open_or_skip(window)
+    assert pygame.display.get_driver() == "x11"
+    assert (window.drawn_by == "software") == (engine == "software" or "OpenGL" not in window.drawn_by)
+    layers = screens.builder_screen(builder_view(), window.size, screens.Overlay())
+    window.draw(layers)
+    picture = window.read()
+    assert np.array_equal(seen(on_screen, window), picture)
+    smoothing = 1 if window.drawn_by != "software" else 2
+    reference = np.asarray(composite(layers, window.size, smoothing))
+    off = np.abs(picture.astype(int) - reference).max(axis=2)
+    assert (off <= 3).mean() > 0.995
+    window.show(np.full((20, 20, 3), (0, 99, 0), np.uint8))
+    assert seen(on_screen, window)[200, 320].tolist() == [0, 99, 0]
+    window.close()
+
+
+@pytest.mark.parametrize("engine", ["software", "opengl"])
+def test_a_real_window_is_resized(on_screen, engine):
+    window = Window(engine=engine, size=(400, 640))
+    open_or_skip(window)
+    window.draw(screens.builder_screen(builder_view(), window.size, screens.Overlay()))
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # there is no other way to play the window manager
+        pygame.Window.from_display_module().size = (900, 500)
+    end = time.monotonic() + 5
+    while window.size != (500, 900) and time.monotonic() < end:
+        window.poll()
+        time.sleep(0.02)
+    assert window.size == (500, 900)
+    window.draw(screens.builder_screen(builder_view(), window.size, screens.Overlay()))
+    picture = seen(on_screen, window)
+    assert picture.shape == (500, 900, 3)
+    assert np.array_equal(picture, window.read())
+    assert (picture[-40:, 600:] != 0).any()
+    window.close()
+
+
+def test_a_window_without_opengl_falls_back(window):
+    """SDL's dummy driver has none."""
+    window.open()
+    assert window.engine == "auto"
+    assert window.drawn_by == "software"
+    window.close()
+    with pytest.raises(RenderError, match="cannot have OpenGL"):
+        Window(engine="opengl").open()
+    with pytest.raises(RenderError, match="engine"):
+        Window(engine="steam")
+
+
+def test_render_mode_human(on_screen, tmp_path: Path):
+    """Watching a game: what the builder sees, build and target, changing with every step; Escape ends the watching."""
+    task = Task("", [(0, -1, -2, 6), (1, -1, -2, 1)])
+    env = iglu_marl.raw_env(tasks=task, render_mode="human")
+    env.reset(seed=1)
+    env.step("Place a red block on the ground, 2 blocks north of the centre.")
+    window = env._setup._window.window
+    first = window.read()
+    for action in [11] + [15] * 6 + [17]:
+        env.step(action)
+    second = window.read()
+    assert np.array_equal(seen(on_screen, window), second)
+    assert (first != second).any(axis=2).mean() > 0.2
+    green = (66, 200, 130)
+    assert (second[:60] == green).all(axis=2).sum() > (first[:60] == green).all(axis=2).sum() + 50
+    if folder := os.environ.get("IGLU_MARL_PICTURES"):
+        from iglu_marl.rendering import write_png
+
+        write_png(Path(folder) / "onlooker.png", second)
+    press("escape", "\x1b")
+    env.step(0)
+    assert window.closed
+    env.step(0)  # the game goes on
+    env.close()
+
+
+def test_a_single_agent_environment_in_a_window(on_screen, monkeypatch):
+    monkeypatch.setenv("IGLU_HEADLESS", "0")
+    env = gym.make("IGLUGridworld-v0", tasks=Task("", [(0, -1, -2, 6)]))
+    env.reset(seed=0)
+    env.step(5)
+    assert pygame.display.get_init()
+    env.close()
+    assert not pygame.display.get_init()

@@ -1,0 +1,407 @@
+"""The bundled sessions: that every file is read, that the worlds are sound, and that the words are true.
+
+Words are checked where a machine can: colours, counts of a colour, and places given as steps from the centre.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, Block, blocks_to_grid, grid_to_blocks
+from iglu_marl.core.task import Subtasks
+from iglu_marl.data import bundled
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_rows, read_sessions
+from iglu_marl.data.report import Report
+
+Cell = tuple[int, int, int]
+OVERHANGS = {"bridge", "crane", "mushroom"}  # the only ones with blocks over air
+COLOR = rf"\b({'|'.join(COLOR_NAMES[1:])})\b"
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+NUMBER = {**{word: count for count, word in enumerate(NUMBERS, start=1)}, "fifteen": 15}
+NUMBER |= {str(count): count for count in range(1, 21)}
+COUNTED = re.compile(rf"(?<!by )\b({'|'.join(NUMBER)})\s+(?:more\s+|further\s+)?{COLOR}")
+# Words after which a number is not that of the whole turn.
+REPEATED = re.compile(
+    r"\b(each|every|both|either|same|again|another|twice|equal|U's|pillars?|bars?|trees?)\b"
+)
+STEPS = rf"\b({'|'.join(NUMBER)})(?: squares?| columns?| rows?)?(?: to the)? (north|east|south|west)"
+PLACE = re.compile(rf"((?:{STEPS}(?:,? and |, )?)+) of the centre\b")
+AXIS = {"north": (2, -1), "east": (0, 1), "south": (2, 1), "west": (0, -1)}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn: where it stands, what was said in it (questions and answers too), the worlds around it."""
+
+    session: str
+    number: int
+    text: str
+    before: dict[Cell, str]
+    after: dict[Cell, str]
+
+    def count_added(self, color: str) -> int:
+        return sum(color == now and self.before.get(cell) != now for cell, now in self.after.items())
+
+    def count_removed(self, color: str) -> int:
+        return sum(color == then and self.after.get(cell) != then for cell, then in self.before.items())
+
+    @property
+    def changed(self) -> set[Cell]:
+        cells = {*self.before, *self.after}
+        return {cell for cell in cells if self.before.get(cell) != self.after.get(cell)}
+
+
+def named(blocks: list[Block]) -> dict[Cell, str]:
+    return {(x, y, z): COLOR_NAMES[color] for x, y, z, color in blocks}
+
+
+def turns_of(session: Subtasks) -> list[Turn]:
+    worlds = [{}, *(named(grid_to_blocks(grid)) for grid in session.structures)]
+    texts = [" ".join(utterance.text for utterance in turn) for turn in session.turns]
+    name = str(session.task_id)
+    return [
+        Turn(name, i, text, *pair) for i, (text, pair) in enumerate(zip(texts, pairwise(worlds), strict=True))
+    ]
+
+
+SESSIONS = {str(session.task_id): session for sessions in bundled.load().values() for session in sessions}
+TURNS = [turn for session in SESSIONS.values() for turn in turns_of(session)]
+
+
+def structure_of(session: str) -> str:
+    return session.partition("-")[2]
+
+
+def floating(world: dict[Cell, str]) -> set[Cell]:
+    """The blocks without a way to the floor through the faces of others."""
+    left = set(world)
+    reached = [cell for cell in world if cell[1] == -1]
+    left.difference_update(reached)
+    while reached:
+        x, y, z = reached.pop()
+        steps = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
+        near = {(x + dx, y + dy, z + dz) for dx, dy, dz in steps} & left
+        left -= near
+        reached.extend(near)
+    return left
+
+
+# -- reading
+
+
+def test_everything_is_read_and_nothing_skipped() -> None:
+    report = Report()
+    found = read_sessions(bundled.files(), report)
+    assert report.skipped == []
+    rows = read_rows(bundled.files().joinpath("dialogs.csv").read_bytes())
+    assert report.rows == len(rows)
+    folders = {entry.name for entry in bundled.files().joinpath("builder-data").iterdir()}
+    assert folders == {row.session for row in rows} == set(SESSIONS)
+    steps = {(row.session, f"step-{row.step}") for row in rows if row.step % 2 == 0 and not row.question}
+    files = {
+        (folder.name, file.name)
+        for folder in bundled.files().joinpath("builder-data").iterdir()
+        for file in folder.iterdir()
+    }
+    assert files == steps
+    assert report.turns == len(files) == len(TURNS)
+    assert {name: len(sessions) for name, sessions in found.items()} == {
+        name: len(sessions) for name, sessions in bundled.load().items()
+    }
+
+
+def test_there_are_enough_of_them() -> None:
+    per_structure = Counter(map(structure_of, SESSIONS))
+    assert len(per_structure) >= 28
+    assert min(per_structure.values()) >= 3
+    assert len(SESSIONS) >= 84
+    assert all(3 <= len(session) <= 7 for session in SESSIONS.values())
+    asked = [s for s in SESSIONS.values() if any(len(turn) > 1 for turn in s.turns)]
+    assert len(asked) >= 20
+
+
+def test_the_columns_agree_with_one_another() -> None:
+    text = bundled.files().joinpath("dialogs.csv").read_bytes().decode("utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows[0]) == 22
+    for row in rows:
+        said = [
+            bool(row[name]) for name in ("instruction", "ClarifyingQuestion", "Answer4ClarifyingQuestion")
+        ]
+        roles = {
+            "architect-normal": [True, False, False],
+            "builder-cq": [False, True, False],
+            "architect-cq": [False, False, True],
+            "builder-normal": [False, False, False],
+        }
+        assert said == roles[row["Role"]], row
+        assert int(row["StepId"]) % 2 == row["Role"].startswith("architect"), row
+        assert row["PartitionKey"] == f"{row['attemptId']}-{row['structureId']}"
+        assert row["IsHITQualified"] == "True"
+        assert row["WorkerId"] == row["Timestamp"] == ""
+
+
+def test_loading_gives_sessions_of_ones_own() -> None:
+    first, second = bundled.load(), bundled.load()
+    assert first == second
+    assert list(first) == sorted(first)
+    one, other = first["bridge"][0], second["bridge"][0]
+    assert one is not other
+    one.seed(1)
+    one.progressive = True
+    assert (other.progressive, other._rng) == (False, None)
+    first.clear()
+    assert bundled.load()
+
+
+def test_reading_needs_neither_pandas_nor_a_network_library() -> None:
+    code = (
+        "import sys; from iglu_marl.data import bundled; bundled.load(); "
+        "print(sorted({'pandas', 'requests', 'numba', 'pygame', 'OpenGL'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_data_stay_small() -> None:
+    folder = bundled.files()
+    files = [file for session in folder.joinpath("builder-data").iterdir() for file in session.iterdir()]
+    size = sum(len(file.read_bytes()) for file in (*files, folder.joinpath("dialogs.csv")))
+    assert 200_000 < size < 1_500_000
+
+
+# -- worlds
+
+
+def test_all_sessions_of_a_structure_end_in_the_same_world() -> None:
+    for name, sessions in bundled.load().items():
+        final = {session.structures[-1].tobytes() for session in sessions}
+        assert len(final) == 1, name
+        assert 5 <= np.count_nonzero(sessions[0].structures[-1]) <= 25, name
+        assert all(session.starting_grid is None for session in sessions)
+
+
+def test_no_two_structures_are_the_same() -> None:
+    shapes = {}
+    for name, sessions in bundled.load().items():
+        cells = np.argwhere(sessions[0].structures[-1])
+        shape = (cells - cells.min(axis=0)).tobytes()
+        assert shapes.setdefault(shape, name) == name
+
+
+def test_every_turn_changes_the_world() -> None:
+    assert [turn for turn in TURNS if not turn.changed] == []
+
+
+def test_blocks_suffice_at_any_time() -> None:
+    for turn in TURNS:
+        held = Counter(turn.after.values())
+        assert max(held.values()) <= BLOCKS_PER_COLOR, (turn.session, turn.number)
+
+
+def test_nothing_floats_at_any_time() -> None:
+    assert {(turn.session, turn.number) for turn in TURNS if floating(turn.after)} == set()
+
+
+def test_only_three_structures_have_blocks_over_air() -> None:
+    found = set()
+    for turn in TURNS:
+        if any(y > -1 and (x, y - 1, z) not in turn.after for x, y, z in turn.after):
+            found.add(structure_of(turn.session))
+    assert found == OVERHANGS
+
+
+def test_every_colour_and_many_heights_occur() -> None:
+    finals = [named(grid_to_blocks(sessions[0].structures[-1])) for sessions in bundled.load().values()]
+    used = Counter(color for world in finals for color in world.values())
+    assert set(used) == set(COLOR_NAMES[1:])
+    assert min(used.values()) > 40
+    heights = Counter(max(y for _, y, _ in world) + 2 for world in finals)
+    assert {1, 2, 3, 4, 5} <= set(heights)
+
+
+# -- words
+
+
+def color_complaint(turn: Turn) -> str:
+    """Colours that a turn adds without a word about them."""
+    mentioned = set(re.findall(COLOR, turn.text.lower()))
+    unsaid = {color for color in COLOR_NAMES[1:] if turn.count_added(color)} - mentioned
+    return f"{turn.session} turn {turn.number}: nothing about {unsaid}" if unsaid else ""
+
+
+def count_claims(turn: Turn) -> list[tuple[str, int]]:
+    """The (colour, count) that a turn clearly states for all its blocks of that colour."""
+    text = turn.text.lower()
+    if REPEATED.search(text):
+        return []
+    said = Counter(re.findall(COLOR, text))
+    return [(color, NUMBER[word]) for word, color in COUNTED.findall(text) if said[color] == 1]
+
+
+def count_complaint(turn: Turn) -> str:
+    wrong = []
+    for color, count in count_claims(turn):
+        actual = {turn.count_added(color), turn.count_removed(color)} - {0}
+        if actual and count not in actual:
+            wrong.append(f"says {count} {color}, changes {actual}")
+    return f"{turn.session} turn {turn.number}: {wrong}" if wrong else ""
+
+
+def place_claims(turn: Turn) -> list[tuple[int, int]]:
+    """The (axis, coordinate) of places given as steps from the centre: two squares west is (0, -2)."""
+    steps = [step for place in PLACE.finditer(turn.text.lower()) for step in re.findall(STEPS, place[0])]
+    return [(AXIS[word][0], AXIS[word][1] * NUMBER[count]) for count, word in steps]
+
+
+def place_complaint(turn: Turn) -> str:
+    absent = [
+        f"{'xyz'[axis]} = {value}"
+        for axis, value in place_claims(turn)
+        if not any(cell[axis] == value for cell in turn.changed)
+    ]
+    return f"{turn.session} turn {turn.number}: changes nothing at {absent}" if absent else ""
+
+
+@pytest.mark.parametrize("complaint", [color_complaint, count_complaint, place_complaint])
+def test_words_are_true(complaint) -> None:  # type: ignore[no-untyped-def]
+    assert [message for message in map(complaint, TURNS) if message] == []
+
+
+def test_the_checks_of_words_look_at_many_turns() -> None:
+    assert sum(len(count_claims(turn)) for turn in TURNS) > 60
+    assert sum(len(place_claims(turn)) for turn in TURNS) > 45
+    assert {axis * np.sign(value) for turn in TURNS for axis, value in place_claims(turn)} >= {-2, 0, 2}
+
+
+def test_the_checks_of_words_see_faults() -> None:
+    def turn(text: str) -> Turn:
+        return Turn("1-x", 0, text, {(0, -1, 0): "red"}, {(-2, -1, 0): "blue", (-2, 0, 0): "blue"})
+
+    assert "green" not in color_complaint(turn("green"))
+    assert color_complaint(turn("put red ones")) == "1-x turn 0: nothing about {'blue'}"
+    assert color_complaint(turn("Blue!")) == ""
+    assert count_complaint(turn("three blue blocks")) == "1-x turn 0: ['says 3 blue, changes {2}']"
+    assert count_complaint(turn("two blue blocks, remove one red")) == ""
+    assert count_complaint(turn("two more red")) != ""
+    assert count_complaint(turn("three blue on each side")) == ""
+    assert (
+        place_complaint(turn("two squares east of the centre")) == "1-x turn 0: changes nothing at ['x = 2']"
+    )
+    assert place_complaint(turn("two squares west of the centre")) == ""
+    assert place_claims(turn("one west and two rows to the north of the centre")) == [(0, -1), (2, -2)]
+    assert floating({(0, -1, 0): "red", (1, 0, 0): "red"}) == {(1, 0, 0)}
+    assert floating({(0, -1, 0): "red", (0, 0, 0): "red", (1, 0, 0): "red"}) == set()
+
+
+def test_all_directions_are_spoken_of() -> None:
+    texts = {name: session.dialogue.text.lower() for name, session in SESSIONS.items()}
+    for word in ("north", "east", "south", "west"):
+        assert sum(word in text for text in texts.values()) > 40
+    for word in ("on top", "centre", "row", "diagonal", "touching", "between", "tower"):
+        assert sum(word in text for text in texts.values()) >= 8, word
+
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9']+", text.lower()))
+
+
+def test_no_text_occurs_twice() -> None:
+    dialogues = [session.dialogue.text for session in SESSIONS.values()]
+    assert len(set(dialogues)) == len(dialogues)
+    said = Counter(
+        " ".join(utterance.text.lower().split())
+        for session in SESSIONS.values()
+        for utterance in session.dialogue
+    )
+    assert [text for text, count in said.items() if count > 1 and len(text) > 25] == []
+
+
+def test_sessions_are_told_in_words_of_their_own() -> None:
+    instructions = [(name, words_of(turn[0].text)) for name, s in SESSIONS.items() for turn in s.turns]
+    long = [(name, words) for name, words in instructions if len(words) >= 6]
+    alike = [
+        (name, other, sorted(words & others))
+        for (name, words), (other, others) in combinations(long, 2)
+        if name != other and len(words & others) > 0.75 * len(words | others)
+    ]
+    assert alike == []
+
+
+def test_sessions_of_a_structure_take_different_ways() -> None:
+    for name, sessions in bundled.load().items():
+        ways = {tuple(grid.tobytes() for grid in session.structures) for session in sessions}
+        assert len(ways) == len(sessions), name
+
+
+# -- tapes
+
+NUMBERED = re.compile(r"-?\d+")
+
+
+def replay(tape: str, *, actions: bool) -> tuple[dict[Cell, int], dict[Cell, int]]:
+    """The world (voxel ids) at the finish marker and at the end, by block changes or by actions."""
+    world: dict[Cell, int] = {}
+    start: dict[Cell, int] = {}
+    index = -1
+    for line in tape.splitlines():
+        number, verb, rest = line.split(" ", 2)
+        assert int(number) >= index
+        index = int(number)
+        if verb == "action" and rest == "finish_recover_world_state":
+            start = dict(world)
+        elif verb == "action" and rest.startswith("select_and_place_block ") and actions:
+            voxel, x, y, z, *camera = rest.split()[1:]
+            assert len(camera) == 6
+            cell = (int(x), int(y), int(z))
+            assert cell not in world
+            world[cell] = int(voxel)
+        elif verb == "action" and rest.startswith("break ") and actions:
+            x, y, z, *camera = rest.split()[1:]
+            assert len(camera) == 6
+            del world[int(x), int(y), int(z)]
+        elif verb == "block_change" and not actions:
+            for change in re.findall(r"\(([^)]*)\)", rest):
+                x, y, z, old, new = map(int, change.split(", "))
+                assert world.pop((x, y, z), 0) == old
+                if new:
+                    world[x, y, z] = new
+    return start, world
+
+
+def test_tapes_replay_to_their_worlds() -> None:
+    for name, session in SESSIONS.items():
+        before: list[Block] = []
+        folder = bundled.files().joinpath("builder-data").joinpath(name)
+        steps = sorted(folder.iterdir(), key=lambda file: int(file.name.removeprefix("step-")))
+        for file, grid in zip(steps, session.structures, strict=True):
+            after = grid_to_blocks(grid)
+            data = json.loads(file.read_bytes())
+            assert len(data["avatarInfo"]["pos"]) == 3
+            assert len(data["avatarInfo"]["look"]) == 2
+            for actions in (False, True):
+                worlds = replay(data["tape"], actions=actions)
+                ours = [
+                    sorted(
+                        (x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])) for (x, y, z), voxel in world.items()
+                    )
+                    for world in worlds
+                ]
+                assert ours == [before, after], (name, file.name, actions)
+            before = after
+
+
+def test_worlds_fit_the_zone_and_have_no_doubles() -> None:
+    for turn in TURNS:
+        blocks = [(*cell, COLOR_NAMES.index(color)) for cell, color in turn.after.items()]
+        assert np.count_nonzero(blocks_to_grid(blocks)) == len(blocks)
