@@ -146,7 +146,7 @@ class GreedyBuilder:
         """The edits that can be made now, scaffolds left aside."""
         simulation = self.simulation
         self._close_holes()
-        filled, desired, scaffolds = simulation.grid != 0, simulation.desired, set(simulation.scaffolds)
+        filled, wanted, scaffolds = simulation.grid != 0, simulation.desired != 0, set(simulation.scaffolds)
         near = supported_cells(filled)
         left = set(self._left())
         lowest = min((cell[1] for cell in left if not filled[index_of(cell)]), default=0)
@@ -155,7 +155,7 @@ class GreedyBuilder:
             color = simulation.wanted_at(cell)
             if filled[index_of(cell)]:
                 if color or cell not in scaffolds:
-                    jobs.append(Job(cell, 0, CARRIER_COST if carries(filled, desired, cell) else 0.0))
+                    jobs.append(Job(cell, 0, CARRIER_COST if carries(filled, wanted, cell) else 0.0))
             elif cell not in self._holes and near[index_of(cell)] and simulation.held(color) > 0:
                 shut = SHUT_COST if shuts_in(filled, cell, left) else 0.0
                 jobs.append(Job(cell, color, LEVEL_COST * (cell[1] - lowest) + shut))

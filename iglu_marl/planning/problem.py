@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import GridError, PlanningError
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, as_grid, cells_of, in_zone, index_of
+from iglu_marl.core.grid import (
+    BLOCKS_PER_COLOR,
+    BlockGrid,
+    Cell,
+    as_grid,
+    cells_of,
+    color_at,
+    in_zone,
+    index_of,
+)
 from iglu_marl.core.worlds import Worlds, as_pose
 
 Verdict = Literal["built", "impossible", "unresolved"]
@@ -182,8 +191,6 @@ def acts_between(grid: BlockGrid, desired: BlockGrid) -> int:
 def edits_between(grid: npt.ArrayLike, target: npt.ArrayLike) -> list[Edit]:
     """The edits that turn one dense grid into another, removals first, then bottom-up."""
     before, after = as_grid(grid, "grid"), as_grid(target, "target")
-    cells = cells_of(before != after)
-    edits = [
-        Edit(*cell, int(color)) for cell, color in zip(cells.tolist(), after[index_of(cells.T)], strict=True)
-    ]
+    cells = cells_of(before != after).tolist()
+    edits = [Edit(x, y, z, color_at(after, (x, y, z))) for x, y, z in cells]
     return sorted(edits, key=lambda edit: (edit.color != 0, edit.y, edit.x, edit.z))

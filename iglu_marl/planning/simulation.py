@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls, ControlsName
-from iglu_marl.core.grid import Cell, index_of
+from iglu_marl.core.grid import Cell, color_at, index_of
 from iglu_marl.core.kernels.records import PLACED
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.planning.problem import Job, Problem, State
@@ -82,11 +82,11 @@ class Simulation:
 
     def color_at(self, cell: Cell) -> int:
         """What a cell holds now."""
-        return int(self.grid[index_of(cell)])
+        return color_at(self.grid, cell)
 
     def wanted_at(self, cell: Cell) -> int:
         """What a cell shall hold at the end."""
-        return int(self.desired[index_of(cell)])
+        return color_at(self.desired, cell)
 
     def held(self, color: int) -> int:
         """Blocks of a colour in hand."""

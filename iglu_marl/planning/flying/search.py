@@ -34,7 +34,7 @@ def shortest_flight(problem: Problem, level: Level, limit: int) -> list[Any] | N
     for kept, weights in SEARCHES[: 1 if level == "short" else None]:
         search.run(weights, limit, kept)
         limit = search.best.steps if search.best else limit
-    return search.best and search.best.actions()
+    return search.best.actions() if search.best else None
 
 
 class BeamSearch:

@@ -179,7 +179,7 @@ def open_jobs(problem: Problem, grid: BlockGrid, inventory: npt.NDArray[np.int16
             if touched[at] and inventory[color - 1] > 0:
                 jobs.append(Job(cell, color, SHUT_COST if shuts_in(filled, cell, left) else 0.0))
                 held = held or bool(near[at])
-        elif not (waiting and problem.grid[at] == 0) and (color or not carries(filled, desired, cell)):
+        elif not (waiting and problem.grid[at] == 0) and (color or not carries(filled, desired != 0, cell)):
             removals.append(Job(cell, 0))
     jobs += removals
     color = scaffold_color(grid, desired, inventory) if waiting and not held else 0

@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 def assignment(desired: BlockGrid, scaffolds: Mask, fixed: Mask) -> Assignment:
     """What is to be built, from grids [9, 11, 11]."""
-    return Assignment(*(np.ascontiguousarray(grid).reshape(CELLS) for grid in (desired, scaffolds, fixed)))
+    return Assignment(desired.reshape(CELLS), scaffolds.reshape(CELLS), fixed.reshape(CELLS))
 
 
 class CameraSearch:
@@ -56,13 +56,10 @@ class CameraSearch:
         low = math.ceil((-90.0 - pitch) / CAMERA_DEG - 1e-9)
         high = math.floor((90.0 - pitch) / CAMERA_DEG + 1e-9)
         self.level, rows = -low, high - low + 1
-        self.view = kernels.RayTable(
-            np.empty((kernels.YAWS * rows, RAY_SAMPLES + 1), np.int16),
-            np.empty(CELLS, bool),
-            *np.empty((2, CELLS), np.int64),
-            rows,
-        )
-        kernels.look_around((x, y, z), yaw, pitch + CAMERA_DEG * low, self.view)
+        rays, blocked = np.empty((kernels.YAWS * rows, RAY_SAMPLES + 1), np.int16), np.empty(CELLS, bool)
+        yaws, pitches = np.empty((2, CELLS), np.int64)
+        self.table = kernels.RayTable(rays, blocked, yaws, pitches, rows)
+        kernels.look_around((x, y, z), yaw, pitch + CAMERA_DEG * low, self.table)
 
     def search(
         self,
@@ -76,12 +73,12 @@ class CameraSearch:
         nodes = np.zeros(1, kernels.NODE)
         nodes["grid"], nodes["held"] = grid.reshape(CELLS), inventory
         nodes["aim"], nodes["active"] = self.level, active
-        kernels.price_first_acts(nodes, task, self.view)
+        kernels.price_first_acts(nodes, task, self.table)
         room = np.zeros(CHILDREN * width, kernels.CHILD)
         trace: list[npt.NDArray[Any]] = []
         best, end = (math.inf, 0.0, 0), (0, 0)
         while True:
-            children = room[: kernels.children_of(nodes, task, self.view, _MARKS, room)]
+            children = room[: kernels.children_of(nodes, task, self.table, _MARKS, room)]
             for at in set(range(len(nodes))) - set(
                 children["node"].tolist()
             ):  # nothing is left to be done here
@@ -93,7 +90,7 @@ class CameraSearch:
                 return Result(self._acts(trace, *end), best[1], best[2])
             chosen = _best(children, SURVEYED * width)
             grown = nodes[chosen["node"]]
-            kernels.grow(grown, chosen, task, self.view)
+            kernels.grow(grown, chosen, task, self.table)
             kept = np.argsort(grown["rank"], kind="stable")[:width]
             trace.append(chosen[kept])
             nodes = grown[kept]
@@ -102,7 +99,7 @@ class CameraSearch:
         acts = []
         for children in reversed(trace[:end]):
             at, cell, color, aim, *_ = children[at].tolist()
-            yaw, row = divmod(aim, self.view.rows)
+            yaw, row = divmod(aim, self.table.rows)
             acts.append(Act(CENTRES[cell], color, yaw, row - self.level))
         return acts[::-1]
 

@@ -181,15 +181,16 @@ class Walker:
                     continue
                 if air and job.color == 0 and job.cell[1] < b + 2:
                     continue  # nothing to be gained
-                turns, *aim = kernels.best_aim(
-                    simulation.grid, eye, yaw, pitch, lowest, job.cell, job.color != 0
+                places = job.color != 0
+                turns, right, up = kernels.best_aim(
+                    simulation.grid, eye, yaw, pitch, lowest, job.cell, places
                 )
                 fill = turns + (job.color not in (0, simulation.active))
                 # The camera turns while the builder rises: only what is longer than the rise costs more.
                 cost = max(fill, air - 1) + 2.0 + AIR_COST if air else fill + 1.0
                 total = visit.cost + cost + job.penalty
                 if turns < kernels.FAR and (best is None or total < best.cost):
-                    best = Found(total, visit, job, Aim(cost, *aim, air))
+                    best = Found(total, visit, job, Aim(cost, right, up, air))
         return best
 
     # -- doing

@@ -106,8 +106,8 @@ class Assignment(NamedTuple):
 class RayTable(NamedTuple):
     """What is seen from one eye.
 
-    rays: int16 [aims, samples + 1], the cells on the way. blocked: bool [cells], by the body. yaws, pitches: int [cells],
-    camera steps to the centres. rows: aims are yaw steps * rows + pitch steps.
+    rays: int16 [aims, samples + 1], the cells on the way. blocked: bool [cells], by the body. yaws and pitches: camera
+    steps to the centres, int [cells]. rows: aims are yaw steps * rows + pitch steps.
     """
 
     rays: npt.NDArray[np.int16]
@@ -118,12 +118,12 @@ class RayTable(NamedTuple):
 
 
 @jit
-def look_around(eye, yaw, pitch, view):
-    """Fill in a view from an eye (x, y, z); aim 0 is along `yaw` and the lowest `pitch`, in degrees."""
+def look_around(eye, yaw, pitch, table):
+    """Fill in the table of an eye (x, y, z); aim 0 is along `yaw` and the lowest `pitch`, in degrees."""
     empty = np.zeros(ZONE_SHAPE, np.int8)
-    for aim in range(len(view.rays)):
-        ray, count, last = view.rays[aim], 0, END
-        way = gaze(yaw + CAMERA_DEG * (aim // view.rows), pitch + CAMERA_DEG * (aim % view.rows))
+    for aim in range(len(table.rays)):
+        ray, count, last = table.rays[aim], 0, END
+        way = gaze(yaw + CAMERA_DEG * (aim // table.rows), pitch + CAMERA_DEG * (aim % table.rows))
         for x, y, z in cells_along(eye, way):
             cell = AIR
             if in_zone(x, y, z):
@@ -143,9 +143,9 @@ def look_around(eye, yaw, pitch, view):
                 cell = flat_index(x, y, z)
                 dx, dy, dz = x - eye[0], y - eye[1], z - eye[2]
                 around, level = math.atan2(dz, dx) * DEGREES + 90.0, math.sqrt(dx * dx + dz * dz)
-                view.yaws[cell] = int(np.rint((around - yaw) / CAMERA_DEG)) % YAWS
-                view.pitches[cell] = int(np.rint((math.atan2(dy, level) * DEGREES - pitch) / CAMERA_DEG))
-                view.blocked[cell] = in_the_way(eye[0], eye[1], eye[2], x, y, z)
+                table.yaws[cell] = int(np.rint((around - yaw) / CAMERA_DEG)) % YAWS
+                table.pitches[cell] = int(np.rint((math.atan2(dy, level) * DEGREES - pitch) / CAMERA_DEG))
+                table.blocked[cell] = in_the_way(eye[0], eye[1], eye[2], x, y, z)
 
 
 @jit
@@ -156,7 +156,7 @@ def turns(yaw, pitch, other_yaw, other_pitch):
 
 
 @jit
-def price_acts(node, assignment, view):
+def price_acts(node, assignment, table):
     """Fill in `left`, `price`, `by` and `seen`."""
     grid, price, by, seen, held = node["grid"], node["price"], node["by"], node["seen"], node["held"]
     wanted, scaffolds, fixed = assignment
@@ -166,10 +166,10 @@ def price_acts(node, assignment, view):
     for cell in range(CELLS):
         left += grid[cell] != wanted[cell] and not fixed[cell] and not scaffolds[cell]
     node["left"] = left
-    active, rows = node["active"], view.rows
+    active, rows = node["active"], table.rows
     yaw, pitch = node["aim"] // rows, node["aim"] % rows
-    for aim in range(len(view.rays)):
-        ray, last = view.rays[aim], AIR
+    for aim in range(len(table.rays)):
+        ray, last = table.rays[aim], AIR
         if ray[0] == END:
             continue
         cost = turns(aim // rows, aim % rows, yaw, pitch) + 1.0
@@ -184,7 +184,12 @@ def price_acts(node, assignment, view):
                     if color == 0 and scaffolds[last] and left > 0:
                         color = active
                     choice = cost + (color != active)
-                    if color != 0 and not view.blocked[last] and held[color - 1] > 0 and choice < price[last]:
+                    if (
+                        color != 0
+                        and not table.blocked[last]
+                        and held[color - 1] > 0
+                        and choice < price[last]
+                    ):
                         price[last], by[last] = choice, aim
                 if cell >= 0 and grid[cell] != wanted[cell] and not fixed[cell]:
                     if cost < price[cell] and (left == 0 or not scaffolds[cell]):
@@ -196,18 +201,18 @@ def price_acts(node, assignment, view):
 
 
 @jit
-def price_first_acts(nodes, assignment, view):
+def price_first_acts(nodes, assignment, table):
     """`price_acts` of the first of some nodes."""
-    price_acts(nodes[0], assignment, view)
+    price_acts(nodes[0], assignment, table)
 
 
 @jit
-def tour(cells, colors, count, node, view):
+def tour(cells, colors, count, node, table):
     """Roughly the camera actions and choices of a colour that lead past all cells: a shortest tree from here."""
     near, done = np.empty(count), np.zeros(count, np.bool_)
-    yaw, pitch = node["aim"] // view.rows, node["aim"] % view.rows
+    yaw, pitch = node["aim"] // table.rows, node["aim"] % table.rows
     for i in range(count):
-        way = turns(yaw, pitch, view.yaws[cells[i]], view.pitches[cells[i]])
+        way = turns(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
         near[i] = way * TURN_PRICE + (colors[i] != node["active"])
     total = 0.0
     for _ in range(count):
@@ -217,16 +222,16 @@ def tour(cells, colors, count, node, view):
                 best = i
         done[best] = True
         total += near[best]
-        yaw, pitch = view.yaws[cells[best]], view.pitches[cells[best]]
+        yaw, pitch = table.yaws[cells[best]], table.pitches[cells[best]]
         for i in range(count):
             if not done[i]:
-                way = turns(yaw, pitch, view.yaws[cells[i]], view.pitches[cells[i]])
+                way = turns(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
                 near[i] = min(near[i], way * TURN_PRICE + (colors[i] != colors[best]))
     return total
 
 
 @jit
-def ahead(node, changed, assignment, view):
+def ahead(node, changed, assignment, table):
     """Roughly the actions until all is done, the cells out of sight at a price; `changed` is done just now."""
     grid, seen = node["grid"], node["seen"]
     wanted, scaffolds, fixed = assignment
@@ -249,11 +254,11 @@ def ahead(node, changed, assignment, view):
             cells[count], colors[count] = cell, node["active"]
             count += 1
     price = HIDDEN_PRICE * hidden + (SCAFFOLD_PRICE * standing if left else 0.0)
-    return tour(cells, colors, count, node, view) + count + price
+    return tour(cells, colors, count, node, table) + count + price
 
 
 @jit
-def children_of(nodes, assignment, view, marks, children):
+def children_of(nodes, assignment, table, marks, children):
     """All acts after some nodes, into `children` as far as there is room. Returns how many."""
     count = 0
     for i in range(len(nodes)):
@@ -269,7 +274,7 @@ def children_of(nodes, assignment, view, marks, children):
             grid[cell], node["aim"] = color, node["by"][cell]
             child = children[count]
             child["node"], child["cell"], child["color"], child["aim"] = i, cell, color, node["by"][cell]
-            child["value"] = node["spent"] + node["price"][cell] + ahead(node, cell, assignment, view)
+            child["value"] = node["spent"] + node["price"][cell] + ahead(node, cell, assignment, table)
             child["mark"] = node["mark"] ^ marks[before, cell] ^ marks[color, cell]
             count += 1
             grid[cell], node["aim"], node["active"] = before, aim, active
@@ -277,7 +282,7 @@ def children_of(nodes, assignment, view, marks, children):
 
 
 @jit
-def grow(nodes, chosen, assignment, view):
+def grow(nodes, chosen, assignment, table):
     """Make each node, a copy of the parent, the one after the act that was chosen."""
     for i in range(len(nodes)):
         node, child = nodes[i], chosen[i]
@@ -290,5 +295,5 @@ def grow(nodes, chosen, assignment, view):
             node["active"] = color
         else:
             node["held"][before - 1] += 1
-        price_acts(node, assignment, view)
-        node["rank"] = node["spent"] + ahead(node, -1, assignment, view)
+        price_acts(node, assignment, table)
+        node["rank"] = node["spent"] + ahead(node, -1, assignment, table)

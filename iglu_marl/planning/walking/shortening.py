@@ -16,7 +16,7 @@ _PAIRS = (
     (Action.TURN_LEFT, Action.TURN_RIGHT),
     (Action.LOOK_UP, Action.LOOK_DOWN),
 )
-_UNDOES = dict(_PAIRS) | {other: one for one, other in _PAIRS}
+_UNDOES: dict[int, int] = {**dict(_PAIRS), **{other: one for one, other in _PAIRS}}
 
 
 def shortened(problem: Problem, actions: list[int]) -> list[int]:

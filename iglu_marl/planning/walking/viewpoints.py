@@ -47,9 +47,9 @@ class Viewpoint(NamedTuple):
     price: float
 
 
-def shortest_walk(problem: Problem, level: Level, limit: int) -> list[Action] | None:
+def shortest_walk(problem: Problem, level: Level, limit: int) -> list[int] | None:
     """The shortest plan found, of fewer than `limit` actions, that begins at a viewpoint; None without one."""
-    best: list[Action] | None = None
+    best: list[int] | None = None
     for viewpoint in viewpoints(problem, TRIED[level])[: CLIMBED[level]]:
         simulation = Simulation(problem)
         if work_from(simulation, viewpoint) and not build(simulation, limit * SPARE):
