@@ -99,14 +99,17 @@ class GreedyBuilder:
         color = simulation.scaffold_color()
         grid, desired, held = simulation.grid, simulation.desired, simulation.inventory
         cell = scaffold_for(grid, desired, held, self._holes) if color else None
-        if cell is None or self._scaffolded[cell] >= MAX_RETURNS:
+        if cell is None or self._scaffolded[cell] >= MAX_RETURNS or not self._do([Job(cell, color)]):
             return False
         self._scaffolded[cell] += 1
-        return self._do([Job(cell, color)]) is not None
+        return True
 
     def _tidy(self) -> bool:
-        scaffolds = set(self.simulation.scaffolds)
-        return self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds]) is not None
+        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again."""
+        scaffolds, done = set(self.simulation.scaffolds), False
+        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds]):
+            done = True
+        return done
 
     def _clear(self) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""

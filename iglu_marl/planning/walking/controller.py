@@ -279,24 +279,20 @@ class Walker:
         """Press the keys that lead to a column's centre until none leads nearer."""
         pose = self.simulation.pose
         for _ in range(limit):
-            dx, dz = stand[0] - float(pose[0]), stand[1] - float(pose[2])
-            key, gain = self._best_key(dx, dz)
             before = pose[:3].copy()
-            if max(abs(dx), abs(dz)) < NEAR_MISS or gain < PACE / 2 + 1e-9:
-                return
-            self.simulation.step(key)
-            if np.array_equal(before, pose[:3]):
+            dx, dz = stand[0] - float(pose[0]), stand[1] - float(pose[2])
+            for key in self._keys_along(dx, dz) if max(abs(dx), abs(dz)) >= NEAR_MISS else ():
+                self.simulation.step(key)
+                if not np.array_equal(before, pose[:3]):
+                    break  # else something is in the way
+            else:
                 return
 
-    def _best_key(self, dx: float, dz: float) -> tuple[Action, float]:
-        """The key that goes farthest along (dx, dz), and how far that vector reaches along it, in cells."""
-        best, gain = Action.NOOP, 0.0
-        for key, turned in KEYS:
-            way = math.radians(float(self.simulation.pose[3]) + turned - 90.0)
-            along = dx * math.cos(way) + dz * math.sin(way)
-            if along > gain:
-                best, gain = key, along
-        return best, gain
+    def _keys_along(self, dx: float, dz: float) -> list[Action]:
+        """The keys that lead nearer to what lies so far away, in cells; that which goes farthest along it first."""
+        ways = ((math.radians(float(self.simulation.pose[3]) + turned - 90.0), key) for key, turned in KEYS)
+        along = [(dx * math.cos(way) + dz * math.sin(way), key) for way, key in ways]
+        return [key for gain, key in sorted(along, reverse=True) if gain >= PACE / 2 + 1e-9]
 
     def _jump(self, stand: Stand) -> bool:
         """Turn until one of the keys leads to a block next to the one stood on, and jump."""
