@@ -12,7 +12,7 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning import Level, Plan
+from iglu_marl.planning import Plan, PlanLevel
 from iglu_marl.planning.problem import level_of
 
 
@@ -35,7 +35,7 @@ class OracleBuilder(BuilderBase):
         controls: ControlsName = "walking",
         *,
         pose: tuple[float, float, float, float, float] = Pose(),
-        level: Level = "shortest",
+        level: PlanLevel = "shortest",
         width: int | None = None,
         **options: Unpack[Options],
     ) -> None:

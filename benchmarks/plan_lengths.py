@@ -25,9 +25,9 @@ from rich.table import Table
 
 from benchmarks.pairs import SOURCES, VERDICTS, tasks_of
 from iglu_marl import Pose
-from iglu_marl.planning import Level, check_certificate, lower_bound, plan, replays
+from iglu_marl.planning import PlanLevel, check_certificate, lower_bound, plan, replays
 from iglu_marl.planning.flying import search, successors
-from iglu_marl.planning.problem import LEVELS
+from iglu_marl.planning.problem import PLAN_LEVELS
 from iglu_marl.planning.walking import camera_search, viewpoints
 from iglu_marl.tasks import Task
 
@@ -49,7 +49,7 @@ LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
     ),
 }
 # Rows of the table: the level, and the layer that is left out.
-ABLATION: dict[str, tuple[tuple[Level, str | None], ...]] = {
+ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
     "walking": (
         ("fast", "shortening"),
         ("fast", None),
@@ -78,7 +78,7 @@ def without(layer: str | None) -> Iterator[None]:
         yield
 
 
-def plan_one(task: Task, controls: Any, level: Level, layer: str | None = None) -> dict[str, Any]:
+def plan_one(task: Task, controls: Any, level: PlanLevel, layer: str | None = None) -> dict[str, Any]:
     """One plan: verdict, length, bound. Raises `AssertionError` where the planner claims what is not so."""
     world, target = (task.start_grid, Pose()), task.target_grid
     with without(layer):
@@ -119,7 +119,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def run(
-    tasks: list[Task], args: argparse.Namespace, level: Level, layer: str | None, console: Console
+    tasks: list[Task], args: argparse.Namespace, level: PlanLevel, layer: str | None, console: Console
 ) -> list[dict[str, Any]]:
     """All plans, over the processes asked for."""
     columns = tasks, *([value] * len(tasks) for value in (args.controls, level, layer))
@@ -140,7 +140,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, help="plan only so many (default: 200 random ones, or all)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plan only every Nth")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--level", choices=LEVELS, default="shortest")
+    parser.add_argument("--level", choices=PLAN_LEVELS, default="shortest")
     parser.add_argument("--without", choices=tuple(LAYERS), help="leave out a layer of the search")
     parser.add_argument(
         "--ablation", action="store_true", help="a row for each level, and without each layer"

@@ -11,9 +11,9 @@ from iglu_marl.agents.scripted.dialogue_tracker import SHOW_BUILDER, need
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.grid import Cell, color_at, index_of
-from iglu_marl.planning import Level, Plan
+from iglu_marl.planning import Plan, PlanLevel
 
-SEARCHED: Level = "shortest"  # the level of planning where the fast one comes to nothing
+SEARCHED: PlanLevel = "shortest"  # the level of planning where the fast one comes to nothing
 
 Grid = npt.NDArray[np.int8]
 PoseTuple = tuple[float, float, float, float, float]

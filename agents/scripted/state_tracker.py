@@ -17,7 +17,7 @@ import numpy.typing as npt
 from iglu_marl import AgentError, Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning import Level, Plan, plan
+from iglu_marl.planning import Plan, PlanLevel, plan
 
 PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
 
@@ -26,7 +26,7 @@ _CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observati
 
 
 @lru_cache(maxsize=256)
-def _searched(state: bytes, target: bytes, controls: ControlsName, level: Level) -> Plan:
+def _searched(state: bytes, target: bytes, controls: ControlsName, level: PlanLevel) -> Plan:
     """The plan from a state: a long search, and the same tasks come up again with every partner."""
     world = Worlds(1)
     world.state[:] = np.frombuffer(state, world.state.dtype)
@@ -48,7 +48,7 @@ class StateTracker:
         self.world = Worlds(1)
         self._pending = 0  # a colour to be chosen together with the next placement
         # Plans that came to nothing, by world, target and level, so that they need not be made again.
-        self._hopeless: dict[tuple[bytes, Level], Plan] = {}
+        self._hopeless: dict[tuple[bytes, PlanLevel], Plan] = {}
 
     @property
     def grid(self) -> npt.NDArray[np.int8]:
@@ -82,7 +82,7 @@ class StateTracker:
 
     # -- acting
 
-    def plan(self, target: npt.NDArray[np.int8], level: Level = "fast") -> Plan:
+    def plan(self, target: npt.NDArray[np.int8], level: PlanLevel = "fast") -> Plan:
         """How to get from here to a grid, in the actions of "walking" or "flying"; `level` as of `planning.plan`."""
         self._pending = 0
         world = self.world

@@ -11,14 +11,14 @@ from iglu_marl.planning.feasibility import check_certificate
 from iglu_marl.planning.lower_bound import Bound, lower_bound
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.planner import plan, replays
-from iglu_marl.planning.problem import Edit, Level, Plan, edits_between
+from iglu_marl.planning.problem import Edit, Plan, PlanLevel, edits_between
 
 __all__ = [
     "Bound",
     "Edit",
     "Executor",
-    "Level",
     "Plan",
+    "PlanLevel",
     "check_certificate",
     "edits_between",
     "lower_bound",

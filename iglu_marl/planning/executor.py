@@ -10,7 +10,7 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.planner import plan
-from iglu_marl.planning.problem import Level, Plan, State, desired_grid, level_of, private_state
+from iglu_marl.planning.problem import Plan, PlanLevel, WorldArray, desired_grid, level_of, private_state
 from iglu_marl.planning.simulation import step
 
 FELT = ("pose", "speed", "slices", "inventory", "active", "grid")  # what motion and hands depend on
@@ -29,7 +29,7 @@ class Executor:
         self,
         edits: Any,
         controls: ControlsName = "walking",
-        level: Level = "fast",
+        level: PlanLevel = "fast",
         *,
         replans: int = 4,
         width: int | None = None,
@@ -40,7 +40,7 @@ class Executor:
         self._edits = edits
         self._replans = replans
         self._desired: BlockGrid | None = None
-        self._expected: State | None = None
+        self._expected: WorldArray | None = None
         self._at = 0
 
     def next_action(self, world: Worlds) -> Any | None:

@@ -12,7 +12,7 @@ cells around, and all blocks of the result are alone.
 "out of reach" (`cell`): the builder is so far outside the zone that no step brings it back, and a cell that has to
 change is farther from wherever its eye can be than the hands reach.
 
-The planner looks for a certificate that `check` accepts: nothing is called impossible for any other reason.
+The planner looks for a certificate that `why_impossible` accepts: nothing is called impossible for any other reason.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ Certificate = dict[str, Any]
 def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
     """Why no builder can do it, in words, and a certificate of it; ("", {}) where none is found."""
     return next(
-        ((reason, proof) for proof in _candidates(problem) if (reason := check(problem, proof))), ("", {})
+        ((reason, proof) for proof in _candidates(problem) if (reason := why_impossible(problem, proof))),
+        ("", {}),
     )
 
 
 def check_certificate(world: Any, edits: Any, controls: ControlsName, proof: Certificate) -> bool:
     """Whether a certificate shows that the edits cannot be made in this world; arguments as of `plan`."""
-    return check(Problem.of(world, edits, controls), proof) != ""
+    return why_impossible(Problem.of(world, edits, controls), proof) != ""
 
 
-def check(problem: Problem, proof: Certificate) -> str:
+def why_impossible(problem: Problem, proof: Certificate) -> str:
     """Why nobody can do it, in words, where the certificate shows that; else ""."""
     match proof:
         case {"kind": "too few blocks", "color": int(color), **more} if color in COLORS and not more:

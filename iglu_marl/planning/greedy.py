@@ -14,7 +14,7 @@ from iglu_marl.planning.support import carries, neighbours, scaffold_for, shuts_
 from iglu_marl.planning.walking.controller import Walker
 
 MAX_RETURNS = 4  # of a scaffold to one and the same cell
-LEVEL_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
+HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
 MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
 CLEARING_RINGS = 5
 
@@ -161,7 +161,7 @@ class GreedyBuilder:
                     jobs.append(Job(cell, 0, CARRIER_COST if carries(filled, wanted, cell) else 0.0))
             elif cell not in self._holes and near[index_of(cell)] and simulation.held(color) > 0:
                 shut = SHUT_COST if shuts_in(filled, cell, left) else 0.0
-                jobs.append(Job(cell, color, LEVEL_COST * (cell[1] - lowest) + shut))
+                jobs.append(Job(cell, color, HEIGHT_COST * (cell[1] - lowest) + shut))
         return jobs
 
     def _close_holes(self) -> None:

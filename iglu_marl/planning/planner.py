@@ -13,12 +13,12 @@ from iglu_marl.core.grid import Cell
 from iglu_marl.planning.feasibility import prove_impossible
 from iglu_marl.planning.flying.search import shortest_flight
 from iglu_marl.planning.greedy import build
-from iglu_marl.planning.problem import Level, Plan, Problem, level_of, private_state
+from iglu_marl.planning.problem import Plan, PlanLevel, Problem, level_of, private_state
 from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.walking.shortening import shortened
 from iglu_marl.planning.walking.viewpoints import shortest_walk
 
-SEARCHES: dict[str, Callable[[Problem, Level, int], list[Any] | None]] = {
+SEARCH_OF: dict[str, Callable[[Problem, PlanLevel, int], list[Any] | None]] = {
     "walking": shortest_walk,
     "flying": shortest_flight,
 }
@@ -28,7 +28,7 @@ def plan(
     world: Any,
     edits: Any,
     controls: ControlsName = "walking",
-    level: Level = "shortest",
+    level: PlanLevel = "shortest",
     *,
     max_actions: int = 20_000,
     width: int | None = None,
@@ -58,7 +58,7 @@ def plan(
     if controls == "walking" and not reason:
         actions = shortened(problem, actions)
     if level != "fast" and problem.changes:
-        found = SEARCHES[controls](problem, level, max_actions if reason else len(actions))
+        found = SEARCH_OF[controls](problem, level, max_actions if reason else len(actions))
         reason, actions = ("", found) if found else (reason, actions)
     scaffolds = built_on_the_way(problem, actions)
     if not reason and scaffolds is None:

@@ -24,11 +24,11 @@ from iglu_marl.core.grid import (
 from iglu_marl.core.worlds import Worlds, as_pose
 
 Verdict = Literal["built", "impossible", "unresolved"]
-Level = Literal["fast", "short", "shortest"]
+PlanLevel = Literal["fast", "short", "shortest"]
 
-State = npt.NDArray[Any]  # WORLD[1]
+WorldArray = npt.NDArray[Any]  # WORLD[1]
 
-LEVELS: tuple[Level, ...] = get_args(Level)
+PLAN_LEVELS: tuple[PlanLevel, ...] = get_args(PlanLevel)
 PLANNED: tuple[ControlsName, ...] = ("walking", "flying")
 
 
@@ -57,7 +57,7 @@ class Job(NamedTuple):
 class Problem(NamedTuple):
     """From which state, WORLD[1] and never stepped, to which grid, int8 [9, 11, 11], and by which controls."""
 
-    start: State
+    start: WorldArray
     desired: BlockGrid
     controls: ControlsName
 
@@ -113,17 +113,17 @@ class Plan:
         return self.verdict == "built"
 
 
-def level_of(level: Level, width: int | None = None) -> Level:
+def level_of(level: PlanLevel, width: int | None = None) -> PlanLevel:
     """The checked level; `width`, deprecated, is what it was called before: 0 (fast), 1 and 2 (short), 3 and more."""
     if width is not None:
         warnings.warn("width is now called level: 'fast', 'short' or 'shortest'", DeprecationWarning, 3)
-        return LEVELS[(width > 0) + (width > 2)]
-    if level not in LEVELS:
-        raise PlanningError(f"level is {level!r}, expected one of {', '.join(LEVELS)}")
+        return PLAN_LEVELS[(width > 0) + (width > 2)]
+    if level not in PLAN_LEVELS:
+        raise PlanningError(f"level is {level!r}, expected one of {', '.join(PLAN_LEVELS)}")
     return level
 
 
-def private_state(world: Any) -> State:
+def private_state(world: Any) -> WorldArray:
     """A copy to plan in: of world 0 of `Worlds`, or of a (grid, pose) pair with a full inventory less the blocks."""
     if isinstance(world, Worlds):
         state = world.state[:1].copy()

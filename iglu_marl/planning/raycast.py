@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.int8]
 
 
-def cast(grid: BlockGrid, poses: Floats) -> tuple[Cells, Cells]:
+def cast_rays(grid: BlockGrid, poses: Floats) -> tuple[Cells, Cells]:
     """For poses float64 [k, 5]: the solid cell seen and the cell before it, int8 [k, 3] each.
 
     Both are `NO_CELL` where nothing is in reach; the cell before alone where the eye is inside the cell.

@@ -13,14 +13,14 @@ from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.grid import Cell, color_at, index_of
 from iglu_marl.core.kernels.records import PLACED
 from iglu_marl.core.kernels.step import step_at
-from iglu_marl.planning.problem import Job, Problem, State
+from iglu_marl.planning.problem import Job, Problem, WorldArray
 from iglu_marl.planning.support import scaffold_color
 
 
 class Snapshot(NamedTuple):
     """All that `Simulation.restore` puts back."""
 
-    state: State
+    state: WorldArray
     actions: int
     scaffolds: int
 
@@ -31,12 +31,12 @@ def encoding(name: ControlsName) -> Controls:
     return Controls(name)
 
 
-def step(state: State, controls: ControlsName, action: Any) -> None:
+def step(state: WorldArray, controls: ControlsName, action: Any) -> None:
     """One action in a world, by the kernel of the game."""
     step_at(state, 0, *encoding(controls).encode(action))
 
 
-def has_done(state: State, job: Job) -> bool:
+def has_done(state: WorldArray, job: Job) -> bool:
     """Whether the last step in a world did exactly this job."""
     x, y, z, old, new = state["change"][0].tolist()
     return (x, y, z) == job.cell and old != new and new == job.color

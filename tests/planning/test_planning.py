@@ -19,7 +19,7 @@ from iglu_marl.core.grid import blocks_to_grid, color_id, grid_to_blocks
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import Edit, Executor, Plan, edits_between, lower_bound, order_edits, plan, replays
-from iglu_marl.planning.problem import LEVELS
+from iglu_marl.planning.problem import PLAN_LEVELS
 from iglu_marl.planning.support import supported_cells
 from iglu_marl.planning.walking.navigation import Terrain
 
@@ -178,11 +178,11 @@ def test_random_structures(controls: str) -> None:
 @BOTH
 def test_a_search_makes_plans_shorter(controls: str) -> None:
     """Never longer than the fast one, never shorter than the bound, and on the whole much shorter."""
-    total = dict.fromkeys(LEVELS, 0)
+    total = dict.fromkeys(PLAN_LEVELS, 0)
     for seed in range(200, 206):
         target = structure(np.random.default_rng(seed), 10)
         lengths = []
-        for level in LEVELS:
+        for level in PLAN_LEVELS:
             made = plan(Worlds(1), target, controls, level)
             np.testing.assert_array_equal(carry_out(Worlds(1), made), target)
             lengths.append(len(made))

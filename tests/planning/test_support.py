@@ -13,7 +13,7 @@ from iglu_marl.core.kernels.records import CONTROL, FLYING, NO_CELL, PLACE_IN_TH
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.worlds import Pose
 from iglu_marl.planning.kernels import CAMERA_DEG, SCAFFOLD
-from iglu_marl.planning.raycast import blocked_by_body, cast
+from iglu_marl.planning.raycast import blocked_by_body, cast_rays
 from iglu_marl.planning.support import (
     AROUND,
     SIDES,
@@ -97,7 +97,7 @@ def test_rays_and_bodies_are_those_of_the_hands() -> None:
     poses = np.concatenate(
         [np.tile(worlds.pose[0, :3], (700, 1)), rng.uniform((0, -90), (360, 90), (700, 2))], 1
     )
-    hits, befores = cast(worlds.grid[0], poses)
+    hits, befores = cast_rays(worlds.grid[0], poses)
     control = np.zeros(1, CONTROL)
     control["place"], control["mode"] = 1, FLYING
     for pose, hit, before in zip(poses, hits, befores, strict=True):

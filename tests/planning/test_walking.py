@@ -12,14 +12,14 @@ from iglu_marl.core.grid import blocks_to_grid, index_of
 from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import lower_bound, plan, replays
-from iglu_marl.planning.problem import Level, Problem
-from iglu_marl.planning.raycast import blocked_by_body, cast
+from iglu_marl.planning.problem import PlanLevel, Problem
+from iglu_marl.planning.raycast import blocked_by_body, cast_rays
 from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
-from iglu_marl.planning.walking.camera_search import CENTRES, Act, CameraSearch, assignment
+from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
 from iglu_marl.planning.walking.controller import EYE, Walker
-from iglu_marl.planning.walking.kernels import AIR, END, GROUND
+from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
 from iglu_marl.planning.walking.navigation import Terrain
 from iglu_marl.planning.walking.shortening import shortened
 from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
@@ -55,7 +55,7 @@ def random_pose(rng: np.random.Generator, grid: np.ndarray) -> np.ndarray:
 
 def first_solid(ray: np.ndarray, grid: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """(hit, before) of one ray of a table, as cells x, y, z; the ground and what is outside count as None."""
-    last, flat = AIR, grid.ravel()
+    last, flat = OUTSIDE, grid.ravel()
     for cell in ray:
         if cell == END:
             return None, None
@@ -76,7 +76,7 @@ def test_rays_meet_what_the_hands_meet(seed: int) -> None:
     looks = np.tile(pose, (len(aims), 1))
     looks[:, 3] += 5.0 * (aims // table.rows)
     looks[:, 4] += 5.0 * (aims % table.rows - search.level)
-    hits, befores = cast(grid, looks)
+    hits, befores = cast_rays(grid, looks)
     zone = lambda cell: max(abs(cell[0]), abs(cell[2])) <= 5 and -1 <= cell[1] <= 7  # noqa: E731
     for aim, hit, before in zip(aims, hits.tolist(), befores.tolist(), strict=True):
         seen = tuple(hit) if zone(hit) else None, tuple(before) if zone(before) else None
@@ -95,7 +95,7 @@ def test_no_other_aim_takes_fewer_camera_steps(seed: int, places: bool) -> None:
     )
     looks = np.tile(pose, (len(steps), 1))
     looks[:, 3:] += 5.0 * steps
-    hits, befores = cast(grid, looks)
+    hits, befores = cast_rays(grid, looks)
     met = befores if places else hits
     found = 0
     for cell in CENTRES:
@@ -124,7 +124,7 @@ def on_a_pillar(blocks: list[Block], height: int) -> Simulation:
     return Simulation(Problem.of((grid, (0.0, height - 0.25, 2.0, 0.0, 0.0)), blocks, "walking"))
 
 
-def price_of(acts: list[Act], active: int) -> int:
+def price_of(acts: list[CameraAct], active: int) -> int:
     """Camera steps, choices of a colour and acts, counted one by one."""
     price = yaw = pitch = 0
     for act in acts:
@@ -134,7 +134,7 @@ def price_of(acts: list[Act], active: int) -> int:
     return price
 
 
-def searched(simulation: Simulation, scaffolds: Mask, width: int) -> list[Act]:
+def searched(simulation: Simulation, scaffolds: Mask, width: int) -> list[CameraAct]:
     task = assignment(simulation.desired, scaffolds, NOTHING)
     search = CameraSearch(simulation.pose)
     result = search.search(simulation.grid, simulation.inventory, simulation.active, task, width)
@@ -226,7 +226,7 @@ def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
     _searched.cache_clear()
     target = blocks_to_grid(TOWER)
     plans = []
-    levels: tuple[Level, ...] = ("short", "short", "shortest")
+    levels: tuple[PlanLevel, ...] = ("short", "short", "shortest")
     for level in levels:
         state = StateTracker("walking", select_and_place=False, can_yield=True)
         state.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))

@@ -12,22 +12,21 @@ import numpy as np
 
 from iglu_marl.core.grid import Cell, in_zone
 from iglu_marl.core.kernels.cells import solid
+from iglu_marl.core.kernels.ray import Vector
 from iglu_marl.core.kernels.records import FLY_SPEED, GROUND_Y, JUMP_SPEED, STEP_S
 from iglu_marl.planning.kernels import CAMERA_DEG, REACH
 from iglu_marl.planning.problem import Job
-from iglu_marl.planning.raycast import Floats, bearing, blocked_by_body, cast, turn_deg
+from iglu_marl.planning.raycast import Floats, bearing, blocked_by_body, cast_rays, turn_deg
 from iglu_marl.planning.simulation import Simulation, has_done
 from iglu_marl.planning.support import AROUND
-
-Vector = tuple[float, float, float]
 
 STRIDE = FLY_SPEED * STEP_S  # horizontal flight is always this far in a step
 CLIMB = JUMP_SPEED * STEP_S  # at full throttle
 LOWEST_EYE, HIGHEST_EYE = -0.25, 9.5
-EDGE = 6.99  # as far as the limits let one fly
+RIM = 6.99  # as far as the limits let one fly
 ROUTES = ("straight", "climb first", "climb last", "over the top")
-SHORTLIST = 160
-MAX_JOBS = 4  # that are looked at, while some of them can be done
+EYES_AT_ONCE = 160
+JOBS_COMPARED = 4  # that are looked at, while some of them can be done
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ class Flier:
         jobs = sorted(jobs, key=lambda job: job.penalty + math.dist(eye, job.cell))
         best: Hover | None = None
         for number, job in enumerate(jobs):
-            if best is not None and number >= MAX_JOBS:
+            if best is not None and number >= JOBS_COMPARED:
                 break
             if not job.color or self.simulation.held(job.color) > 0:
                 found = self._hover_for(job)
@@ -178,8 +177,8 @@ class Flier:
         eyes = self._eyes_near(job)
         steps = flight_steps(pose, eyes)
         order = np.argsort(np.maximum(steps, turn_steps(pose, bearing(job.cell - eyes))), kind="stable")
-        for start in range(0, len(order) if len(points) else 0, SHORTLIST):
-            chosen = order[start : start + SHORTLIST]
+        for start in range(0, len(order) if len(points) else 0, EYES_AT_ONCE):
+            chosen = order[start : start + EYES_AT_ONCE]
             found = self._best_of(job, eyes[chosen], steps[chosen], points, normals)
             if found is not None:
                 return found
@@ -192,7 +191,7 @@ class Flier:
         spots = np.tile(_SPOTS + (x, z), (len(heights), 1))
         eyes = np.stack([spots[:, 0], np.repeat(heights, len(_SPOTS)), spots[:, 1]], axis=-1)
         apart = np.linalg.norm(eyes - job.cell, axis=1)
-        eyes = eyes[(np.abs(eyes[:, [0, 2]]) <= EDGE).all(axis=1) & (apart > 0.9) & (apart < REACH - 0.9)]
+        eyes = eyes[(np.abs(eyes[:, [0, 2]]) <= RIM).all(axis=1) & (apart > 0.9) & (apart < REACH - 0.9)]
         padded = np.zeros((16, 19, 19), bool)  # y -3..12, x and z -9..9
         padded[: GROUND_Y + 4] = True
         padded[2:11, 4:15, 4:15] = self.simulation.grid != 0
@@ -207,7 +206,7 @@ class Flier:
         facing = -(offsets * normals[None]).sum(-1) > 0.02 * np.linalg.norm(offsets, axis=-1)
         which, aim = np.nonzero(facing | ~normals.any(axis=1))
         poses = np.concatenate([eyes[which], bearing(offsets[which, aim])], axis=1)
-        hits, befores = cast(self.simulation.grid, poses)
+        hits, befores = cast_rays(self.simulation.grid, poses)
         good = ((befores if job.color else hits) == job.cell).all(axis=1)
         if job.color:
             good &= ~blocked_by_body(poses, job.cell)

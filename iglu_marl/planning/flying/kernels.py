@@ -19,7 +19,7 @@ from iglu_marl.core.kernels.ray import cast, gaze
 from iglu_marl.core.kernels.records import DEGREES
 from iglu_marl.planning.kernels import CAMERA_DEG, REACH
 
-FAR = 7.5  # points to aim at: not at the very end of the reach
+AIM_REACH = 7.5  # points to aim at: not at the very end of the reach
 CUBE = 0.95  # half a diagonal of a cell, with the air around it that aims touch
 AIMS = 3  # that do a job from one eye, and are compared
 ARCS = 13  # sets of neighbouring quadrants of yaw: 4 of one, 4 of two, 4 of three, and all
@@ -28,7 +28,7 @@ NOWHERE = 1e9
 NEAR_DEG = 6.0  # an aim beyond the turn is moved by so much at most
 
 # Of the tree that joins what is left, in steps: an act, a cell of distance beyond `NEAR`, where heights count more.
-ACT_PRICE, CELL_PRICE, HEIGHT, NEAR = 1.15, 0.5, 1.3, 1.5
+ACT_PRICE, CELL_PRICE, HEIGHT_FACTOR, NEAR = 1.15, 0.5, 1.3, 1.5
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -157,7 +157,7 @@ def price_jobs(table, eyes, yaw, pitch, limit, weights, prices, ways, looks):
                 ):
                     continue
                 level = math.sqrt(dx * dx + dz * dz)
-                if level * level + dy * dy > FAR * FAR:
+                if level * level + dy * dy > AIM_REACH * AIM_REACH:
                     continue
                 turn = wrapped(math.atan2(dz, dx) * DEGREES + 90.0 - yaw)
                 tilt = math.atan2(dy, level) * DEGREES - pitch
@@ -230,7 +230,7 @@ def tree_price(cells):
                     cells[i, 1] - cells[at, 1],
                     cells[i, 2] - cells[at, 2],
                 )
-                apart = math.sqrt(dx * dx + HEIGHT * HEIGHT * dy * dy + dz * dz)
+                apart = math.sqrt(dx * dx + HEIGHT_FACTOR * HEIGHT_FACTOR * dy * dy + dz * dz)
                 price = ACT_PRICE + CELL_PRICE * max(0.0, apart - NEAR)
                 far[i] = min(far[i], price)
             if nearest < 0 or far[i] < far[nearest]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.successors import Node, Offer, Successors
-from iglu_marl.planning.problem import Level, Problem, acts_between
+from iglu_marl.planning.problem import PlanLevel, Problem, acts_between
 
 # One after the other; later ones begin with a share of the acts of the best plan so far.
 SEARCHES = (
@@ -23,14 +23,14 @@ SEARCHES = (
     (0.4, Weights(short=1.5)),
     (0.6, Weights(mean=0.0)),
 )
-WIDTH = 12  # beginnings kept
+BEAM_WIDTH = 12  # beginnings kept
 SAME_GRID = 4  # of those that lead to the same grid
 SAME_PARENT = 12
 
 
-def shortest_flight(problem: Problem, level: Level, limit: int) -> list[Any] | None:
+def shortest_flight(problem: Problem, level: PlanLevel, limit: int) -> list[Any] | None:
     """The shortest plan found, of fewer than `limit` actions; None without one."""
-    search = BeamSearch(problem, WIDTH)
+    search = BeamSearch(problem, BEAM_WIDTH)
     for kept, weights in SEARCHES[: 1 if level == "short" else None]:
         search.run(weights, limit, kept)
         limit = search.best.steps if search.best else limit

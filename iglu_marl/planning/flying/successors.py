@@ -20,7 +20,7 @@ from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.controller import acting, action, camera_towards, keys_along
 from iglu_marl.planning.flying.kernels import JobTable, Weights
 from iglu_marl.planning.kernels import CLOSED, SCAFFOLD, first_scaffold
-from iglu_marl.planning.problem import Job, Problem, State
+from iglu_marl.planning.problem import Job, Problem, WorldArray
 from iglu_marl.planning.raycast import Floats
 from iglu_marl.planning.simulation import has_done, step
 from iglu_marl.planning.support import (
@@ -37,11 +37,11 @@ from iglu_marl.planning.support import (
 )
 
 TURN_DEG = 4.999  # largest camera change in one step, less what rounding to float32 might add
-MAX_STEPS = 40  # from one act to the next
+MOST_STEPS = 40  # from one act to the next
 ENOUGH = 6  # cells that can be acted on: no need to look for what takes longer
 FINE_DEG, COARSE_DEG = 20.0, 30.0  # between directions to go: when it is only a step or two, else
 SCAFFOLDS = 6  # that are offered though they are not needed
-SCAFFOLD_COST, SHUT_COST = 0.5, 8.0
+SCAFFOLD_COST, SHUTTING_COST = 0.5, 8.0
 TABLES = 1000  # remembered at a time
 
 Ints = npt.NDArray[np.int64]
@@ -55,8 +55,8 @@ class Node:
     steps: of all actions, the tail's too. body: the actions since the parent, its tail included, without the own.
     """
 
-    state: State
-    after: State
+    state: WorldArray
+    after: WorldArray
     steps: int = 0
     body: tuple[Any, ...] = ()
     tail: tuple[Any, ...] = ()
@@ -177,7 +177,7 @@ def open_jobs(problem: Problem, grid: BlockGrid, inventory: npt.NDArray[np.int16
         color = int(desired[at])
         if missing[at]:
             if touched[at] and inventory[color - 1] > 0:
-                jobs.append(Job(cell, color, SHUT_COST if shuts_in(filled, cell, left) else 0.0))
+                jobs.append(Job(cell, color, SHUTTING_COST if shuts_in(filled, cell, left) else 0.0))
                 held = held or bool(near[at])
         elif not (waiting and problem.grid[at] == 0) and (color or not carries(filled, desired != 0, cell)):
             removals.append(Job(cell, 0))
@@ -242,8 +242,8 @@ class Successors:
         """Ways to do one of the jobs next."""
         jobs, table = self._table(node)
         found: list[Offer] = []
-        last = MAX_STEPS if table else 0
-        for steps in range(1, MAX_STEPS):
+        last = MOST_STEPS if table else 0
+        for steps in range(1, MOST_STEPS):
             if steps > last or len({offer.job for offer in found}) >= ENOUGH:
                 break
             new = self._after(node, jobs, table, weights, steps)

@@ -26,7 +26,7 @@ _MARKS = np.random.Generator(np.random.PCG64(1)).integers(1, 2**62, (7, CELLS))
 _MARKS[0] = 0
 
 
-class Act(NamedTuple):
+class CameraAct(NamedTuple):
     """Place a colour, or break (0), along an aim: so many camera steps (yaw, pitch) from where it all began."""
 
     cell: Cell
@@ -35,10 +35,10 @@ class Act(NamedTuple):
     pitch: int
 
 
-class Result(NamedTuple):
+class CameraPlan(NamedTuple):
     """What to do, how many actions that takes, and how many asked changes it leaves to others."""
 
-    acts: list[Act]
+    acts: list[CameraAct]
     cost: float
     left: int
 
@@ -68,7 +68,7 @@ class CameraSearch:
         active: int,
         task: Assignment,
         width: int,
-    ) -> Result:
+    ) -> CameraPlan:
         """The best that can be done from here; grid int8 [9, 11, 11], inventory int16 [6]."""
         nodes = np.zeros(1, kernels.NODE)
         nodes["grid"], nodes["held"] = grid.reshape(CELLS), inventory
@@ -87,7 +87,7 @@ class CameraSearch:
                 if outcome < best:
                     best, end = outcome, (len(trace), at)
             if not len(children):
-                return Result(self._acts(trace, *end), best[1], best[2])
+                return CameraPlan(self._acts(trace, *end), best[1], best[2])
             chosen = _best(children, SURVEYED * width)
             grown = nodes[chosen["node"]]
             kernels.grow(grown, chosen, task, self.table)
@@ -95,12 +95,12 @@ class CameraSearch:
             trace.append(chosen[kept])
             nodes = grown[kept]
 
-    def _acts(self, trace: list[npt.NDArray[Any]], end: int, at: int) -> list[Act]:
+    def _acts(self, trace: list[npt.NDArray[Any]], end: int, at: int) -> list[CameraAct]:
         acts = []
         for children in reversed(trace[:end]):
             at, cell, color, aim, *_ = children[at].tolist()
             yaw, row = divmod(aim, self.table.rows)
-            acts.append(Act(CENTRES[cell], color, yaw, row - self.level))
+            acts.append(CameraAct(CENTRES[cell], color, yaw, row - self.level))
         return acts[::-1]
 
 

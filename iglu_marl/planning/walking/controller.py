@@ -33,7 +33,7 @@ from iglu_marl.planning.walking.navigation import (
 )
 
 PACE = WALK_SPEED * STEP_S  # cells per step
-KEYS = (
+WALK_KEYS = (
     (Action.FORWARD, 0.0),
     (Action.RIGHT, 90.0),
     (Action.BACK, 180.0),
@@ -290,7 +290,9 @@ class Walker:
 
     def _keys_along(self, dx: float, dz: float) -> list[Action]:
         """The keys that lead nearer to what lies so far away, in cells; that which goes farthest along it first."""
-        ways = ((math.radians(float(self.simulation.pose[3]) + turned - 90.0), key) for key, turned in KEYS)
+        ways = (
+            (math.radians(float(self.simulation.pose[3]) + turned - 90.0), key) for key, turned in WALK_KEYS
+        )
         along = [(dx * math.cos(way) + dz * math.sin(way), key) for way, key in ways]
         return [key for gain, key in sorted(along, reverse=True) if gain >= PACE / 2 + 1e-9]
 

@@ -25,7 +25,7 @@ ROWS = 18  # camera steps from level to straight up
 FAR = 10**6
 RADIUS = math.sqrt(3.0) / 2.0  # of the ball around a cell
 
-AIR, GROUND, END = -1, -2, -3  # in rays: outside the zone, and what follows the last cell
+OUTSIDE, GROUND, END = -1, -2, -3  # in rays: outside the zone, and what follows the last cell
 
 # What is still ahead, in actions: for a camera step between cells, a cell out of sight, a scaffold.
 TURN_PRICE, HIDDEN_PRICE, SCAFFOLD_PRICE = 0.7, 15.0, 3.0
@@ -125,7 +125,7 @@ def look_around(eye, yaw, pitch, table):
         ray, count, last = table.rays[aim], 0, END
         way = gaze(yaw + CAMERA_DEG * (aim // table.rows), pitch + CAMERA_DEG * (aim % table.rows))
         for x, y, z in cells_along(eye, way):
-            cell = AIR
+            cell = OUTSIDE
             if in_zone(x, y, z):
                 cell = flat_index(x, y, z)
             elif solid(empty, x, y, z):
@@ -135,7 +135,7 @@ def look_around(eye, yaw, pitch, table):
                 count += 1
             if cell == GROUND:
                 break
-        ray[count - (last == AIR)] = END
+        ray[count - (last == OUTSIDE)] = END
     for iy in range(ZONE_SHAPE[0]):
         for ix in range(ZONE_SHAPE[1]):
             for iz in range(ZONE_SHAPE[2]):
@@ -149,7 +149,7 @@ def look_around(eye, yaw, pitch, table):
 
 
 @jit
-def turns(yaw, pitch, other_yaw, other_pitch):
+def camera_steps(yaw, pitch, other_yaw, other_pitch):
     """Camera actions from one aim to another."""
     around = abs(yaw - other_yaw) % YAWS
     return min(around, YAWS - around) + abs(pitch - other_pitch)
@@ -169,10 +169,10 @@ def price_acts(node, assignment, table):
     active, rows = node["active"], table.rows
     yaw, pitch = node["aim"] // rows, node["aim"] % rows
     for aim in range(len(table.rays)):
-        ray, last = table.rays[aim], AIR
+        ray, last = table.rays[aim], OUTSIDE
         if ray[0] == END:
             continue
-        cost = turns(aim // rows, aim % rows, yaw, pitch) + 1.0
+        cost = camera_steps(aim // rows, aim % rows, yaw, pitch) + 1.0
         for number in range(len(ray)):
             cell = ray[number]
             if cell == END:
@@ -212,7 +212,7 @@ def tour(cells, colors, count, node, table):
     near, done = np.empty(count), np.zeros(count, np.bool_)
     yaw, pitch = node["aim"] // table.rows, node["aim"] % table.rows
     for i in range(count):
-        way = turns(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
+        way = camera_steps(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
         near[i] = way * TURN_PRICE + (colors[i] != node["active"])
     total = 0.0
     for _ in range(count):
@@ -225,7 +225,7 @@ def tour(cells, colors, count, node, table):
         yaw, pitch = table.yaws[cells[best]], table.pitches[cells[best]]
         for i in range(count):
             if not done[i]:
-                way = turns(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
+                way = camera_steps(yaw, pitch, table.yaws[cells[i]], table.pitches[cells[i]])
                 near[i] = min(near[i], way * TURN_PRICE + (colors[i] != colors[best]))
     return total
 

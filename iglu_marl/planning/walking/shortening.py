@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from iglu_marl.core.actions import Action
 from iglu_marl.core.kernels.records import PLACED, REMOVED
-from iglu_marl.planning.problem import Problem, State
+from iglu_marl.planning.problem import Problem, WorldArray
 from iglu_marl.planning.simulation import step
 
-LONGEST = 6  # steps left out together
-AHEAD = 4  # acts between a step and the one that undoes it
+LONGEST_CUT = 6  # steps left out together
+ACTS_AHEAD = 4  # acts between a step and the one that undoes it
 PASSES = 3
 _PAIRS = (
     (Action.FORWARD, Action.BACK),
@@ -42,7 +42,7 @@ class _Shortener:
                 self._states.append(state.copy())
                 part = []
 
-    def _states_after(self, first: int, parts: list[list[int]]) -> list[State] | None:
+    def _states_after(self, first: int, parts: list[list[int]]) -> list[WorldArray] | None:
         """The states after each of some consecutive parts; None when an act fails."""
         states, state = [], self._states[first].copy()
         for number, part in enumerate(parts, start=first):
@@ -77,7 +77,7 @@ class _Shortener:
 
     def _leave_out(self, number: int) -> None:
         """Leave out steps next to each other."""
-        for length in range(LONGEST, 0, -1):
+        for length in range(LONGEST_CUT, 0, -1):
             at = 0
             while at + length < len(self.parts[number]):
                 part = self.parts[number]
@@ -96,7 +96,7 @@ class _Shortener:
         opposite = _UNDOES.get(part[at])
         if opposite is None or (at and part[at - 1] == part[at]):
             return False  # of equal steps in a row, the first will do
-        rest = [part[:at] + part[at + 1 :], *self.parts[number + 1 : number + 1 + AHEAD]]
+        rest = [part[:at] + part[at + 1 :], *self.parts[number + 1 : number + 1 + ACTS_AHEAD]]
         for count, other in enumerate(rest):
             begin = 0 if count else at
             if opposite in other[begin:-1]:

@@ -15,28 +15,28 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import MAX_X, MAX_Y, MAX_Z, MIN_X, MIN_Z, BlockGrid, cells_of, index_of
 from iglu_marl.planning.greedy import build
 from iglu_marl.planning.kernels import REACH
-from iglu_marl.planning.problem import Job, Level, Problem
+from iglu_marl.planning.problem import Job, PlanLevel, Problem
 from iglu_marl.planning.simulation import Simulation, has_done
 from iglu_marl.planning.support import pillars, scaffold_color
-from iglu_marl.planning.walking.camera_search import CameraSearch, Result, assignment
+from iglu_marl.planning.walking.camera_search import CameraPlan, CameraSearch, assignment
 from iglu_marl.planning.walking.controller import EYE, Walker, camera_actions
 from iglu_marl.planning.walking.kernels import YAWS, Assignment
 from iglu_marl.planning.walking.navigation import PILLAR_COST, WALK_COST, Stand, Terrain
 from iglu_marl.planning.walking.shortening import shortened
 
-TRIED: dict[Level, int] = {"short": 40, "shortest": 120}  # in the head
-CLIMBED: dict[Level, int] = {"short": 1, "shortest": 6}
+TRIED: dict[PlanLevel, int] = {"short": 40, "shortest": 120}  # in the head
+CLIMBED: dict[PlanLevel, int] = {"short": 1, "shortest": 6}
 LOOK_COST, CLEANUP_COST = 10.0, 14.0  # actions, roughly: at a stop; of a pillar
 LEFT_COST = 22.0  # for a change that is left to others
 BEST_RANGE, RANGE_COST = 4.0, 0.5
 TRIAL_WIDTH, WORK_WIDTH = 1, 16
 HIGH, STAGE = 4, 3  # levels: a climb of more has stops, so far apart
-LEVELS = (-2, -1, 0, 1)  # of the feet above the highest asked change
+FEET_LEVELS = (-2, -1, 0, 1)  # of the feet above the highest asked change
 PITCH_ON_PILLAR = -75.0
 SPARE = 1.08  # what shortening may still save
 
 
-class Viewpoint(NamedTuple):
+class ViewpointPlan(NamedTuple):
     """A stand on what is there at the start, and how many blocks are under the feet where one stops to work.
 
     price: of the whole plan, in actions, roughly.
@@ -47,7 +47,7 @@ class Viewpoint(NamedTuple):
     price: float
 
 
-def shortest_walk(problem: Problem, level: Level, limit: int) -> list[int] | None:
+def shortest_walk(problem: Problem, level: PlanLevel, limit: int) -> list[int] | None:
     """The shortest plan found, of fewer than `limit` actions, that begins at a viewpoint; None without one."""
     best: list[int] | None = None
     for viewpoint in viewpoints(problem, TRIED[level])[: CLIMBED[level]]:
@@ -59,14 +59,14 @@ def shortest_walk(problem: Problem, level: Level, limit: int) -> list[int] | Non
     return best
 
 
-def viewpoints(problem: Problem, tried: int) -> list[Viewpoint]:
+def viewpoints(problem: Problem, tried: int) -> list[ViewpointPlan]:
     """The most promising places to build from, so many of them tried out in the head."""
     ranked = sorted(_places(problem), key=lambda viewpoint: viewpoint.price)[:tried]
     priced = [_tried(problem, viewpoint) for viewpoint in ranked]
     return sorted(priced, key=lambda viewpoint: viewpoint.price)
 
 
-def _places(problem: Problem) -> list[Viewpoint]:
+def _places(problem: Problem) -> list[ViewpointPlan]:
     """All stands with all heights, priced by the way there and by what is out of reach."""
     terrain, desired = Terrain(problem.grid), problem.desired
     asked = cells_of(problem.grid != desired)
@@ -75,7 +75,7 @@ def _places(problem: Problem) -> list[Viewpoint]:
     for x in range(MIN_X, MAX_X + 1):
         for z in range(MIN_Z, MAX_Z + 1):
             floor = terrain.floor_below(x, MAX_Y + 1, z)
-            for levels in {max(0, top + level - floor) for level in LEVELS}:
+            for levels in {max(0, top + level - floor) for level in FEET_LEVELS}:
                 feet = floor + levels + 1
                 if feet > MAX_Y or (levels and desired[feet + 1 : feet + 3, x - MIN_X, z - MIN_Z].any()):
                     continue  # one would stand in the way of what is to be built
@@ -85,7 +85,7 @@ def _places(problem: Problem) -> list[Viewpoint]:
                 price = _way(problem, stand, levels) + RANGE_COST * float(np.abs(far - BEST_RANGE).mean())
                 if len(stops) == 1:
                     price += LEFT_COST * int((far > REACH).sum())
-                places.append(Viewpoint(stand, stops, price))
+                places.append(ViewpointPlan(stand, stops, price))
     return places
 
 
@@ -95,7 +95,7 @@ def _way(problem: Problem, stand: Stand, levels: int) -> float:
     return WALK_COST * float(way) + PILLAR_COST * levels + (CLEANUP_COST if levels else 0.0)
 
 
-def _tried(problem: Problem, viewpoint: Viewpoint) -> Viewpoint:
+def _tried(problem: Problem, viewpoint: ViewpointPlan) -> ViewpointPlan:
     """The same, priced by what can be done from there."""
     world = problem.start[0].copy()
     price, below, left = _way(problem, viewpoint.stand, viewpoint.stops[-1]), 0, 0
@@ -105,7 +105,7 @@ def _tried(problem: Problem, viewpoint: Viewpoint) -> Viewpoint:
     return viewpoint._replace(price=price + LEFT_COST * left)
 
 
-def _imagined(problem: Problem, world: np.void, stand: Stand, below: int, stop: int) -> Result:
+def _imagined(problem: Problem, world: np.void, stand: Stand, below: int, stop: int) -> CameraPlan:
     """What can be done in a world by one who goes up from one stop to the next: done there, but for the motion."""
     (x, z, floor), grid, held = stand, world["grid"], world["inventory"]
     iy, ix, iz = index_of((x, floor + 1, z))
@@ -135,7 +135,7 @@ def _assignment(grid: BlockGrid, desired: BlockGrid, stand: Stand) -> Assignment
     return assignment(desired, pillars(grid, desired) & ~fixed, fixed)
 
 
-def work_from(simulation: Simulation, viewpoint: Viewpoint) -> bool:
+def work_from(simulation: Simulation, viewpoint: ViewpointPlan) -> bool:
     """Go to the stand, put blocks under the feet, and work at the stops; False when one cannot get there."""
     walker = Walker(simulation)
     if not walker.walk_to(viewpoint.stand):
