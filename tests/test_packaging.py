@@ -25,6 +25,8 @@ from requirements import require
 
 import iglu_marl
 
+pytestmark = pytest.mark.system
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:  # a dependency of pytest there
@@ -66,7 +68,6 @@ import importlib.metadata, importlib.resources, importlib.util
 import iglu_marl, iglu_marl.agents
 import iglu_marl.core.grid
 
-pytestmark = pytest.mark.system
 submodules = [
     module.name
     for package in (iglu_marl, iglu_marl.agents)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import GifImagePlugin, Image
 
-Frame = npt.NDArray[np.uint8]
+from iglu_marl.rendering.renderer import Picture
+
 Keys = npt.NDArray[np.uint32]  # colours as 0xRRGGBB
 
 _COLORS = 255  # of the palette; the last of 256 entries means: as before
@@ -29,7 +30,7 @@ _CHUNK = 1 << 14  # colours that are compared with the palette at once
 _LONGEST = 0xFFFF  # hundredths of a second
 
 
-def write_gif(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float) -> None:
+def write_gif(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float) -> None:
     """Write frames uint8[height, width, 3], all of one shape, as a GIF that repeats for ever.
 
     Delays are whole hundredths of a second, at least two of them (players slow down shorter ones); on average
@@ -40,7 +41,7 @@ def write_gif(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float)
     size = kept[0][1][1], kept[0][1][0]
     with open(path, "wb") as file:
         file.write(_header(size, palette))
-        shown: Frame | None = None
+        shown: Picture | None = None
         for indices, delay in _timed(_indexed(kept, table), fps):
             for block in _frame_blocks(shown, indices, delay):
                 file.write(block)
@@ -48,7 +49,7 @@ def write_gif(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float)
         file.write(b";")
 
 
-def _keys(frame: Frame) -> Keys:
+def _keys(frame: Picture) -> Keys:
     """The pixels as 0xRRGGBB, uint32[height, width]."""
     wide = frame.astype(np.uint32)
     keys: Keys = wide[..., 0] << np.uint32(16) | wide[..., 1] << np.uint32(8) | wide[..., 2]
@@ -62,7 +63,7 @@ def _rgb(keys: Keys) -> npt.NDArray[np.uint8]:
 Kept = list[tuple[bytes, tuple[int, ...]]]
 
 
-def _gather(frames: Iterable[Frame]) -> tuple[Kept, Keys, npt.NDArray[np.int64]]:
+def _gather(frames: Iterable[Picture]) -> tuple[Kept, Keys, npt.NDArray[np.int64]]:
     """The frames, compressed, with the colours of them all and how many pixels have each."""
     kept: Kept = []
     colors, counts = np.zeros(0, np.uint32), np.zeros(0, np.int64)
@@ -120,16 +121,16 @@ def _nearest(colors: Keys, chosen: Keys) -> npt.NDArray[np.uint8]:
     return found
 
 
-def _indexed(kept: Kept, table: npt.NDArray[np.uint8]) -> Iterator[Frame]:
+def _indexed(kept: Kept, table: npt.NDArray[np.uint8]) -> Iterator[Picture]:
     """The frames again, as palette indices uint8[height, width]."""
     for data, shape in kept:
         yield table[_keys(np.frombuffer(zlib.decompress(data), np.uint8).reshape(shape))]
 
 
-def _timed(frames: Iterable[Frame], fps: float) -> Iterator[tuple[Frame, int]]:
+def _timed(frames: Iterable[Picture], fps: float) -> Iterator[tuple[Picture, int]]:
     """Frames with the hundredths of a second that each stays; one that repeats the last lengthens it."""
     step = max(100.0 / fps, 2.0)
-    waiting: Frame | None = None
+    waiting: Picture | None = None
     begun = now = 0
     for number, frame in enumerate(frames, start=1):
         if waiting is None or not np.array_equal(frame, waiting):
@@ -148,7 +149,7 @@ def _header(size: tuple[int, int], palette: npt.NDArray[np.uint8]) -> bytes:
     return screen + palette.tobytes() + again
 
 
-def _frame_blocks(before: Frame | None, now: Frame, delay: int) -> list[bytes]:
+def _frame_blocks(before: Picture | None, now: Picture, delay: int) -> list[bytes]:
     """The blocks of a frame over the one `before`: the box of what has changed, the rest of it transparent."""
     options: dict[str, Any] = {"duration": 10 * delay, "disposal": 1}
     if before is None:
@@ -161,7 +162,7 @@ def _frame_blocks(before: Frame | None, now: Frame, delay: int) -> list[bytes]:
     return GifImagePlugin.getdata(_picture(part), place, transparency=_SAME, **options)
 
 
-def _picture(indices: Frame) -> Image.Image:
+def _picture(indices: Picture) -> Image.Image:
     """A picture whose pixels are these palette indices."""
     picture = Image.fromarray(np.ascontiguousarray(indices))
     picture.putpalette(bytes(range(256)) * 3)  # never written: the film has one palette for all frames

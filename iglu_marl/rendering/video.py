@@ -11,30 +11,28 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import replacing
 from iglu_marl.rendering.gif import write_gif
+from iglu_marl.rendering.renderer import Picture, check_picture
 
-Frame = npt.NDArray[np.uint8]
 
-
-def write_png(path: str | os.PathLike[str], frame: Frame) -> Path:
+def write_png(path: str | os.PathLike[str], frame: Picture) -> Path:
     """Write a frame uint8[height, width, 3] as PNG and return the path.
 
     Raises `RenderError` for another suffix than .png, another kind of array, a folder that does not exist, or when
     the file cannot be written.
     """
-    picture = _checked(frame, "frame")
+    picture = check_picture(frame, "frame")
     final = checked_name(path, ".png")
     with replacing(final, RenderError) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
     return final
 
 
-def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: float = 10.0) -> Path:
+def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float = 10.0) -> Path:
     """Write frames uint8[height, width, 3] as .gif or .mp4 (by the suffix) and return the path.
 
     `frames` may be a generator. MP4 frames are written as they come; a GIF waits for the last one, to choose its
@@ -55,18 +53,11 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Frame], fps: floa
     return final
 
 
-def _checked(frame: Frame, name: str) -> Frame:
-    array = np.ascontiguousarray(frame)
-    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
-        raise RenderError(f"{name} is {array.dtype}{list(array.shape)}, expected uint8[height, width, 3]")
-    return array
-
-
-def _alike(frames: Iterable[Frame]) -> Iterator[Frame]:
+def _alike(frames: Iterable[Picture]) -> Iterator[Picture]:
     """The frames, checked one by one: all of them have the first one's shape."""
     shape = None
     for number, frame in enumerate(frames):
-        array = _checked(frame, f"frame {number}")
+        array = check_picture(frame, f"frame {number}")
         shape = shape or array.shape
         if array.shape != shape:
             raise RenderError(f"frame {number} has shape {array.shape}, expected {shape} as the first one")
@@ -83,7 +74,7 @@ def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
     return final
 
 
-def _write_mp4(path: Path, frames: Iterator[Frame], fps: float) -> None:
+def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:
     """Raises `OSError` with what ffmpeg says when it cannot write, or not all of it."""
     import imageio_ffmpeg  # only films need it
 

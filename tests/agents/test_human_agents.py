@@ -241,7 +241,7 @@ def test_a_line_ends_where_it_is_full() -> None:
     line = LineEdit(5)
     line.insert("日本語です。もっと")
     assert line.text == "日本語です"
-    assert line.full
+    assert len(line.text) == line.limit
     line.insert("x")
     assert line.text == "日本語です"
 

@@ -281,7 +281,7 @@ def test_pieces_say_what_they_are_given():
     assert widgets.chat(TALK, 200, 300, 1.0) is widgets.chat(TALK, 200, 300, 1.0)
     long = [("architect", "word " * 400)]
     assert widgets.chat(long, 200, 150, 1.0).shape == (150, 200, 4)
-    assert widgets.score_bar(3, 3, True, 1.0).shape == widgets.progress_bar(0, 0, False, 1.0).shape
+    assert widgets.score_bar(3, 3, True, 1.0).shape == widgets.score_bar(0, 0, False, 1.0).shape
 
 
 def test_letters_of_many_scripts_are_drawn():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.rendering.colors import RGBColor
+from iglu_marl.rendering.colors import PAGE, RGBColor
 from iglu_marl.rendering.opengl.drawer import GL, SceneDrawer, address_of, link, reported
 from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, check_picture
+from iglu_marl.rendering.ui.layers import FOCUS_COLORS, LENS, Layer, SceneLayer
 
 _KEPT_TEXTURES = 96
 
@@ -35,10 +37,10 @@ void main() { color = texelFetch(picture, ivec2(at * vec2(textureSize(picture, 0
 class ScreenDrawer:
     """Draws a window's layers in the current context, from back to front; makes no context itself.
 
-    A frame is `begin`, then `scene` and `picture` in any order, then the window's own flip. The context needs a depth
-    buffer of 24 bits (SDL's default is 16). Textures of pictures are kept as long as the same arrays come again, so a
-    picture's content must not change once it was drawn. Raises `RenderError` when no context of OpenGL 3.3 or newer is
-    current, and for OpenGL's errors.
+    A frame is `draw`, or `begin`, then `scene` and `picture` in any order; then the window's own flip. The context
+    needs a depth buffer of 24 bits (SDL's default is 16). Textures of pictures are kept as long as the same arrays
+    come again, so a picture's content must not change once it was drawn. Raises `RenderError` when no context of
+    OpenGL 3.3 or newer is current, and for OpenGL's errors.
     """
 
     def __init__(self) -> None:
@@ -50,6 +52,17 @@ class ScreenDrawer:
             self._program = link(_VERTEX, _FRAGMENT)
             self._box, self._window = (GL.glGetUniformLocation(self._program, n) for n in ("box", "window"))
             self._array = GL.glGenVertexArrays(1)
+
+    def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
+        """A whole frame of (height, width) pixels: layers from back to front."""
+        self.begin(size, PAGE)
+        for layer in layers:
+            if isinstance(layer, SceneLayer):
+                self.scene(layer.scene, layer.pose, LENS, layer.box, colors=FOCUS_COLORS)
+                if glow := layer.ground_glow():
+                    self.picture(glow.picture, layer.box[0] + glow.left, layer.box[1] + glow.top)
+            else:
+                self.picture(*layer)
 
     def begin(self, size: tuple[int, int], background: RGBColor = (0, 0, 0)) -> None:
         """Start a frame of (height, width) pixels, all in one colour."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.rendering.colors import PAGE
 from iglu_marl.rendering.renderer import Picture, check_picture
-from iglu_marl.rendering.ui.layers import FOCUS_COLORS, LENS, ImageLayer, Layer, SceneLayer, composite, scaled
+from iglu_marl.rendering.ui.layers import ImageLayer, Layer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
+
+if TYPE_CHECKING:
+    from iglu_marl.rendering.opengl import ScreenDrawer
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -110,7 +112,7 @@ class Window:
         self._asked_size = size
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
-        self._canvas: _Software | _OpenGL | None = None
+        self._canvas: _Software | ScreenDrawer | None = None
         self._frame: Picture | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
@@ -171,7 +173,8 @@ class Window:
         """What the window shows, uint8[height, width, 3]. Raises `RenderError` when it is not open."""
         if self._canvas is None:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
-        return self._canvas.read(self._shown(), self.size)
+        self._canvas.draw(self._shown(), self.size)  # what was flipped is gone
+        return self._canvas.read()
 
     def open(self, size: tuple[int, int] | None = None) -> None:
         """Open the window if it is not open yet. Raises `RenderError` where there is no display."""
@@ -194,10 +197,10 @@ class Window:
         pygame.key.set_repeat()
         pygame.key.stop_text_input()
 
-    def _make_canvas(self, size: tuple[int, int]) -> _Software | _OpenGL:
+    def _make_canvas(self, size: tuple[int, int]) -> _Software | ScreenDrawer:
         if self.engine != "software":
             try:
-                canvas = _OpenGL(size)
+                canvas = _opengl(size)
             except (pygame.error, RenderError) as error:
                 if self.engine == "opengl":
                     pygame.display.quit()
@@ -205,7 +208,7 @@ class Window:
                         f"the window cannot have OpenGL ({error}); choose engine='software'"
                     ) from error
             else:
-                if self.engine == "opengl" or not canvas.is_software:
+                if self.engine == "opengl" or not canvas.software:
                     return canvas
                 canvas.close()
             pygame.display.quit()
@@ -289,67 +292,41 @@ class Window:
 
 
 class _Software:
-    """A window drawn in main memory, first-person pictures by the painter."""
+    """Draws in main memory, first-person pictures by the painter."""
 
-    description = "software"
+    description, software = "software", True
 
     def __init__(self, size: tuple[int, int]) -> None:
         pygame.display.set_mode(size, pygame.RESIZABLE)
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
         """Draw layers, from back to front."""
-        image = pygame.image.frombuffer(composite(layers, size).tobytes(), size[::-1], "RGB")
+        self._picture = composite(layers, size)
         surface = pygame.display.get_surface()
         assert surface is not None
-        surface.blit(image, (0, 0))
+        surface.blit(pygame.image.frombuffer(self._picture.tobytes(), size[::-1], "RGB"), (0, 0))
 
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Picture:
-        """The layers as one picture."""
-        return np.array(composite(layers, size))
+    def read(self) -> Picture:
+        """What was drawn last."""
+        return np.array(self._picture)
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-class _OpenGL:
-    """A window with an OpenGL 3.3 context of its own."""
+def _opengl(size: tuple[int, int]) -> ScreenDrawer:
+    """A window with an OpenGL 3.3 context of its own, and what draws in it."""
+    for name, value in (
+        (pygame.GL_CONTEXT_MAJOR_VERSION, 3),
+        (pygame.GL_CONTEXT_MINOR_VERSION, 3),
+        (pygame.GL_CONTEXT_PROFILE_MASK, pygame.GL_CONTEXT_PROFILE_CORE),
+        (pygame.GL_DEPTH_SIZE, 24),
+    ):
+        pygame.display.gl_set_attribute(name, value)
+    pygame.display.set_mode(size, pygame.OPENGL | pygame.DOUBLEBUF | pygame.RESIZABLE, vsync=0)
+    from iglu_marl.rendering.opengl import ScreenDrawer
 
-    def __init__(self, size: tuple[int, int]) -> None:
-        wanted = {
-            pygame.GL_CONTEXT_MAJOR_VERSION: 3,
-            pygame.GL_CONTEXT_MINOR_VERSION: 3,
-            pygame.GL_CONTEXT_PROFILE_MASK: pygame.GL_CONTEXT_PROFILE_CORE,
-            pygame.GL_DEPTH_SIZE: 24,
-        }
-        for name, value in wanted.items():
-            pygame.display.gl_set_attribute(name, value)
-        pygame.display.set_mode(size, pygame.OPENGL | pygame.DOUBLEBUF | pygame.RESIZABLE, vsync=0)
-        from iglu_marl.rendering.opengl import ScreenDrawer
-
-        self._drawer = ScreenDrawer()
-        self.description, self.is_software = self._drawer.description, self._drawer.software
-
-    def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
-        """Draw layers, from back to front."""
-        self._drawer.begin(size, PAGE)
-        for layer in layers:
-            if isinstance(layer, SceneLayer):
-                self._drawer.scene(layer.scene, layer.pose, LENS, layer.box, colors=FOCUS_COLORS)
-                glow = layer.ground_glow()
-                if glow is not None:
-                    at = layer.box[0] + glow.left, layer.box[1] + glow.top
-                    self._drawer.picture(glow.picture, *at)
-            else:
-                self._drawer.picture(layer.picture, layer.left, layer.top)
-
-    def read(self, layers: Sequence[Layer], size: tuple[int, int]) -> Picture:
-        """The layers, drawn once more: what was flipped is gone."""
-        self.draw(layers, size)
-        return self._drawer.read()
-
-    def close(self) -> None:
-        """Delete what the context holds."""
-        self._drawer.close()
+    return ScreenDrawer()
 
 
 def _read(event: pygame.event.Event) -> Input | None:
