@@ -43,6 +43,7 @@ DOINGS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select_and_place", [False, True])
 @pytest.mark.parametrize("name", CONTROLS)
 @given(doings=st.lists(DOINGS, max_size=25))

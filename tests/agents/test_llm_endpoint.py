@@ -196,6 +196,7 @@ PASSING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PASSING)
 def test_what_may_pass_is_tried_again(name: str, server: LLMServer, backend: Make) -> None:
     server.plan = [PASSING[name], PASSING[name]]
@@ -455,6 +456,7 @@ def _store(folder: str) -> None:
         assert found["text"] == f"reply {round_ % 3} " * 2000
 
 
+@pytest.mark.slow
 def test_processes_share_a_cache(tmp_path: Path) -> None:
     worker = multiprocessing.get_context("spawn").Process(target=_store, args=(str(tmp_path),))
     worker.start()
@@ -583,6 +585,7 @@ def test_a_key_that_must_not_or_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) 
 # ------------------------------------------------------------------------------------------------- chaos, temptation
 
 
+@pytest.mark.slow
 def test_an_episode_outlives_every_misbehaviour(tmp_path: Path) -> None:
     """All of it that may be otherwise next time, at random, for a whole game of both roles: it ends as games do."""
     rng = random.Random(5)
@@ -697,6 +700,7 @@ def test_a_scripted_architect_and_a_server_that_speaks_for_others() -> None:
 # --------------------------------------------------------------------------------------------------- commands, threads
 
 
+@pytest.mark.slow
 def test_evaluate_by_name_in_two_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The settings come from the environment, the replies from the server or from the common cache."""
     with llm_server() as server:
@@ -760,6 +764,7 @@ class Command:
         return [json.loads(line) for line in (self.output / "games.jsonl").read_text().splitlines()[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
 def test_an_evaluation_stops_at_once_where_nothing_can_be_played(
     now: Misbehaviour, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -881,6 +886,7 @@ def test_the_example(
     assert len(list((tmp_path / "llm").rglob("*.json"))) == 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

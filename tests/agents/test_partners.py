@@ -61,6 +61,7 @@ def edits(game: Trajectory) -> list[CellEdit]:
 # --------------------------------------------------------------------------------------------------- everybody
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize("architect", ARCHITECTS)
 def test_every_pair_finishes(architect: str, builder: str) -> None:
@@ -68,6 +69,7 @@ def test_every_pair_finishes(architect: str, builder: str) -> None:
         assert played(architect, builder, task, seed=seed).completed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -86,6 +88,7 @@ def test_every_partner_plays_in_every_form_of_the_game(options: dict[str, Any]) 
         assert played("precise", builder, task, options=options).completed, builder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("architect", "builder"), [(name, "hasty") for name in ARCHITECTS] + [("precise", b) for b in BUILDERS]
 )
@@ -151,6 +154,7 @@ def test_terse_uses_the_fewest_words() -> None:
     assert words[1] < 0.75 * words[0]
 
 
+@pytest.mark.slow
 def test_no_word_of_a_terse_instruction_can_be_left_out() -> None:
     rng = np.random.default_rng(0)
     for task in (RandomTasks(max_blocks=8, height_levels=3, num_colors=6).sample(rng) for _ in range(10)):
@@ -227,6 +231,7 @@ def test_careful_does_exactly_what_it_is_told() -> None:
     assert "?" not in " ".join(said(game, Role.BUILDER))
 
 
+@pytest.mark.slow
 def test_hasty_slips_and_never_asks() -> None:
     game = played("precise", "hasty", slips=0.5)
     assert game.completed

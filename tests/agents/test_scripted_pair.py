@@ -45,6 +45,7 @@ class Witness:
         self.agent.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["flying", "walking"])
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 @pytest.mark.parametrize("ask", [False, True])
@@ -67,6 +68,7 @@ def test_pair_completes_random_tasks(view: Any, ask: bool, chat: str, controls: 
         assert any(part.role is Role.BUILDER for part in game.dialogue) == (ask and len(game.dialogue) > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["flying", "walking"])
 @pytest.mark.parametrize("turn_steps", [1, 7, None])
 def test_turns_of_any_length(turn_steps: int | None, controls: Any) -> None:
@@ -83,6 +85,7 @@ def test_turns_of_any_length(turn_steps: int | None, controls: Any) -> None:
         assert play(env, agents_for(env), seed=seed).completed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["flying", "walking", "human-level"])
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 def test_single_agent_environment_with_a_live_architect(chat: str, controls: str) -> None:
@@ -138,6 +141,7 @@ def test_recorded_human_words_are_beyond_it_but_do_no_harm() -> None:
         assert np.array_equal(game.grid, game.task.start_grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["flying", "walking"])
 def test_bundled_structures(controls: str) -> None:
     env = iglu_marl.env(controls=controls, builder_sees=SIGHTS, max_steps=10_000, max_turns=None)
@@ -351,6 +355,7 @@ def check_figures(pairs: ModuleType, capsys: pytest.CaptureFixture[str], tasks: 
     assert figures["settings"]["tasks"] == tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tasks", "controls"), [("random", "walking"), ("bundled", "flying")])
 def test_the_benchmark_of_pairs(
     pairs: ModuleType, capsys: pytest.CaptureFixture[str], tasks: str, controls: str
@@ -358,6 +363,7 @@ def test_the_benchmark_of_pairs(
     check_figures(pairs, capsys, tasks, controls)
 
 
+@pytest.mark.slow
 def test_the_benchmark_reads_files(
     pairs: ModuleType, capsys: pytest.CaptureFixture[str], shared: Path
 ) -> None:
@@ -380,6 +386,7 @@ def test_the_benchmark_names_what_is_impossible(
     assert pairs.summary([row])["share_built"] == 0
 
 
+@pytest.mark.slow
 def test_structures_of_the_corpus_by_language(shared: Path) -> None:
     env = iglu_marl.env(controls="walking", builder_sees=SIGHTS, max_steps=20_000, max_turns=None)
     for task in list(StructureTasks(shared / "data" / "structures-dev.json"))[::16]:

@@ -80,6 +80,7 @@ grids = st.dictionaries(cells, st.sampled_from([RED, BLUE]), max_size=30).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(grids, grids, st.sampled_from(["walking", "flying"]))
 def test_a_decomposition_leads_to_the_target_and_is_never_longer(
@@ -290,6 +291,7 @@ def told(dialogue: Dialogue) -> int:
     return sum(utterance.role is Role.ARCHITECT for utterance in dialogue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("references", ["none", "exact", "loose"])
 @pytest.mark.parametrize(
     ("chat", "ask"), [("text", True), ("text", False), ("tokens", True), ("tokens", False)]
@@ -369,6 +371,7 @@ def test_unknown_levels_are_refused() -> None:
         ScriptedArchitect(references="some")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_shared_structures_by_shapes(shared: Path) -> None:
     found = list(StructureTasks(shared / "data" / "structures-dev.json"))
     shares = []

@@ -255,6 +255,7 @@ def wait_until_built(log: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_two_processes_build_it_once(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     both = [start(log, 1.5), start(log, 1.5)]

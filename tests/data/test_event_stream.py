@@ -187,6 +187,7 @@ def test_the_stride_of_the_older_recorder_is_undone(x: int, y: int, z: int) -> N
 # -- the shared pack
 
 
+@pytest.mark.slow
 def test_every_file_of_the_multi_turn_pack_is_reproduced(
     recordings: list[TapeRecording], truth: dict[str, Any]
 ) -> None:

@@ -407,6 +407,7 @@ def test_killed_before_the_last_step(server: FileServer, tmp_path: Path) -> None
     assert server.seen == []
 
 
+@pytest.mark.slow
 def test_two_processes_fetch_it_once(server: FileServer, tmp_path: Path) -> None:
     file = server.serve("/x.zip", BODY, slow_s=0.05)
     plan = plan_for(server, tmp_path, **known())

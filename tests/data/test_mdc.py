@@ -65,6 +65,7 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
     return {key: leaf for name, part in value.items() for key, leaf in flat(part, f"{place}/{name}").items()}
 
 
+@pytest.mark.slow
 def test_every_count_of_the_shared_pack(corpus: Corpus, truth: dict[str, Any]) -> None:
     kept = {key: value for key, value in truth.items() if key not in ("items", "upstream_rules")}
     edits = kept.pop(
@@ -95,6 +96,7 @@ def edits_of(states: list[dict[str, Any]]) -> Counter[str]:
     return counts
 
 
+@pytest.mark.slow
 def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth: dict[str, Any]) -> None:
     as_written, without, dropouts = Counter[str](), Counter[str](), []
     with zipfile.ZipFile(pack) as archive:
@@ -463,6 +465,7 @@ def test_silent_builders_play_the_corpus(pack: Path) -> None:
                 break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["flying", "walking"])
 def test_a_human_dialogue_is_replayed_live(pack: Path, controls: Any) -> None:
     dataset = CDMDataset(pack, structures=["C73"], task_kwargs={"progressive": True, "invariant": False})

@@ -74,6 +74,7 @@ def check_tapes(path: Path) -> int:
     return count
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(good_turns, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read_back_equal(made: list[list[Any]]) -> None:
     sessions = [session(turns, f"{number}-c{number % 2}") for number, turns in enumerate(made, start=1)]

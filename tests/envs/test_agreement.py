@@ -165,6 +165,7 @@ def through_parallel(name: str, actions: list[Any], can_ask: bool) -> list[dict[
     return story
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("can_ask", [False, True])
 @pytest.mark.parametrize("name", CONTROLS)
 def test_one_story(name: str, can_ask: bool) -> None:
@@ -198,6 +199,7 @@ def test_worlds_do_not_depend_on_their_number() -> None:
         assert many.state[3].tobytes() == one.state[0].tobytes()
 
 
+@pytest.mark.slow
 def test_tasks_without_grids_in_common_do_not_meet() -> None:
     """Two worlds of a batch share nothing: an edit in one leaves the other's bytes alone."""
     worlds = Worlds(2)

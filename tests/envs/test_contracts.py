@@ -70,6 +70,7 @@ def generic(test: Any) -> Any:
 # ------------------------------------------------------------------------------------ PettingZoo's own
 
 
+@pytest.mark.slow
 @generic
 @pytest.mark.parametrize("asks", [False, True], ids=["silent", "asking"])
 @pytest.mark.parametrize("controls", CONTROLS)
@@ -221,6 +222,7 @@ def test_global_generators_are_left_alone(view: str) -> None:
     assert stories[0] == stories[1]
 
 
+@pytest.mark.slow
 def test_same_story_in_another_process() -> None:
     count = 220
     code = f"import json, probing; print(json.dumps(probing.fingerprints({count})))"
@@ -270,6 +272,7 @@ SOURCES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("view", VIEWS)
@@ -287,6 +290,7 @@ def test_copies_continue_identically(view: str, source: str, way: str) -> None:
     assert player.moves(original, 70) == ahead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_saved_states_continue_identically(view: str, source: str) -> None:
@@ -477,6 +481,7 @@ LOW = [(8, -3, 8, 360, 90), (0, -3, 0, 0, -90), (-8, -3, 0, 90, 90), (0.5, -2.5,
 WAIST_DEEP = [(8, -1.25, -8, 360, 90), (0, -1.25, 0, 0, -90)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_every_observation_lies_in_its_space(controls: str) -> None:
     """From the corners of what one may start from, held in one direction until something stops it."""
@@ -537,6 +542,7 @@ def test_jumping_from_the_highest_start(controls: str) -> None:
     assert highest > 12.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asks", [False, True])
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("controls", CONTROLS)

@@ -200,6 +200,7 @@ def test_descriptions_are_right_and_lazy(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "descriptions" not in env.step(0)[4]
 
 
+@pytest.mark.slow
 def test_reading_descriptions_changes_nothing() -> None:
     one, other = make(), make()
     for env in (one, other):
@@ -439,6 +440,7 @@ def test_the_scene_of_the_environment_is_a_copy() -> None:
     assert env.goal.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
 
 
+@pytest.mark.slow
 def test_goals_in_vector_environments_pay_as_single_ones_do() -> None:
     """World i of a batch is the single environment with seed + i, each with a goal of its own."""
     tasks = GoalTasks(GoalSpace([RED_BLOCK, "There is a blue block."]))

@@ -347,6 +347,7 @@ def test_human_level_is_the_default() -> None:
 # ------------------------------------------------------------------------------------------ the old names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -103,6 +103,7 @@ def test_is_single_environments_side_by_side(name: str, mode: str) -> None:
     assert compare(ours, singles(name, 5, AutoresetMode(mode), **options), 40) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("select_and_place", [False, True])
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_every_encoding(controls: str, select_and_place: bool) -> None:
@@ -150,6 +151,7 @@ def session() -> Subtasks:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_progressive_sessions_go_on(mode: str, chat: str) -> None:

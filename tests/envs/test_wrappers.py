@@ -379,6 +379,7 @@ def test_one_number_each() -> None:
 # -------------------------------------------------------------------------------------------------------------- masks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_a_masked_action_changes_nothing_and_others_do(controls: str) -> None:
     """Against the environment itself: from a saved state, play each action and let time pass."""

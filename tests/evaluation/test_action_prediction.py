@@ -323,6 +323,7 @@ def test_a_log_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> No
 # ------------------------------------------------------------------------------------------------- real sessions
 
 
+@pytest.mark.slow
 def test_the_samples_of_the_corpus(shared: Path, cache: Path) -> None:
     corpus = Corpus.open(shared / "data" / "mdc.zip")
     samples = list(bap_samples(session for session in corpus.sessions.values() if session.split == "val"))

@@ -70,6 +70,7 @@ def test_pairs_meet_the_same_seeds(whole: Evaluation) -> None:
     assert len({found.pop() for found in seeds.values()}) == 6
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_table(whole: Evaluation, tmp_path: Path) -> None:
     spread = evaluate(*PAIRS, small(), episodes=2, seed=5, processes=2, output=tmp_path, **FAST)
     assert tables(spread) == tables(whole)
@@ -136,6 +137,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
 def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
     """Killed twice, on two processes and on one; what was played stays played, and no process is left behind."""
@@ -166,6 +168,7 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
     """It is told who is there, and the first one loses nothing."""
     output = tmp_path / "common"
@@ -287,6 +290,7 @@ def test_measures_of_the_rows_are_all_there(whole: Evaluation) -> None:
 # ----------------------------------------------------------------------------------------------- who and what
 
 
+@pytest.mark.slow
 def test_agents_of_every_kind() -> None:
     found = evaluate(
         {"mute": evaluated_agents.Silent, "named": "evaluated_agents:Silent", "class": ScriptedArchitect},
@@ -352,6 +356,7 @@ def test_equal_tasks_are_told_apart() -> None:
     assert len({row["seed"] for row in found.rows}) == 2
 
 
+@pytest.mark.slow
 def test_errors_are_raised_or_counted(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no more"):
         evaluate(evaluated_agents.Broken, "careful", small(1), **FAST)
@@ -488,6 +493,7 @@ def test_nan_is_null_in_json() -> None:
 # -------------------------------------------------------------------------------------------------------- command
 
 
+@pytest.mark.slow
 def test_evaluate_command(tmp_path: Path) -> None:
     words = ["--architect", "precise", "--architect", "terse", "--builder", "oracle", "--count", "2"]
     words += ["--controls", "flying", "--examples", "1", "-o", str(tmp_path / "out")]
@@ -516,6 +522,7 @@ def blindly(tasks: list[Task], table: list[Any], **game: Any) -> Any:
     return discretize(envs, table=table)
 
 
+@pytest.mark.slow
 def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> None:
     """Any cell will do and wrong blocks may stay: looking down and placing all colours is enough."""
     game = {"action_space": "flying", "completion": "cover", "max_steps": 40}
@@ -528,6 +535,7 @@ def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> Non
         assert any(env.step(action)[2] for action in found.actions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "met"), [(1, 1), (2, 1), (3, 2), (4, 2), (11, 6)])
 def test_as_many_colours_as_can_be_tried_are_met(steps: int, met: int) -> None:
     """A wrong block has to go before the next may come."""
@@ -558,6 +566,7 @@ def test_a_search_without_sense_is_refused(options: dict[str, int], message: str
 # ------------------------------------------------------------------------------------------------------- baseline
 
 
+@pytest.mark.slow
 def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
     """Two of its pairs, played again; should this fail, run the command that stands above the table."""
     text = (root / "docs" / "evaluation.md").read_text(encoding="utf-8").partition("## Baseline")[2]

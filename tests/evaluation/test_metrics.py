@@ -73,6 +73,7 @@ def test_changes_are_counted_cell_by_cell(start: Blocks, target: Blocks, built: 
     assert counts == (len(right), len(made), len(asked))
 
 
+@pytest.mark.slow
 @given(structures, structures, structures)
 def test_net_actions_are_counted_as_sets(start: Blocks, target: Blocks, built: Blocks) -> None:
     def actions(after: Blocks) -> set[tuple[str, tuple[int, int, int], int]]:
@@ -207,6 +208,7 @@ def test_skills_are_of_what_is_to_be_placed() -> None:
     assert set(SKILLS) == {"flat", "flying", "diagonal", "tricky", "tall"}
 
 
+@pytest.mark.slow
 def test_tall_is_where_one_block_on_another_needs_more_than_a_jump() -> None:
     """The layer from which the definition counts is the one for which a walking builder needs scaffolds."""
     from iglu_marl.planning import plan

@@ -83,6 +83,7 @@ def test_results_are_compared_with_both_people(benchmark_module: ModuleType) -> 
     assert summary["share_of_understood_in_which_build_and_original_agree"] == round(2 / 3, 4)
 
 
+@pytest.mark.slow
 def test_people_are_understood_as_often_as_the_docs_say(
     benchmark_module: ModuleType, capsys: pytest.CaptureFixture[str], shared: Path
 ) -> None:

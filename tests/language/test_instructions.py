@@ -51,6 +51,7 @@ def all_edits(cell):
     yield from (CellEdit("replace", cell, color=color) for color in range(1, 7))
 
 
+@pytest.mark.slow
 def test_reading_inverts_saying_for_every_cell_color_and_action():
     for cell in CELLS:
         for edit in all_edits(cell):
@@ -58,6 +59,7 @@ def test_reading_inverts_saying_for_every_cell_color_and_action():
             assert parse(text) == edit, text
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(edits())
 def test_reading_inverts_every_wording_also_through_tokens(edit):
@@ -239,6 +241,7 @@ def test_numbers_are_told_in_words_or_in_the_digits_0_to_9(text, numeral, genero
     assert (failure.reason, failure.detail) == (Reason.UNKNOWN_WORD, numeral.lower())
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(edits(), seeds, st.data())
 def test_an_instruction_with_a_content_word_missing_is_never_read_as_another_edit(edit, rng, data):

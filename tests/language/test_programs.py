@@ -358,6 +358,7 @@ print(told.hexdigest(), answer("count(filter_shape(scene(),block))", np.ones((9,
 """
 
 
+@pytest.mark.slow
 def test_compiled_and_interpreted_kernels_agree() -> None:
     told = [
         subprocess.run(

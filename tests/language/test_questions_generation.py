@@ -98,6 +98,7 @@ def test_preferred_wordings(parts: tuple, text: str) -> None:
     assert parse(text) == question
 
 
+@pytest.mark.slow
 def test_every_wording_of_every_template_is_met_and_read_back() -> None:
     """Without a scene: fillings by chance, whatever they mean together."""
     rng = np.random.default_rng(0)
@@ -246,6 +247,7 @@ def test_words_are_in_the_vocabulary_of_token_chat() -> None:
 # --------------------------------------------------------------------------------------------------- generation
 
 
+@pytest.mark.slow
 def test_pairs_are_right_balanced_and_read_back() -> None:
     """`iglu-marl language check --count 100000` runs the same over many more."""
     templates: Counter[str] = Counter()
@@ -265,6 +267,7 @@ def test_pairs_are_right_balanced_and_read_back() -> None:
     assert abs(truth[True] - truth[False]) < 0.05 * sum(truth.values())
 
 
+@pytest.mark.slow
 def test_texts_look_like_english() -> None:
     """Articles, number, capital letters and stops, as far as a pattern can see them."""
     nouns = "block|cube|brick|row|line|tower|column|square|group|cluster"

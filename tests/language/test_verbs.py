@@ -75,6 +75,7 @@ def after(text: str, *blocks: tuple[int, int, int, int], **context: Any) -> Any:
 # --- words --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(instructions(), seeds)
 def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> None:
@@ -470,6 +471,7 @@ blocks_of_a_world = st.dictionaries(
 ).map(lambda cells: world(*((*cell, color) for cell, color in cells.items())))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(instructions(), blocks_of_a_world)
 def test_edits_lead_to_the_outcome_and_it_is_verified(instruction: Any, before: np.ndarray) -> None:

@@ -530,6 +530,7 @@ iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_a_recording(tmp_path: Path) -> None:
     """It is told who has it; what the first one writes before and after comes back whole."""
     path = tmp_path / "a.jsonl"
@@ -579,6 +580,7 @@ def invoke(*arguments: str) -> Any:
     return CliRunner().invoke(app, [*arguments])
 
 
+@pytest.mark.slow
 def test_record_and_replay_commands(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     options = ["--controls", "flying", "--builder", "hasty", "--task", "stepping-stones", "--json"]

@@ -305,6 +305,7 @@ def test_data_are_checked(game: Watched, change: dict[str, Any], message: str) -
         replay_page(data)
 
 
+@pytest.mark.slow
 def test_render_replay_and_the_demo_write_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
@@ -347,6 +348,7 @@ def test_a_recording_becomes_a_page(tmp_path: Path) -> None:
     assert page == truth
 
 
+@pytest.mark.slow
 def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "person.html"
     words = ["watch", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]

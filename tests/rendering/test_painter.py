@@ -21,6 +21,7 @@ from iglu_marl.rendering.renderer import picture_shape
 RNG_SEED = 20240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(64, 64), (48, 96), (37, 21)])
 def test_equals_the_ray_caster(size):
     for kind, grid, pose in scenes(np.random.default_rng(RNG_SEED)):
