@@ -13,6 +13,8 @@ from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.support import carries, neighbours, scaffold_for, shuts_in, supported_cells
 from iglu_marl.planning.walking.controller import Walker
 
+Find = Callable[[list[Job]], Any]  # of a `Controller`
+
 MAX_RETURNS = 4  # of a scaffold to one and the same cell
 HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
 MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
@@ -24,6 +26,9 @@ class Controller(Protocol):
 
     def find(self, jobs: list[Job]) -> Any:
         """The cheapest way to do one of the jobs (it has `.job` and `.cost`), or None."""
+
+    def find_anywhere(self, jobs: list[Job]) -> Any:
+        """Some way to do one of the jobs from places that `find` leaves aside, or None; this takes long."""
 
     def perform(self, way: Any) -> bool:
         """Do it in the simulation; undone and False when it fails."""
@@ -59,8 +64,16 @@ class GreedyBuilder:
                 return ""
             if len(simulation.actions) > max_actions:
                 return f"no plan within {max_actions:.0f} actions"
-            attempts = (self._edit, self._get_out, self._scaffold, self._tidy, self._clear)
-            if not any(attempt() for attempt in attempts):
+            attempts = (
+                self._edit,
+                self._get_out,
+                self._scaffold,
+                self._tidy,
+                self._clear,
+                self._scaffold_beside,
+            )
+            finds = (self.controller.find, self.controller.find_anywhere)
+            if not any(attempt(find) for find in finds for attempt in attempts):
                 return f"no way found to {self._remaining()}"
         return f"no plan within {rounds} edits; left to do: {self._remaining()}"
 
@@ -72,12 +85,12 @@ class GreedyBuilder:
         words = [f"{'remove' if self.simulation.color_at(cell) else 'place'} {cell}" for cell in cells[:4]]
         return ", ".join(words) + (f" and {len(cells) - 4} more" if len(cells) > 4 else "")
 
-    # -- attempts, most wanted first; each returns whether something was done
+    # -- attempts, most wanted first, to do what `find` finds a way for; each returns whether something was done
 
-    def _do(self, jobs: list[Job], ways: int = MAX_WAYS) -> Job | None:
+    def _do(self, jobs: list[Job], find: Find, ways: int = MAX_WAYS) -> Job | None:
         """The one of the jobs that was done."""
         for _ in range(ways if jobs else 0):
-            way = self.controller.find(jobs)
+            way = find(jobs)
             if way is None:
                 return None
             if self.controller.perform(way):
@@ -85,33 +98,46 @@ class GreedyBuilder:
                 return done
         return None
 
-    def _edit(self) -> bool:
-        return self._do(self._edits()) is not None
+    def _edit(self, find: Find) -> bool:
+        return self._do(self._edits(), find) is not None
 
-    def _get_out(self) -> bool:
+    def _get_out(self, find: Find) -> bool:
         """Break out of where the builder is walled in; the hole stays until all that is left now is done."""
         jobs = [job for job in self.controller.ways_out() if in_zone(*job.cell)]
-        return self._open_hole(jobs, self._stuck())
+        return self._open_hole(jobs, self._stuck(), find)
 
-    def _scaffold(self) -> bool:
+    def _scaffold(self, find: Find) -> bool:
         """Place the first block of the shortest chain that gives a missing block something to hold on to."""
         simulation = self.simulation
         color = simulation.scaffold_color()
         grid, desired, held = simulation.grid, simulation.desired, simulation.inventory
         cell = scaffold_for(grid, desired, held, self._holes) if color else None
-        if cell is None or self._scaffolded[cell] >= MAX_RETURNS or not self._do([Job(cell, color)]):
+        if cell is None or self._scaffolded[cell] >= MAX_RETURNS:
             return False
-        self._scaffolded[cell] += 1
-        return True
+        return self._place_scaffold([Job(cell, color)], find)
 
-    def _tidy(self) -> bool:
+    def _scaffold_beside(self, find: Find) -> bool:
+        """Place a block beside a missing one whose own neighbours are out of sight, once."""
+        simulation = self.simulation
+        color, air = simulation.scaffold_color(), simulation.grid == 0
+        stuck = [cell for cell in self._stuck() if air[index_of(cell)]]
+        beside = {other for cell in stuck for other in neighbours(cell) if not self._scaffolded[other]}
+        jobs = [Job(cell, color) for cell in sorted(beside) if color and air[index_of(cell)]]
+        return self._place_scaffold([job for job in jobs if not simulation.wanted_at(job.cell)], find)
+
+    def _place_scaffold(self, jobs: list[Job], find: Find) -> bool:
+        job = self._do(jobs, find)
+        self._scaffolded.update([job.cell] if job else [])
+        return job is not None
+
+    def _tidy(self, find: Find) -> bool:
         """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again."""
         scaffolds, done = set(self.simulation.scaffolds), False
-        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds]):
+        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds], find):
             done = True
         return done
 
-    def _clear(self) -> bool:
+    def _clear(self, find: Find) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
         stuck = self._stuck()
         ring, seen = set(stuck), set(stuck)
@@ -120,7 +146,7 @@ class GreedyBuilder:
             ring = {cell for cell in ring if self.simulation.color_at(cell)}
             seen |= ring
             jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in sorted(ring)]
-            if self._open_hole(jobs, stuck):
+            if self._open_hole(jobs, stuck, find):
                 return True
         return False
 
@@ -133,9 +159,9 @@ class GreedyBuilder:
         wanted = self.simulation.wanted_at(cell)
         return wanted == 0 or self.simulation.color_at(cell) != wanted or self.simulation.held(wanted) >= 0
 
-    def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell]) -> bool:
+    def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell], find: Find) -> bool:
         """Break one of these blocks, and keep the hole until its purpose is achieved."""
-        job = self._do([job for job in jobs if self._replaceable(job.cell)], CLEARING_WAYS)
+        job = self._do([job for job in jobs if self._replaceable(job.cell)], find, CLEARING_WAYS)
         if job is None:
             return False
         self._cleared[job.cell] += 1

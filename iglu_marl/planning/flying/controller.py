@@ -148,6 +148,10 @@ class Flier:
                     best = found
         return best
 
+    def find_anywhere(self, jobs: list[Job]) -> Hover | None:
+        """None: `find` looks everywhere."""
+        return None
+
     def perform(self, way: Hover) -> bool:
         """Fly there and do it; undone, and False, when it does not come out as foreseen."""
         simulation = self.simulation

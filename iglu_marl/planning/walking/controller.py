@@ -7,6 +7,8 @@ aim that takes the fewest camera steps. `perform` walks there in the simulation.
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,9 +20,9 @@ from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.motion import rise
 from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, PADDING, STEP_S, WALK_SPEED
 from iglu_marl.planning.kernels import CAMERA_DEG
-from iglu_marl.planning.problem import Job
+from iglu_marl.planning.problem import Job, WorldArray
 from iglu_marl.planning.raycast import Floats
-from iglu_marl.planning.simulation import Simulation, has_done
+from iglu_marl.planning.simulation import Simulation, has_done, step
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.navigation import (
     PILLAR_COST,
@@ -49,6 +51,12 @@ LOWEST_FROM_PILLAR = -62.0  # steeper rays would meet the pillar, which is not t
 BATCH_STANDS = 12
 MAX_JOBS = 14
 ASKEW_DEG = 12.0  # by which a key may lead past the block that one jumps onto
+MOVES = (
+    (Action.NOOP,),
+    *((key,) for key, _ in WALK_KEYS),
+    *((Action.JUMP, *[key] * 4) for key, _ in WALK_KEYS),
+)  # from one place to the next
+LONGEST_MOVE, MOST_PLACES = 30, 2000
 NEAR_MISS = 0.13  # of a cell: as near as steps of 1/4 cell get
 
 
@@ -72,13 +80,14 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """A way to do a job: a path from one stand to another, then an aim."""
+    """A way to do a job: a path from one stand to another, there some keys that lead off its centre, then an aim."""
 
     job: Job
     path: tuple[Step, ...]
     cost: float
     start: Stand
     stand: Stand
+    keys: tuple[Action, ...] = ()
 
 
 def camera_actions(yaw: int, pitch: int) -> list[Action]:
@@ -87,13 +96,47 @@ def camera_actions(yaw: int, pitch: int) -> list[Action]:
     return [around] * abs(yaw) + [Action.LOOK_UP if pitch > 0 else Action.LOOK_DOWN] * abs(pitch)
 
 
+def stand_of(pose: Floats) -> Stand:
+    """The stand of one who rests at a pose."""
+    x, y, z = np.rint(pose[:3]).astype(int).tolist()
+    return x, z, y - 2
+
+
+def at_rest(state: WorldArray) -> bool:
+    """Whether the walker has no vertical speed, and something under the feet."""
+    grid, pose = state["grid"][0], state["pose"][0]
+    x, z, b = stand_of(pose)
+    on_floor = solid(grid, x, b, z) or solid(grid, x, b + 1, z)
+    return state["speed"][0] == 0.0 and bool(on_floor and pose[1] == b + 2 - PADDING)
+
+
+def places_near(state: WorldArray) -> Iterator[tuple[tuple[Action, ...], Floats]]:
+    """Where one comes to rest after some keys, few first: the keys and the pose; each place once, by the kernel."""
+    known: set[bytes] = set()
+    waiting: deque[tuple[tuple[Action, ...], WorldArray]] = deque([((), state)])
+    while waiting and len(known) < MOST_PLACES:
+        keys, before = waiting.popleft()
+        for move in MOVES:
+            after, pressed = before.copy(), list(move)
+            for key in move:
+                step(after, "walking", key)
+            while not at_rest(after) and len(pressed) < LONGEST_MOVE:
+                step(after, "walking", Action.NOOP)
+                pressed.append(Action.NOOP)
+            place = np.round(after["pose"][0, :3], 2).tobytes()
+            if place not in known and at_rest(after):
+                known.add(place)
+                waiting.append(((*keys, *pressed), after))
+                yield waiting[-1][0], after["pose"][0]
+
+
 class Walker:
     """Does jobs on foot. `find` looks for the cheapest way, `perform` does it in the simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self._banned_steps: set[tuple[Stand, Step]] = set()
-        self._banned_jobs: set[tuple[Cell, Stand]] = set()
+        self._banned_jobs: set[tuple[Cell, Stand, tuple[Action, ...]]] = set()
         self._banned_for = b""  # the grid in which they failed
 
     # -- finding
@@ -101,15 +144,29 @@ class Walker:
     def find(self, jobs: list[Job]) -> Way | None:
         """The cheapest way to do one of the jobs, or None when none can be done from any stand."""
         pose, stand = self._rest()
+        jobs = self._possible(jobs)
+        jobs.sort(key=lambda job: job.penalty + DISTANCE_COST * math.dist(pose[:3], job.cell))
+        ways = (self._search(some, pose, stand) for some in (jobs[:MAX_JOBS], jobs[MAX_JOBS:]) if some)
+        return next((way for way in ways if way), None)
+
+    def find_anywhere(self, jobs: list[Job]) -> Way | None:
+        """A way to do one of the jobs from any place, centre of a column or not, that few keys lead to."""
+        jobs, start = self._possible(jobs), self._rest()[1]
+        for keys, pose in places_near(self.simulation.state) if jobs else ():
+            stand = stand_of(pose)
+            found = self._best_at(Visit(float(len(keys)), stand, 0, keys), jobs, pose, stand)
+            if found is not None:
+                return Way(found.job, (), found.cost, start, stand, keys)
+        return None
+
+    def _possible(self, jobs: list[Job]) -> list[Job]:
+        """The jobs for which blocks are in hand; what has failed in another grid is forgotten."""
         known = self.simulation.grid.tobytes()
         if known != self._banned_for:
             self._banned_steps.clear()
             self._banned_jobs.clear()
             self._banned_for = known
-        jobs = [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
-        jobs.sort(key=lambda job: job.penalty + DISTANCE_COST * math.dist(pose[:3], job.cell))
-        ways = (self._search(some, pose, stand) for some in (jobs[:MAX_JOBS], jobs[MAX_JOBS:]) if some)
-        return next((way for way in ways if way), None)
+        return [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
 
     def ways_out(self) -> list[Job]:
         """Blocks to break when the walker is walled in; none when it is not."""
@@ -122,7 +179,7 @@ class Walker:
 
     def _rest(self) -> tuple[Floats, Stand]:
         """The pose once the walker has come to rest, and its stand."""
-        if self._at_rest():
+        if at_rest(self.simulation.state):
             return self.simulation.pose.copy(), self._stand()
         moment = self.simulation.save()
         self._settle()
@@ -131,8 +188,7 @@ class Walker:
         return rest
 
     def _stand(self) -> Stand:
-        x, y, z = np.rint(self.simulation.pose[:3]).astype(int).tolist()
-        return x, z, y - 2
+        return stand_of(self.simulation.pose)
 
     def _pillar_price(self, cell: Cell) -> float:
         wanted = self.simulation.wanted_at(cell)
@@ -177,7 +233,7 @@ class Walker:
                 continue
             eye = (rest[0], rest[1] + height, rest[2])
             for job in jobs:
-                if (job.cell, stand) in self._banned_jobs:
+                if (job.cell, stand, visit.keys) in self._banned_jobs:
                     continue
                 if air and job.color == 0 and job.cell[1] < b + 2:
                     continue  # nothing to be gained
@@ -199,18 +255,19 @@ class Walker:
         """Go there and do it; undone, and False, when it does not come out as foreseen."""
         moment = self.simulation.save()
         here = way.start
-        for step in way.path:
-            if not self._go(step):
+        for part in way.path:
+            if not self._go(part):
                 self.simulation.restore(moment)
-                self._banned_steps.add((here, step))
+                self._banned_steps.add((here, part))
                 return False
-            here = step.stand
+            here = part.stand
         if self.simulation.color_at(way.job.cell) == way.job.color:
             return True  # done by a pillar on the way
+        self.simulation.step(*way.keys)
         if self._act(way.job, way.stand):
             return True
         self.simulation.restore(moment)
-        self._banned_jobs.add((way.job.cell, way.stand))
+        self._banned_jobs.add((way.job.cell, way.stand, way.keys))
         return False
 
     def _act(self, job: Job, stand: Stand) -> bool:
@@ -239,17 +296,10 @@ class Walker:
     def _settle(self, limit: int = 80) -> bool:
         """Wait until the walker rests."""
         for _ in range(limit):
-            if self._at_rest():
+            if at_rest(self.simulation.state):
                 return True
             self.simulation.step(Action.NOOP)
         return False
-
-    def _at_rest(self) -> bool:
-        """No vertical speed, and something under the feet."""
-        simulation = self.simulation
-        x, z, b = self._stand()
-        on_floor = solid(simulation.grid, x, b, z) or solid(simulation.grid, x, b + 1, z)
-        return simulation.speed == 0.0 and bool(on_floor and simulation.pose[1] == b + 2 - PADDING)
 
     # -- on foot
 

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
+from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.records import GROUND_Y, LIMIT
@@ -102,11 +103,15 @@ class Terrain:
 
 
 class Visit(NamedTuple):
-    """A stand that a search has reached: what it costs to get there, and over which blocks placed on the way."""
+    """A stand that a search has reached: what it costs to get there, and over how many blocks placed on the way.
+
+    keys: that lead from there off the centre of the column.
+    """
 
     cost: float
     stand: Stand
     pillars: int
+    keys: tuple[Action, ...] = ()
 
 
 class PathSearch:
