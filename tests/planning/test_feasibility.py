@@ -54,6 +54,7 @@ def reachable_by_hand(start: np.ndarray, desired: np.ndarray, inventory: np.ndar
     return False
 
 
+@pytest.mark.slow
 def test_proofs_agree_with_an_exhaustive_search() -> None:
     """Wherever impossibility is claimed, trying everything fails too; and the claim is made in some of the cases."""
     claims = 0

@@ -129,6 +129,7 @@ SHAPES: dict[str, tuple[list[Block], float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_plans_are_near_the_bound(name: str) -> None:
     blocks, ratio = SHAPES[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from worlds import Block, world_with
@@ -18,7 +20,7 @@ from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
-from iglu_marl.planning.walking.controller import EYE, Walker
+from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
 from iglu_marl.planning.walking.navigation import Terrain
 from iglu_marl.planning.walking.shortening import shortened
@@ -194,9 +196,25 @@ def test_no_way_to_a_place() -> None:
     assert not walker.walk_to((0, 0, 5))
 
 
+def test_places_between_the_centres_of_columns() -> None:
+    simulation = Simulation(Problem.of(world_with([(1, -1, 0, 1)]), [], "walking"))
+    simulation.step(*[Action.NOOP] * 3)
+    state = simulation.state.copy()
+    found = {keys: tuple(pose[:3].round(2).tolist()) for keys, pose in islice(places_near(state), 400)}
+    assert len(set(found.values())) == len(found) == 400
+    assert found[(Action.NOOP,)] == tuple(state["pose"][0, :3].round(2).tolist())
+    assert found[(Action.FORWARD,)][::2] == (0.0, -0.25)
+    assert any(0.5 < x < 1.0 and y > 0.5 for x, y, _ in found.values()), "on top of the block"
+    for keys, place in list(found.items())[::40]:
+        simulation.state[:] = state
+        simulation.step(*keys)
+        assert tuple(simulation.pose[:3].round(2).tolist()) == place
+
+
 # --- whole plans -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SITES
 def test_plans_from_viewpoints(blocks: list[Block]) -> None:
     start = Worlds(1)
@@ -222,6 +240,7 @@ def test_the_best_viewpoints_can_be_reached() -> None:
         assert (abs(simulation.pose[[0, 2]] - (x, z)) < 0.2).all()
 
 
+@pytest.mark.slow
 def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
     _searched.cache_clear()
     target = blocks_to_grid(TOWER)

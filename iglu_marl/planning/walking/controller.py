@@ -111,7 +111,7 @@ def at_rest(state: WorldArray) -> bool:
 
 
 def places_near(state: WorldArray) -> Iterator[tuple[tuple[Action, ...], Floats]]:
-    """Where one comes to rest after some keys, few first: the keys and the pose; each place once, by the kernel."""
+    """Where one comes to rest after some moves, few first: the keys and the pose; each place once, by the kernel."""
     known: set[bytes] = set()
     waiting: deque[tuple[tuple[Action, ...], WorldArray]] = deque([((), state)])
     while waiting and len(known) < MOST_PLACES:

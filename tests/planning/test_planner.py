@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import world_with
+from worlds import BOTH, carry_out, dev_structures, structure, world_with
 
 from iglu_marl.agents import OracleBuilder
-from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import PlanningError
-from iglu_marl.core.grid import blocks_to_grid, color_id, grid_to_blocks
-from iglu_marl.core.kernels.step import step_at
+from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import Edit, Executor, Plan, edits_between, lower_bound, order_edits, plan, replays
+from iglu_marl.planning import Executor, edits_between, lower_bound, order_edits, plan, replays
 from iglu_marl.planning.problem import PLAN_LEVELS
-from iglu_marl.planning.support import supported_cells
-from iglu_marl.planning.walking.navigation import Terrain
-
-BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
-
-
-def carry_out(worlds: Worlds, made: Plan) -> np.ndarray:
-    """The grid after the plan's actions, by the encoding and kernel that every environment uses."""
-    encoding, state = Controls(made.controls), worlds.get_state()  # type: ignore[arg-type]
-    for action in made.actions:
-        assert encoding.space.contains(action)
-        records, index = encoding.encode(action)
-        step_at(state, 0, records, index)
-    return state["grid"][0]
-
-
-def structure(rng: np.random.Generator, blocks: int = 8, levels: int = 3) -> np.ndarray:
-    """A random structure without floating blocks, within two cells of a centre."""
-    grid = np.zeros((9, 11, 11), np.int8)
-    near = np.zeros(grid.shape, bool)
-    x, z = rng.integers(1, 10, 2)
-    near[:levels, max(0, x - 2) : x + 3, max(0, z - 2) : z + 3] = True
-    for _ in range(int(rng.integers(1, blocks + 1))):
-        free = np.argwhere(supported_cells(grid != 0) & near & (grid == 0))
-        grid[tuple(free[rng.integers(len(free))])] = rng.integers(1, 7)
-    return grid
-
-
-def dev_structures(shared: Path) -> Iterator[tuple[str, np.ndarray]]:
-    data = json.loads((shared / "data" / "structures-dev.json").read_text(encoding="utf-8"))
-    names = {int(number): name for number, name in data["colours"].items()}
-    for key, entry in data["structures"].items():
-        blocks = [(x, y, z, color_id(names[c])) for x, y, z, c in entry["blocks"]]
-        yield key, blocks_to_grid(blocks)
-
 
 # --- single edits -------------------------------------------------------------------------------------------
 
@@ -132,34 +93,6 @@ def test_plans_are_the_same_every_time(controls: str) -> None:
     assert [str(action) for action in first.actions] == [str(action) for action in second.actions]
 
 
-@BOTH
-def test_out_of_a_closed_cell(controls: str) -> None:
-    box = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]
-    inside = {(0, -1, 0), (0, 0, 0)}
-    blocks = [(*cell, 1 + number % 6) for number, cell in enumerate(box) if cell not in inside]
-    worlds = world_with(blocks)
-    assert not Terrain(worlds.grid[0]).escapes((0, 0, -2))
-    made = plan(worlds, [(4, -1, 4, 6)], controls)
-    assert made.built, made.reason
-    assert grid_to_blocks(carry_out(worlds, made)) == sorted([*blocks, (4, -1, 4, 6)])
-
-
-@BOTH
-def test_out_of_a_block(controls: str) -> None:
-    blocks = [(0, -1, 0, 2), (0, 0, 0, 3), (1, 0, 0, 4), (-1, 0, 0, 4)]
-    made = plan(world_with(blocks), [(0, 1, 0, 6)], controls)
-    assert made.built, made.reason
-    assert grid_to_blocks(carry_out(world_with(blocks), made)) == sorted([*blocks, (0, 1, 0, 6)])
-
-
-def test_a_cell_shut_in_by_others_is_reached() -> None:
-    rng = np.random.default_rng(1)
-    blocks = [(x, y, z, int(rng.integers(1, 7))) for x in (1, 2, 3) for y in (-1, 0, 1) for z in (1, 2, 3)]
-    for controls in ("walking", "flying"):
-        made = plan(world_with(blocks), [(2, 0, 2, 0)], controls)
-        assert made.built, made.reason
-
-
 # --- whole structures ---------------------------------------------------------------------------------------
 
 
@@ -175,6 +108,7 @@ def test_random_structures(controls: str) -> None:
     assert np.median(lengths) <= (40 if controls == "walking" else 10)
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_search_makes_plans_shorter(controls: str) -> None:
     """Never longer than the fast one, never shorter than the bound, and on the whole much shorter."""
@@ -192,6 +126,7 @@ def test_a_search_makes_plans_shorter(controls: str) -> None:
     assert total["shortest"] <= total["short"] < (0.95 if controls == "walking" else 0.75) * total["fast"]
 
 
+@pytest.mark.slow
 def test_width_is_a_level_by_its_old_name() -> None:
     target = structure(np.random.default_rng(4))
     for width, level in ((0, "fast"), (1, "short"), (3, "shortest")):
@@ -206,6 +141,7 @@ def test_width_is_a_level_by_its_old_name() -> None:
         plan(Worlds(1), target, level="best")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @BOTH
 def test_random_structures_block_by_block(controls: str) -> None:
     for seed in range(100, 108):
@@ -219,6 +155,7 @@ def test_random_structures_block_by_block(controls: str) -> None:
         np.testing.assert_array_equal(worlds.grid[0], target)
 
 
+@pytest.mark.slow
 @BOTH
 def test_one_structure_into_another(controls: str) -> None:
     for seed in range(6):
@@ -230,6 +167,7 @@ def test_one_structure_into_another(controls: str) -> None:
         np.testing.assert_array_equal(carry_out(worlds, made), target)
 
 
+@pytest.mark.slow
 @BOTH
 def test_structures_of_the_corpus(controls: str, shared: Path) -> None:
     """Every eighth, by the first plan that is found; a run over all of them takes ten times as long."""
@@ -244,6 +182,7 @@ def test_structures_of_the_corpus(controls: str, shared: Path) -> None:
 cells = st.tuples(st.integers(-5, 5), st.integers(-1, 7), st.integers(-5, 5))
 
 
+@pytest.mark.slow
 @BOTH
 @given(
     start=st.dictionaries(cells, st.integers(1, 6), max_size=6),
@@ -307,86 +246,3 @@ def test_a_plan_that_does_not_build_is_noticed() -> None:
     made = plan(Worlds(1), target, "walking")
     assert replays(Worlds(1), made.actions, "walking", target)
     assert not replays(Worlds(1), made.actions[:-1], "walking", target)
-
-
-BAD = {
-    "outside": ([(6, -1, 0, 1)], r"edits\[0\] at \(6, -1, 0\) lies outside the build zone"),
-    "colour": ([(0, -1, 0, 1), (1, -1, 0, 7)], r"edits\[1\] at \(1, -1, 0\) has colour id 7, expected 0..6"),
-    "fraction": ([(0, -1, 0.5, 1)], r"edits\[0\] is .* expected four integers"),
-    "short": ([(0, -1, 1)], r"edits\[0\] is \(0, -1, 1\), expected four integers"),
-    "no list": (7, r"edits is 7, expected a list"),
-    "twice": ([(0, -1, 0, 1), (0, -1, 0, 2)], r"edits\[1\] asks for a second colour at \(0, -1, 0\)"),
-    "shape": (np.zeros((9, 11, 10), int), r"target has shape \(9, 11, 10\), expected \(9, 11, 11\)"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_edits(name: str) -> None:
-    edits, message = BAD[name]
-    with pytest.raises(PlanningError, match=message):
-        plan(Worlds(1), edits)
-
-
-def test_controls_that_cannot_be_planned() -> None:
-    with pytest.raises(PlanningError, match="controls is 'swimming', expected one of walking, flying"):
-        plan(Worlds(1), [], "swimming")  # type: ignore[arg-type]
-
-
-# --- order --------------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_the_order_makes_all_edits_and_each_is_supported(controls: str) -> None:
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        start, target = structure(rng, 15), structure(rng, 15)
-        grid = start.copy()
-        for edit in order_edits(start, target, controls):
-            at = (edit.y + 1, edit.x + 5, edit.z + 5)
-            if edit.color:
-                assert grid[at] == 0
-                assert supported_cells(grid != 0)[at], (seed, edit)
-            else:
-                assert grid[at] != 0
-            grid[at] = edit.color
-        np.testing.assert_array_equal(grid, target)
-
-
-def test_the_order_fills_the_inside_first() -> None:
-    cube = [(x, y, z, 1 + (x + y + z) % 6) for x in (0, 1, 2) for y in (-1, 0, 1) for z in (0, 1, 2)]
-    ordered = [edit.cell for edit in order_edits(np.zeros((9, 11, 11)), blocks_to_grid(cube), "walking")]
-    around = [
-        (1 + dx, 0 + dy, 1 + dz) for dx, dy, dz in ((1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1), (0, 1, 0))
-    ]
-    assert ordered.index((1, 0, 1)) < max(ordered.index(cell) for cell in around)
-
-
-# --- carrying out -------------------------------------------------------------------------------------------
-
-
-@BOTH
-def test_an_executor_carries_on_after_a_push(controls: str) -> None:
-    worlds, encoding = world_with([]), Controls(controls)  # type: ignore[arg-type]
-    executor = Executor([Edit(2, -1, 2, 4), Edit(2, 0, 2, 5)], controls)  # type: ignore[arg-type]
-    for number in range(400):
-        action = executor.next_action(worlds)
-        if action is None:
-            break
-        records, index = encoding.encode(action)
-        step_at(worlds.state, 0, records, index)
-        if number == 6:
-            worlds.pose[0] += (0.7, 0.0, -1.3, 20.0, 0.0)
-        if number == 9:
-            worlds.grid[0, 3, 3, 3], worlds.inventory[0, 0] = 1, 19  # somebody else has put a block there
-    assert grid_to_blocks(worlds.grid[0]) == [(2, -1, 2, 4), (2, 0, 2, 5)]
-    assert executor.plan is not None
-    assert executor.plan.built
-
-
-def test_an_executor_gives_up_on_the_impossible() -> None:
-    worlds = world_with([])
-    worlds.inventory[0] = 0
-    executor = Executor([Edit(2, -1, 2, 4)])
-    assert executor.next_action(worlds) is None
-    assert executor.plan is not None
-    assert executor.plan.verdict == "impossible"
