@@ -26,9 +26,9 @@ from rich.table import Table
 from benchmarks.pairs import SOURCES, VERDICTS, tasks_of
 from iglu_marl import Pose
 from iglu_marl.planning import PlanLevel, check_certificate, lower_bound, plan, replays
-from iglu_marl.planning.flying import search, successors
+from iglu_marl.planning.flying import search
 from iglu_marl.planning.problem import PLAN_LEVELS
-from iglu_marl.planning.walking import camera_search, viewpoints
+from iglu_marl.planning.walking import viewpoints
 from iglu_marl.tasks import Task
 
 # Layer -> what stands in for it: (module, name, replacement).
@@ -38,8 +38,8 @@ LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
         for module in ("planner", "walking.viewpoints")
     ),
     "scaffolds": ((viewpoints.__name__, "pillars", lambda grid, desired: np.zeros(grid.shape, bool)),),
-    "second look": ((camera_search.__name__, "SURVEYED", 1),),
-    "helpful scaffolds": ((successors.__name__, "helpful_scaffolds", lambda *grids: []),),
+    "trials": ((viewpoints.__name__, "_tried", lambda problem, viewpoint: viewpoint),),
+    "camera beam": ((viewpoints.__name__, "WORK_WIDTH", 1),),
     "side prices": (
         (
             search.__name__,
@@ -47,24 +47,28 @@ LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
             tuple((kept, weights._replace(side=0.0, short=0.0)) for kept, weights in search.SEARCHES),
         ),
     ),
+    "flight beam": ((search.__name__, "BEAM_WIDTH", 1),),
+    "going on": ((search.__name__, "SEARCHES", tuple((0.0, weights) for _, weights in search.SEARCHES)),),
 }
 # Rows of the table: the level, and the layer that is left out.
 ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
     "walking": (
-        ("fast", "shortening"),
         ("fast", None),
         ("short", None),
         ("shortest", None),
-        ("shortest", "shortening"),
-        ("shortest", "scaffolds"),
-        ("shortest", "second look"),
+        ("fast", "shortening"),
+        ("short", "shortening"),
+        ("short", "scaffolds"),
+        ("short", "trials"),
+        ("short", "camera beam"),
     ),
     "flying": (
         ("fast", None),
         ("short", None),
         ("shortest", None),
-        ("short", "helpful scaffolds"),
         ("short", "side prices"),
+        ("short", "flight beam"),
+        ("shortest", "going on"),
     ),
 }
 

@@ -12,7 +12,7 @@ from iglu_marl.planning import lower_bound, plan, replays
 from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.search import BeamSearch, shortest_flight
-from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors, helpful_scaffolds, routes
+from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors, routes
 from iglu_marl.planning.problem import Problem
 
 
@@ -49,16 +49,6 @@ def test_from_which_sides_a_block_can_be_placed() -> None:
     ]
     assert short[:, 12].tolist() == [False] * 4 + [True]
     assert (kernels.sides(grid, cells, np.zeros(5, bool), _AROUND, _ALLOWED) == kernels.ALL_ARCS).all()
-
-
-def test_scaffolds_that_spare_a_turn() -> None:
-    grid, desired = blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 1)]), blocks_to_grid([(0, 0, -1, 1)])
-    assert helpful_scaffolds(grid, desired, 1) == []  # looking south: against the block
-    north = helpful_scaffolds(grid, desired, 0)
-    assert north
-    assert all(y == -1 and z <= 0 for _, y, z in north)  # on the ground, below or behind it
-    high = helpful_scaffolds(grid, blocks_to_grid([(0, 4, 0, 1)]), 0)
-    assert [y for _, y, _ in high] == [1]  # on top of what stands
 
 
 def test_what_is_left_after_each_job() -> None:

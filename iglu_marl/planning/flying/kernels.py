@@ -44,7 +44,7 @@ class Weights(NamedTuple):
     least: float = 1.0  # for the way to the nearest cell
     mean: float = 0.2  # for the way to all cells, on average
     side: float = 0.5  # for a step of turning until the other sides are seen
-    short: float = 2.2  # for a cell that is helped by a scaffold instead
+    short: float = 2.2  # for a cell that cannot be placed by looking to the sides turned to
 
 
 class JobTable(NamedTuple):
@@ -91,7 +91,7 @@ def links(eye, yaw, pitch, cells, skip, weights):
 
 @jit
 def side_price(yaw, counts, weights):
-    """The cheapest of: turning to see other sides, or helping the cells, `counts` int [ARCS], that wait for them."""
+    """The cheapest sides to look to: the turn until they are seen, and the `counts` int [ARCS] of cells left out."""
     best = NOWHERE
     for arc in range(ARCS):
         begin, size = arc % 4, arc // 4 + 1  # all quadrants: the last arc, from the first one on

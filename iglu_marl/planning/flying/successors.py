@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -19,7 +18,6 @@ from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.controller import acting, action, camera_towards, keys_along
 from iglu_marl.planning.flying.kernels import JobTable, Weights
-from iglu_marl.planning.kernels import CLOSED, SCAFFOLD, first_scaffold
 from iglu_marl.planning.problem import Job, Problem, WorldArray
 from iglu_marl.planning.raycast import Floats
 from iglu_marl.planning.simulation import has_done, step
@@ -30,7 +28,6 @@ from iglu_marl.planning.support import (
     carries,
     scaffold_color,
     scaffold_for,
-    scaffold_prices,
     shuts_in,
     supported_cells,
     touched_cells,
@@ -40,8 +37,7 @@ TURN_DEG = 4.999  # largest camera change in one step, less what rounding to flo
 MOST_STEPS = 40  # from one act to the next
 ENOUGH = 6  # cells that can be acted on: no need to look for what takes longer
 FINE_DEG, COARSE_DEG = 20.0, 30.0  # between directions to go: when it is only a step or two, else
-SCAFFOLDS = 6  # that are offered though they are not needed
-SCAFFOLD_COST, SHUTTING_COST = 0.5, 8.0
+SHUTTING_COST = 8.0
 TABLES = 1000  # remembered at a time
 
 Ints = npt.NDArray[np.int64]
@@ -197,7 +193,7 @@ class Successors:
         self._worlds = Worlds(512)
         self._controls = np.zeros(512, CONTROL)
         self._controls["mode"] = FLYING
-        self._tables: dict[tuple[bytes, int], tuple[list[Job], JobTable | None]] = {}
+        self._tables: dict[bytes, tuple[list[Job], JobTable | None]] = {}
 
     def root(self) -> Node:
         """The empty beginning."""
@@ -206,25 +202,19 @@ class Successors:
     # -- what there is to do
 
     def _table(self, node: Node) -> tuple[list[Job], JobTable | None]:
-        """Jobs, and what is left after each; kept for each grid and quadrant of yaw."""
-        quadrant = int(float(node.pose[3]) % 360.0 // 90.0)
-        key = node.grid.tobytes(), quadrant
+        """Jobs, and what is left after each; kept for each grid."""
+        key = node.grid.tobytes()
         if key not in self._tables:
             if len(self._tables) >= TABLES:
                 self._tables.clear()
-            self._tables[key] = self._look_over(node, quadrant)
+            self._tables[key] = self._look_over(node)
         return self._tables[key]
 
-    def _look_over(self, node: Node, quadrant: int) -> tuple[list[Job], JobTable | None]:
+    def _look_over(self, node: Node) -> tuple[list[Job], JobTable | None]:
         grid, desired = node.grid.copy(), self.problem.desired
         cells = cells_of(grid != desired)
         missing = (grid == 0)[index_of(cells.T)]
-        inventory, active = node.after["inventory"][0], int(node.after["active"][0])
-        jobs = open_jobs(self.problem, grid, inventory)
-        color = scaffold_color(grid, desired, inventory, active)
-        jobs += [
-            Job(cell, color, SCAFFOLD_COST) for cell in helpful_scaffolds(grid, desired, quadrant) if color
-        ]
+        jobs = open_jobs(self.problem, grid, node.after["inventory"][0])
         if not jobs:
             return jobs, None
         numbers = {(x, y, z): number for number, (x, y, z) in enumerate(cells.tolist())}
@@ -300,19 +290,6 @@ class Successors:
         if not has_done(after, job):
             return None
         return Node(state, after, node.steps + offer.steps, tuple(body), (act,), node)
-
-
-def helpful_scaffolds(grid: BlockGrid, desired: BlockGrid, quadrant: int) -> list[Cell]:
-    """Scaffolds that, looking into one quadrant of yaw, lead to blocks which can otherwise be placed after a turn only.
-
-    Those that lead to most blocks first.
-    """
-    missing = (desired != 0) & (grid == 0)
-    links = _AROUND[(_ALLOWED >> quadrant) & 1 == 1]
-    price, support = scaffold_prices(grid, missing, links)
-    waiting = cells_of(missing & (support >= SCAFFOLD) & (support < CLOSED)).tolist()
-    gains = Counter(first_scaffold(grid, price, links, support, *cell) for cell in waiting)
-    return sorted(gains, key=lambda cell: (-gains[cell], cell))[:SCAFFOLDS]
 
 
 def _aims(jobs: list[Job], grid: BlockGrid) -> tuple[Ints, Floats, Floats]:

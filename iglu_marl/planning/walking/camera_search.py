@@ -19,7 +19,6 @@ from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.kernels import Assignment
 
 CENTRES: list[Cell] = [(x, y, z) for x, y, z in cells_of(np.ones((9, 11, 11))).tolist()]
-SURVEYED = 3  # times the width: children looked at more closely in every round
 ALIKE = 2  # kept of those that lead to the same grid
 CHILDREN = 192  # room for each node
 _MARKS = np.random.Generator(np.random.PCG64(1)).integers(1, 2**62, (7, CELLS))
@@ -88,12 +87,10 @@ class CameraSearch:
                     best, end = outcome, (len(trace), at)
             if not len(children):
                 return CameraPlan(self._acts(trace, *end), best[1], best[2])
-            chosen = _best(children, SURVEYED * width)
-            grown = nodes[chosen["node"]]
-            kernels.grow(grown, chosen, task, self.table)
-            kept = np.argsort(grown["rank"], kind="stable")[:width]
-            trace.append(chosen[kept])
-            nodes = grown[kept]
+            chosen = _best(children, width)
+            nodes = nodes[chosen["node"]]
+            kernels.grow(nodes, chosen, task, self.table)
+            trace.append(chosen)
 
     def _acts(self, trace: list[npt.NDArray[Any]], end: int, at: int) -> list[CameraAct]:
         acts = []

@@ -72,7 +72,6 @@ NODE = np.dtype(
         ("aim", np.int64),
         ("active", np.int64),  # colour
         ("spent", np.float64),
-        ("rank", np.float64),  # spent, and what is still ahead
         ("left", np.int64),  # asked changes that it lacks
         ("mark", np.int64),  # tells grids apart
         # By cell: what it takes to act there now, by which aim, and whether a block may still come to be placed there.
@@ -296,4 +295,3 @@ def grow(nodes, chosen, assignment, table):
         else:
             node["held"][before - 1] += 1
         price_acts(node, assignment, table)
-        node["rank"] = node["spent"] + ahead(node, -1, assignment, table)
