@@ -1,0 +1,79 @@
+"""What people say, and the world they expect: instructions (`paraphrases.jsonl`) and answers (`replies.jsonl`)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, color_id, in_zone
+
+FILES = [path.stem for path in sorted(Path(__file__).parent.glob("*.jsonl"))]
+GROUND = -1
+
+
+def cases(name: str = "paraphrases") -> list[dict[str, Any]]:
+    """The cases of a file.
+
+    Each has an `id`, the `world` (x, y, z, colour) and where the builder is `facing` (None: no matter), what was
+    `said`, and what that changes: `adds` (x, y, z, colour) and `removes` (x, y, z), or `any_of` several changes.
+    Paraphrases have a `group` and a list of messages; replies are to what `said` lacks, which a builder `asks`.
+    """
+    text = Path(__file__).with_name(f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def unsupported(adds: set[tuple[int, ...]], world: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """The cells of `adds` that no order of building brings next to the ground or a block, corners included."""
+    left, standing = set(adds), set(world)
+    while placeable := {
+        cell
+        for cell in left
+        if cell[1] == GROUND
+        or any(max(abs(a - b) for a, b in zip(cell, other, strict=True)) == 1 for other in standing)
+    }:
+        left -= placeable
+        standing |= placeable
+    return left
+
+
+def problems(case: dict[str, Any]) -> Iterator[str]:
+    """What is impossible about a case."""
+    world = {tuple(cell): color for *cell, color in case["world"]}
+    if len(world) < len(case["world"]):
+        yield "two blocks in one cell of the world"
+    for change in case.get("any_of", [case]):
+        removes = [tuple(cell) for cell in change["removes"]]
+        adds = {tuple(cell): color for *cell, color in change["adds"]}
+        kept = {cell: color for cell, color in world.items() if cell not in removes}
+        after = {**kept, **adds}
+        if len(set(removes)) < len(removes) or len(adds) < len(change["adds"]):
+            yield "a cell changes twice"
+        if not world.keys() >= set(removes):
+            yield f"removes what is not there: {set(removes) - world.keys()}"
+        if taken := kept.keys() & adds.keys():
+            yield f"adds where a block stands: {taken}"
+        if same := {cell for cell in adds if world.get(cell) == adds[cell]}:
+            yield f"puts back what it removes: {same}"
+        if outside := [cell for cell in after if not in_zone(*cell)]:
+            yield f"outside the zone: {outside}"
+        if floating := unsupported(set(adds), set(world)):
+            yield f"cannot be placed: {floating}"
+        if many := [name for name, count in Counter(after.values()).items() if count > BLOCKS_PER_COLOR]:
+            yield f"more blocks than there are: {many}"
+        for name in set(after.values()):
+            color_id(name)
+    if case["facing"] not in {None, "north", "east", "south", "west"}:
+        yield f"facing {case['facing']}"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_cases_are_possible(name: str) -> None:
+    found = cases(name)
+    assert found
+    assert len({case["id"] for case in found}) == len(found)
+    assert {case["id"]: wrong for case in found if (wrong := list(problems(case)))} == {}
