@@ -1,19 +1,13 @@
-"""What holds on to what, and which scaffolds lead to what floats; rays, bodies and constants of all planners."""
+"""What holds on to what, and which scaffolds lead to what floats."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from worlds import Block, world_with
+from worlds import Block
 
-from iglu_marl.core.actions import CAMERA_STEP_DEG
-from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid, index_of
-from iglu_marl.core.kernels.records import CONTROL, FLYING, NO_CELL, PLACE_IN_THE_WAY, PLACE_OUTSIDE
-from iglu_marl.core.kernels.step import step_at
-from iglu_marl.core.worlds import Pose
-from iglu_marl.planning.kernels import CAMERA_DEG, SCAFFOLD
-from iglu_marl.planning.raycast import blocked_by_body, cast_rays
+from iglu_marl.planning.kernels import SCAFFOLD
 from iglu_marl.planning.support import (
     AROUND,
     SIDES,
@@ -27,10 +21,6 @@ from iglu_marl.planning.support import (
 
 FULL = np.full(6, 20, np.int16)
 TABLE: list[Block] = [(x, 2, z, 4) for x in (-1, 0, 1) for z in (-1, 0, 1)] + [(4, 3, 4, 1)]
-
-
-def test_camera_steps_are_those_of_the_controls() -> None:
-    assert CAMERA_DEG == CAMERA_STEP_DEG == Controls("flying").camera_limit
 
 
 def test_support() -> None:
@@ -89,23 +79,3 @@ def test_pillars_hold_everything() -> None:
     wanted = (desired != 0) | found
     np.testing.assert_array_equal(built_up(grid, wanted), wanted)
     assert not pillars(grid, blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 1)])).any()
-
-
-def test_rays_and_bodies_are_those_of_the_hands() -> None:
-    worlds = world_with([(0, -1, -2, 3), (2, 1, 1, 4)], Pose(0.3, 0.9, 0.2, 0.0, 0.0))
-    rng = np.random.default_rng(0)
-    poses = np.concatenate(
-        [np.tile(worlds.pose[0, :3], (700, 1)), rng.uniform((0, -90), (360, 90), (700, 2))], 1
-    )
-    hits, befores = cast_rays(worlds.grid[0], poses)
-    control = np.zeros(1, CONTROL)
-    control["place"], control["mode"] = 1, FLYING
-    for pose, hit, before in zip(poses, hits, befores, strict=True):
-        state = worlds.get_state()
-        state["pose"][0] = pose
-        step_at(state, 0, control, 0)
-        assert (state["hit"][0] == hit).all()
-        if hit[0] != NO_CELL:
-            assert (state["before"][0] == before).all()
-            in_way = bool(blocked_by_body(pose[None], before)[0])
-            assert in_way == (state["event"][0] == PLACE_IN_THE_WAY) or state["event"][0] == PLACE_OUTSIDE
