@@ -44,11 +44,10 @@ LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
         (
             search.__name__,
             "SEARCHES",
-            tuple((kept, weights._replace(side=0.0, short=0.0)) for kept, weights in search.SEARCHES),
+            tuple(weights._replace(side=0.0, short=0.0) for weights in search.SEARCHES),
         ),
     ),
     "flight beam": ((search.__name__, "BEAM_WIDTH", 1),),
-    "going on": ((search.__name__, "SEARCHES", tuple((0.0, weights) for _, weights in search.SEARCHES)),),
 }
 # Rows of the table: the level, and the layer that is left out.
 ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
@@ -68,7 +67,6 @@ ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
         ("shortest", None),
         ("short", "side prices"),
         ("short", "flight beam"),
-        ("shortest", "going on"),
     ),
 }
 

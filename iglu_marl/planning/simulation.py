@@ -66,10 +66,6 @@ class Simulation:
                 if self.desired[index_of(cell)] == 0:
                     self.scaffolds.append(cell)
 
-    def rest(self) -> Problem:
-        """What is still to be done, from here."""
-        return self.problem._replace(start=self.state.copy())
-
     def save(self) -> Snapshot:
         """The moment, to come back to."""
         return Snapshot(self.state.copy(), len(self.actions), len(self.scaffolds))

@@ -11,17 +11,14 @@ from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.successors import Node, Offer, Successors
 from iglu_marl.planning.problem import PlanLevel, Problem, acts_between
 
-# One after the other; later ones begin with a share of the acts of the best plan so far.
-SEARCHES = (
-    (0.0, Weights(side=0.3)),
-    (0.0, Weights(mean=0.1)),
-    (0.0, Weights(short=1.5, best_range=2.5)),
-    (0.25, Weights()),
-    (0.5, Weights()),
-    (0.75, Weights(mean=0.1)),
-    (0.15, Weights(least=0.6, side=0.8)),
-    (0.4, Weights(short=1.5)),
-    (0.6, Weights(mean=0.0)),
+SEARCHES = (  # one after the other
+    Weights(side=0.3),
+    Weights(mean=0.1),
+    Weights(short=1.5, best_range=2.5),
+    Weights(),
+    Weights(least=0.6, side=0.8),
+    Weights(short=1.5),
+    Weights(mean=0.0),
 )
 BEAM_WIDTH = 12  # beginnings kept
 SAME_GRID = 4  # of those that lead to the same grid
@@ -31,8 +28,8 @@ SAME_PARENT = 12
 def shortest_flight(problem: Problem, level: PlanLevel, limit: int) -> list[Any] | None:
     """The shortest plan found, of fewer than `limit` actions; None without one."""
     search = BeamSearch(problem, BEAM_WIDTH)
-    for kept, weights in SEARCHES[: 1 if level == "short" else None]:
-        search.run(weights, limit, kept)
+    for weights in SEARCHES[: 1 if level == "short" else None]:
+        search.run(weights, limit)
         limit = search.best.steps if search.best else limit
     return search.best.actions() if search.best else None
 
@@ -45,9 +42,9 @@ class BeamSearch:
         self.successors = Successors(problem)
         self.best: Node | None = None
 
-    def run(self, weights: Weights, limit: int, kept: float = 0.0) -> None:
-        """Find a plan of fewer actions than `limit`: `best`, from then on. kept: the share of the last best's acts."""
-        beam = [self._beginning(kept)]
+    def run(self, weights: Weights, limit: int) -> None:
+        """Find a plan of fewer actions than `limit`: `best`, from then on."""
+        beam = [self.successors.root()]
         known: dict[bytes, int] = {}  # grid -> after how many acts it was first reached
         for number in range(4 * limit):
             offers = [offer for node in beam for offer in self.successors.offers(node, weights)]
@@ -86,7 +83,3 @@ class BeamSearch:
             if len(beam) >= self.width:
                 break
         return beam, best
-
-    def _beginning(self, kept: float) -> Node:
-        nodes = self.best.beginnings() if self.best else [self.successors.root()]
-        return nodes[int(kept * (len(nodes) - 1))]

@@ -68,18 +68,14 @@ class Node:
         """Where the builder is then, if the last act's step does not move it."""
         return self.after["pose"][0]
 
-    def beginnings(self) -> list[Node]:
-        """The nodes from the first to this one."""
-        nodes: list[Node] = []
-        node: Node | None = self
-        while node is not None:
-            nodes.append(node)
-            node = node.parent
-        return nodes[::-1]
-
     def actions(self) -> list[Any]:
         """All actions from the start."""
-        return [act for node in self.beginnings() for act in node.body] + list(self.tail)
+        bodies: list[tuple[Any, ...]] = [self.tail]
+        node: Node | None = self
+        while node is not None:
+            bodies.append(node.body)
+            node = node.parent
+        return [act for body in reversed(bodies) for act in body]
 
 
 class Offer(NamedTuple):
