@@ -65,9 +65,15 @@ class StateTracker:
         self._hopeless.clear()
 
     def correct(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
-        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last."""
-        active = int(self.world.active[0])
-        self.begin(grid, pose)
+        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last.
+
+        Coordinates that agree are kept: on the border of two cells, what is seen is too coarse to tell which it is.
+        """
+        active, own = int(self.world.active[0]), self.world.pose[0].tolist()
+        seen = [
+            mine if abs(mine - new) < _CELL_TOLERANCE else new for mine, new in zip(own, pose, strict=True)
+        ]
+        self.begin(grid, seen)
         self.world.active[0] = active
 
     def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
