@@ -130,6 +130,7 @@ def test_plans_are_near_the_bound(name: str) -> None:
     assert len(made) <= ratio * lower_bound(Worlds(1), target, "flying").steps
 
 
+@pytest.mark.slow
 def test_later_searches_are_for_shorter_plans() -> None:
     target = clutter(7)
     search = BeamSearch(Problem.of(Worlds(1), target, "flying"), 4)

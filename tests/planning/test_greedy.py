@@ -34,6 +34,7 @@ def test_out_of_a_block(controls: str) -> None:
     assert grid_to_blocks(carry_out(world_with(blocks), made)) == sorted([*blocks, (0, 1, 0, 6)])
 
 
+@pytest.mark.slow
 def test_a_cell_shut_in_by_others_is_reached() -> None:
     rng = np.random.default_rng(1)
     blocks = [(x, y, z, int(rng.integers(1, 7))) for x in (1, 2, 3) for y in (-1, 0, 1) for z in (1, 2, 3)]

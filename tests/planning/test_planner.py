@@ -96,6 +96,7 @@ def test_plans_are_the_same_every_time(controls: str) -> None:
 # --- whole structures ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @BOTH
 def test_random_structures(controls: str) -> None:
     lengths = []
