@@ -277,7 +277,7 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
         grid = (
             setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
         )
-        table = find(plain(grid), 1 << shape)
+        table = find(plain(grid), kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
     return sorted(found)
@@ -382,7 +382,7 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     if reference.count == 1 and reference.extreme is None and not reference.middle:
         kernels.nearest(table, count, 0, code, given, to, out)
     else:
-        kernels.relate(table, count, 0, code, to, out)
+        kernels.relate(table, count, 0, code, to, 1 << kernels.RECTANGLE | 1 << kernels.GROUP, out)
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
