@@ -89,8 +89,9 @@ class Blocks:
 
     colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
     extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place. rank: the second, third, ... one from that end, instead of the first. middle: the
-    one in the middle of those that fit, which stand in a line.
+    where: only those at this place; one step from something, all that stand in that relation to it, or where one is
+    meant the nearest of them (see `iglu_marl.language.scene.graph`). rank: the second, third, ... one from that end,
+    instead of the first. middle: the one in the middle of those that fit, which stand in a line.
 
     Raises `DialogueError` for values that make no description.
     """

@@ -63,6 +63,11 @@ def _told(scene: Scene, rng: np.random.Generator) -> Told:
     return Phrase(shape, colors), Blocks(ids, kinds[int(rng.integers(len(kinds)))])
 
 
+def _furthest(told: Told, rng: np.random.Generator) -> Told:
+    way, rank = DIRECTIONS[int(rng.integers(len(DIRECTIONS)))], int(rng.choice((1, 1, 2, 3)))
+    return replace(told[0], extreme=way, rank=rank), replace(told[1], extreme=way, rank=rank)  # type: ignore[arg-type]
+
+
 def _linked(one: Told, other: Told, relation: str) -> Told:
     where = (
         NextTo(other[1]) if relation == "next_to" else Beside(((WAYS.get(relation, relation), 1),), other[1])
@@ -109,13 +114,10 @@ def compare(worlds: int, each: int, seed: int) -> Counter[str]:
         for _ in range(each):
             told, relation = _told(scene, rng), STANDING[int(rng.integers(len(STANDING)))]
             if rng.random() < 0.8:
-                told = _linked(told, _told(scene, rng), relation)
-            if rng.random() < 0.2:
-                way, rank = DIRECTIONS[int(rng.integers(len(DIRECTIONS)))], int(rng.integers(1, 4))
-                told = (
-                    replace(told[0], extreme=way, rank=rank),
-                    replace(told[1], extreme=way, rank=rank),  # type: ignore[arg-type]
-                )
+                other = _told(scene, rng)
+                told = _linked(told, _furthest(other, rng) if rng.random() < 0.4 else other, relation)
+            if rng.random() < 0.15:
+                told = _furthest(told, rng)
             seen[_agree(told, scene, setting)] += 1
     return seen
 
@@ -127,8 +129,8 @@ def test_questions_and_references_mean_the_same() -> None:
 
 @pytest.mark.slow
 def test_questions_and_references_mean_the_same_in_10_000_worlds() -> None:
-    seen = compare(10_000, 4, seed=1)
-    assert min(seen.values()) > 1000, seen
+    seen = compare(10_000, 3, seed=1)
+    assert min(seen.values()) > 500, seen
 
 
 def test_kinds_are_the_shapes_of_the_scene() -> None:
