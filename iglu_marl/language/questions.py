@@ -248,7 +248,7 @@ class Question:
     def is_possible(self) -> bool:
         """False for what no world can hold (see `Phrase.is_possible`), and for numbers that nothing can have."""
         fillings = dict(self.fillings)
-        phrase, number = fillings.get("A"), fillings.get("N", 0)
+        phrase, number = fillings["A"], fillings.get("N", 0)
         if self.template in ("count_is", "at_least") and not phrase.can_be(number):
             return False
         if self.template == "more_than" and not phrase.can_be(number + 1):

@@ -280,7 +280,7 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
         )
         table = find(plain(grid), kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
+        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things).tolist()]
     return sorted(found)
 
 
