@@ -21,6 +21,7 @@ from iglu_marl.language.shapes import (
     Kind,
     as_color,
     facing,
+    is_figure,
     on_map,
 )
 
@@ -33,7 +34,7 @@ Offset = tuple[tuple[Direction, int], ...]
 MAX_DISTANCE = 20
 
 _RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
-_SHAPES = {"column": "tower", "structure": "group"}
+_SHAPES = {"column": "tower", "structure": "group", "o": "ring"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
@@ -175,9 +176,10 @@ class Blocks:
 
     colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
     extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place. unless: but not these. by_size: only the "largest" or
-    "smallest". rank: the second, third, ... one from that end, instead of the first. middle: the
-    one in the middle of those that fit, which stand in a line.
+    where: only those at this place; one step from something, all that stand in that relation to it, or where one is
+    meant the nearest of them (see `iglu_marl.language.scene.graph`). unless: but not these. by_size: only the "largest"
+    or "smallest". rank: the second, third, ... one from that end, instead of the first. middle: those in the middle
+    of all that fit, which stand in a line.
 
     Raises `DialogueError` for values that make no description.
     """
@@ -377,6 +379,8 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
 
     Columns are towers, and structures are groups; a structure of several colours has no others.
     """
+    if kind in (Kind.H, Kind.X, Kind.CUBE):
+        return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
     layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
@@ -384,9 +388,9 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
         grid = (
             setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
         )
-        table = find(plain(grid), 1 << shape)
+        table = find(plain(grid), kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
+        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things).tolist()]
     return sorted(found)
 
 
@@ -553,7 +557,7 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     if reference.count == 1 and reference.extreme is None and not reference.middle:
         kernels.nearest(table, count, 0, code, given, to, out)
     else:
-        kernels.relate(table, count, 0, code, to, out)
+        kernels.relate(table, count, 0, code, to, 1 << kernels.RECTANGLE | 1 << kernels.GROUP, out)
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 

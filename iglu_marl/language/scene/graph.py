@@ -53,7 +53,7 @@ from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE, Cell, as_grid
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.program import RELATIONS, SHAPE_NAMES
 
-ALL_SHAPES = sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
+ALL_SHAPES = kernels.SEVERAL | sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
 MIXED = "mixed"
 """The colour of a thing of several colours."""
 _ATTRIBUTES = ("shape", "color", "size", "height", "level", "layers", "whole")
@@ -171,7 +171,9 @@ class Scene:
             raise LanguageError(f"unknown relation {relation!r}, expected one of {', '.join(RELATIONS)}")
         given, out = np.zeros((2, len(self.table)), np.uint8)
         given[thing.number] = 1
-        kernels.relate(self.table, len(self.table), self.quarter, RELATIONS.index(relation), given, out)
+        kernels.relate(
+            self.table, len(self.table), self.quarter, RELATIONS.index(relation), given, ALL_SHAPES, out
+        )
         return tuple(self.things[number] for number in np.flatnonzero(out))
 
     def edges(self) -> Iterator[tuple[int, str, int]]:
@@ -204,7 +206,9 @@ class Scene:
 
 
 def find(grid: npt.NDArray[np.int8], wanted: int) -> npt.NDArray[np.int16]:
-    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`."""
+    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`; see
+    `kernels.find_things`.
+    """
     room = kernels.THINGS_PER_BLOCK * int(np.count_nonzero(grid)) + 1
     things = np.empty((room, kernels.COLUMNS), np.int16)
     return things[: kernels.find_things(grid, wanted, things)]
