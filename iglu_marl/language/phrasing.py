@@ -137,7 +137,7 @@ def _move(part: Move, choose: Chooser) -> tuple[str, dict[str, str]]:
     blocks = _reference(part.blocks, choose, clear=True)
     if part.to is None:
         return "move_by", {"blocks": blocks, "steps": _steps(part.by, choose)}
-    return "move_to", {"blocks": blocks, "where": _where(part.to, choose)}
+    return "move_to", {"blocks": blocks, "where": _where(part.to, choose, clear=True)}
 
 
 def _copy(part: Copy, choose: Chooser) -> tuple[str, dict[str, str]]:
@@ -297,7 +297,11 @@ def _reference(reference: Reference, choose: Chooser, clear: bool = False, each:
 def _described(reference: Blocks, single: bool, choose: Chooser) -> str:
     """`highest red block`, `blue rows of 3`."""
     texts = verb_templates()
-    noun = choose(texts["nouns"][reference.kind])[0 if single else 1]
+    nouns = texts["nouns"][reference.kind]
+    plain = not (reference.colors or reference.middle or reference.extreme)
+    if plain and reference.kind is Kind.BLOCK:
+        nouns = nouns[:-1]  # "each one" is each of those that were spoken of
+    noun = choose(nouns)[0 if single else 1]
     extreme = "middle" if reference.middle else ""
     if reference.rank > 1:
         extreme = templates()["ordinals"][reference.rank - 1]

@@ -291,7 +291,7 @@ def at_level(n: int) -> Any:
 
 @maker
 def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
-    if n < 1 or (isinstance(of, You) and way.vertical):
+    if n < 1:
         return NOTHING
     return Beside((*before, (way, n)), of)
 
@@ -993,7 +993,7 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
         return (
             Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
         )
-    if several and not new.each:
+    if several and not new.each and new.kind is Kind.BLOCK:
         return None
     n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
     if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):

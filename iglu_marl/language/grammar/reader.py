@@ -19,7 +19,7 @@ from iglu_marl.language.verbs import Facing, Pick, Then
 
 MAX_WORDS = 220
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
+_NUMBERING = re.compile(r"(^|[.!?;\n])\s*\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
