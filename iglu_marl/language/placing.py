@@ -384,6 +384,8 @@ def put_shape(
     failure: Unresolved | None = None
     for group in groups:
         first = [line[0] for line in _lines(New(1), group, list(group.cells), setting)]
+        if group.way is None:
+            first = [cell for cell in first if cell[1] == min(other[1] for other in first)]
         options = []
         for cell in first:
             made = blocks(cell)

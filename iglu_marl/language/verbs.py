@@ -44,6 +44,7 @@ from iglu_marl.language.references import (
     PartOf,
     Recent,
     Reference,
+    Remaining,
     Setting,
     Spot,
     Them,
@@ -64,7 +65,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Remaining, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -74,8 +75,8 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo)):
-        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside or NextTo")
+    if not isinstance(value, (At, Beside, NextTo, Spot)):
+        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
 @dataclass(frozen=True)
@@ -633,6 +634,13 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
+    if isinstance(instruction.to, Beside) and instruction.to.of == instruction.blocks and instruction.to.offset:
+        way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
+        step = setting.vector(((way, 1),))
+        reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
+        far = max(reach) - min(reach) + count
+        by = far * step[0], far * step[1], far * step[2]
+        return [_added(setting, [(shifted(cell, by), setting.color_at(cell)) for cell in cells])]
     vectors = (
         [setting.vector(instruction.by)]
         if instruction.to is None

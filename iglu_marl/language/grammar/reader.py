@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -13,13 +14,14 @@ from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.references import Beside, It, LastBlock
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Facing, Pick, Then
+from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
@@ -121,8 +123,31 @@ class Reader(Parser):
         return found
 
 
+def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """ "A block north of it and another south of it": "it" is the same both times."""
+    found = list(parts)
+    for number in range(1, len(parts)):
+        before, now = (_beside(part) for part in (found[number - 1], parts[number]))
+        if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+            continue
+        if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
+            same = replace(now, of=before.of)
+            part = parts[number]
+            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+    return tuple(found)
+
+
+def _beside(part: Any) -> Beside | None:
+    """The place of a placement, if it is told by one thing in one direction that is not up or down."""
+    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
+        return where
+    return None
+
+
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
+    parts = _told_together(parts)
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
