@@ -10,6 +10,7 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.grammar import answers as _answers  # noqa: F401 - its makers
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.placing import Either, Look, Put
