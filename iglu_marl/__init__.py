@@ -78,6 +78,11 @@ __all__ = ["__version__", *_public]
 lead(
     {
         "iglu_marl.action_prediction": "iglu_marl.evaluation.action_prediction",
+        "iglu_marl.language.interpreter": "iglu_marl.language.scene.interpreter",
+        "iglu_marl.language.kernels": "iglu_marl.language.scene.kernels",
+        "iglu_marl.language.program": "iglu_marl.language.scene.program",
+        "iglu_marl.language.random_scenes": "iglu_marl.language.scene.random_scenes",
+        "iglu_marl.language.reference_evaluator": "iglu_marl.language.scene.reference_evaluator",
         "iglu_marl.metrics": "iglu_marl.evaluation.metrics",
         "iglu_marl.rollout": "iglu_marl.recording.rollout",
     }

@@ -37,7 +37,7 @@ from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
 from iglu_marl.game.episode import EVENTS
-from iglu_marl.language.program import FUNCTIONS
+from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
 pytestmark = pytest.mark.system

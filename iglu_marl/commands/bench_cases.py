@@ -346,7 +346,7 @@ _QUESTIONS = (
 def _answers(batched: bool) -> Round:
     """Two typical programs in turn, each on a world of its own."""
     from iglu_marl.language import answer
-    from iglu_marl.language.interpreter import Programs
+    from iglu_marl.language.scene.interpreter import Programs
 
     programs = Programs(_QUESTIONS)
     grids = np.stack([scene(20, seed) for seed in range(100)])

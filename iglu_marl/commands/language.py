@@ -20,8 +20,8 @@ from iglu_marl.commands.output import progress_bar, text_console
 if TYPE_CHECKING:
     from iglu_marl.core.grid import BlockGrid
     from iglu_marl.language.generator import Record
-    from iglu_marl.language.interpreter import ProgramStep
-    from iglu_marl.language.reference_evaluator import Part
+    from iglu_marl.language.scene.interpreter import ProgramStep
+    from iglu_marl.language.scene.reference_evaluator import Part
 
 SHOWN = 20  # of the failures of a check
 _PER_WORLD = 10
@@ -31,8 +31,8 @@ def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, B
     """Records about random worlds: the record, the world, the yaw of its builder, whether the world is a new one."""
     from iglu_marl.language.generator import Generator
     from iglu_marl.language.questions import KINDS
-    from iglu_marl.language.random_scenes import random_world
     from iglu_marl.language.scene import Scene
+    from iglu_marl.language.scene.random_scenes import random_world
 
     rng = np.random.default_rng(seed)
     generator = Generator(kinds=KINDS if kind == "both" else (kind,))
@@ -60,7 +60,7 @@ def sample(
             continue
         if fresh:
             console.print("[bold]A new world[/]")
-        console.print(f"  {escape(record.text)}  [bold cyan]{record.answer}[/]")
+        console.print(f"  {escape(record.text)}  [bold cyan]{record.to_json()['answer']}[/]")
 
 
 # ------------------------------------------------------------------------------------------------------- parse
@@ -80,8 +80,9 @@ def parse(
     """The program of a text; with a world, its answer. Exit code 1 if the text is not understood."""
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.language import questions
-    from iglu_marl.language.interpreter import answer
+    from iglu_marl.language.phrases import things_in_words
     from iglu_marl.language.scene import Scene
+    from iglu_marl.language.scene.interpreter import answer
 
     found = questions.parse(text)
     console = text_console(as_json)
@@ -101,7 +102,8 @@ def parse(
     console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
     if world is not None:
         trace: list[ProgramStep] = []
-        facts["answer"] = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
+        found_answer = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
+        facts["answer"] = things_in_words(found_answer)
         table = Table("function", "gives")
         for step in trace:
             value = "" if step.program.value is None else f" {step.program.value}"
@@ -119,7 +121,7 @@ def parse(
 def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
     """Compare texts with what is read from them, and answers with the witness's; the figures, JSON-ready."""
     from iglu_marl.language import questions
-    from iglu_marl.language import reference_evaluator as witness
+    from iglu_marl.language.scene import reference_evaluator as witness
 
     unread: list[str] = []
     wrong: list[str] = []
@@ -132,11 +134,14 @@ def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
             found = witness.parts(grid)
         if questions.parse(record.text) != record.question:
             unread.append(record.text)
-        if witness.evaluate(record.program, grid, yaw_deg, found) != record.answer:
+        if not witness.agrees(witness.evaluate(record.program, grid, yaw_deg, found), record.answer):
             wrong.append(f"{record.text} {record.program}")
         name = record.question.template
         templates[name] += 1
-        answers.setdefault(type(record.answer).__name__, Counter())[str(record.answer)] += 1
+        kind = {"Thing": "thing", "tuple": "things"}.get(
+            type(record.answer).__name__, type(record.answer).__name__
+        )
+        answers.setdefault(kind, Counter())[str(record.to_json()["answer"])] += 1
     return {
         "pairs": count,
         "seed": seed,

@@ -37,10 +37,10 @@ from iglu_marl.game.observations import (
 from iglu_marl.language import TemplateCodec
 from iglu_marl.language.generator import Generator
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, program_of, statement_goals
-from iglu_marl.language.interpreter import Value, answer
-from iglu_marl.language.program import Program
-from iglu_marl.language.random_scenes import Piece, arrange, draw_pieces
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.interpreter import Value, answer
+from iglu_marl.language.scene.program import Program
+from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 from iglu_marl.tasks import draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 

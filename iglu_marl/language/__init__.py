@@ -6,13 +6,13 @@ from iglu_marl.language.dialogue_acts import DialogueAct, Said, read, say
 from iglu_marl.language.generator import Generator, Record
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.instructions import CellEdit, EditKind, Failure, Reason, fits, parse, render, wordings
-from iglu_marl.language.interpreter import Programs, answer
 from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.program import Program
 from iglu_marl.language.questions import Question
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import At, Beside, Blocks, Context, It, LastBlock, NextTo, You
 from iglu_marl.language.scene import Scene, Thing
+from iglu_marl.language.scene.interpreter import Programs, answer
+from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import Direction, Kind, Shape, shape_cells
 from iglu_marl.language.verbs import (
     Build,

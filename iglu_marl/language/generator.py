@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language import kernels
-from iglu_marl.language.interpreter import Value, answer
-from iglu_marl.language.phrases import LIKENESS, Link, Phrase
-from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.phrases import LIKENESS, Link, Phrase, things_in_words
 from iglu_marl.language.questions import KINDS, Question, Slot, Template, question_templates
-from iglu_marl.language.scene import MIXED, Scene, Thing
+from iglu_marl.language.scene import MIXED, Scene, Thing, kernels
+from iglu_marl.language.scene.interpreter import Value, answer
+from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
 
 FRAMES = {
     "map": RELATIONS[:4],
@@ -28,7 +27,7 @@ _TRIES = 200  # of a question, before a scene is given up
 _TEMPLATE_TRIES = 15  # of those, of one template
 _PICKS = 5  # of a reference that holds
 _LARGEST_SHARE = 0.35  # of one number or name among a template's answers
-_ONE = Slot("A", likeness=False)
+_ONE = Slot("A", likeness=False, extreme=True)
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class Record:
         return self.question.program
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready: `question`, `program` (compact text), `answer`, `kind` and `template`."""
+        """JSON-ready: `question`, `program` (compact text), `answer` (things in words), `kind` and `template`."""
         return {
             "question": self.text,
             "program": str(self.program),
-            "answer": self.answer,
+            "answer": things_in_words(self.answer),
             "kind": self.question.kind,
             "template": self.question.template,
         }
@@ -82,6 +81,11 @@ class Generator:
         if not self._choices:
             raise LanguageError(f"none of the templates {', '.join(names)} is a {' or '.join(self.kinds)}")
         self._relations = tuple(name for frame in self.frames for name in FRAMES[frame])
+        self._directions = tuple(
+            name
+            for name in DIRECTIONS
+            if name in (*self._relations, *(("up", "down") * ("space" in self.frames)))
+        )
         self.balance = balance
         self._seen: dict[tuple[str, str], Counter[Value]] = {}
 
@@ -120,6 +124,7 @@ class Generator:
     def _is_wanted(self, template: Template, kind: str, value: Value) -> bool:
         """Whether an answer is none of the too frequent ones of its template; counts it if so."""
         seen = self._seen.setdefault((template.name, kind), Counter())
+        value = things_in_words(value)
         if isinstance(value, bool):
             wanted = seen[value] <= seen[not value]
         else:
@@ -133,17 +138,17 @@ class Generator:
     def _is_sound(question: Question, scene: Scene) -> bool:
         """No comparison of a thing with itself, nothing said of "all" where there are none."""
         fillings = dict(question.fillings)
-        if question.template in ("all_color", "all_height"):
+        if question.template in ("all_color", "all_level"):
             return bool(answer(Program("exist", (fillings["A"].program,)), scene))
         if "B" not in fillings:
             return True
         if fillings["A"] == fillings["B"]:
             return False
         if any(
-            part.function == "unique" and part.inputs[0] == fillings["A"].program
+            part.function == "unique" and part.inputs[0] == fillings["A"].meant
             for part in question.program.walk()
         ):
-            one, other = (Program("unique", (fillings[name].program,)) for name in "AB")
+            one, other = (Program("unique", (fillings[name].meant,)) for name in "AB")
             return answer(one, scene) != answer(other, scene)
         return True
 
@@ -161,8 +166,11 @@ class Generator:
                 fillings[name] = self._relations[int(rng.integers(len(self._relations)))]
             elif slot.kind == "C":
                 fillings[name] = _color(thing, rng)
-            elif slot.kind == "H":
-                fillings[name] = thing.height if thing and rng.random() < 0.7 else int(rng.integers(1, 4))
+            elif slot.kind == "E":
+                fillings[name] = self._directions[int(rng.integers(len(self._directions)))]
+            elif slot.kind in ("H", "V"):
+                true = None if thing is None else thing.height if slot.kind == "H" else thing.level
+                fillings[name] = true if true and rng.random() < 0.7 else int(rng.integers(1, 4))
             elif slot.kind == "N":
                 fillings[name] = self._number(template, fillings, scene, rng)
         if not all(template.slots[name].admits(value) for name, value in fillings.items()):
@@ -172,33 +180,49 @@ class Generator:
     @staticmethod
     def _number(template: Template, fillings: dict[str, Any], scene: Scene, rng: np.random.Generator) -> int:
         """A number near the true one."""
-        program = template.program({**fillings, "N": 0}).inputs[0]
-        true = answer(program, scene)
+        zero = Program("number", (), 0)
+        program = template.program({**fillings, "N": 0})
+        counted = next(part.inputs[0] for part in program.walk() if part.inputs[1:] == (zero,))
+        true = answer(counted, scene)
         return int(true or 0) + int(rng.choice((0, 0, 1, -1, 2)))
 
-    def _clear_phrase(self, slot: Slot, scene: Scene, rng: np.random.Generator) -> Phrase:
+    def _clear_phrase(
+        self, slot: Slot, scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...] = ()
+    ) -> Phrase:
         """A phrase that names exactly one thing, if a few picks find one."""
         for _ in range(_PICKS):
-            phrase = self._phrase(slot, scene, rng, telling=True)
+            phrase = self._phrase(slot, scene, rng, shapes, telling=True)
+            if slot.extreme and self._directions and rng.random() < 0.2:
+                way = self._directions[int(rng.integers(len(self._directions)))]
+                phrase = replace(phrase, extreme=way, rank=1 + int(rng.random() < 0.3))
             if _names_one(phrase, scene):
                 break
         return phrase
 
-    def _phrase(self, slot: Slot, scene: Scene, rng: np.random.Generator, telling: bool = False) -> Phrase:
+    def _phrase(
+        self,
+        slot: Slot,
+        scene: Scene,
+        rng: np.random.Generator,
+        shapes: tuple[str, ...] = (),
+        telling: bool = False,
+    ) -> Phrase:
         """A phrase that fits a slot, mostly of something in the scene; `telling` ones have more attributes."""
-        thing = _any_thing(scene, rng, slot.shapes) if telling or rng.random() < 0.85 else None
+        shapes = shapes or slot.shapes
+        thing = _any_thing(scene, rng, shapes) if telling or rng.random() < 0.85 else None
         if thing is None:
-            shape = slot.shapes[int(rng.integers(len(slot.shapes)))]
+            shape = shapes[int(rng.integers(len(shapes)))]
             return Phrase(shape, (_color(None, rng),) if 1 in slot.colors and rng.random() < 0.9 else ())
         colors: tuple[str, ...] = ()
-        if 1 in slot.colors and thing.color != MIXED and rng.random() < 0.75:
+        if 1 in slot.colors and thing.color != MIXED and (rng.random() < 0.75 or not thing.whole):
             other = _color(None, rng)
             colors = (thing.color, other) if 2 in slot.colors and rng.random() < 0.2 else (thing.color,)
             colors = tuple(dict.fromkeys(colors))
         often = 0.4 if telling else 0.2
         size = thing.size if slot.size and thing.shape != "block" and rng.random() < often else None
-        height = thing.height if slot.height and rng.random() < often else None
-        phrase = Phrase(thing.shape, colors, size, height)
+        height = thing.height if slot.height and rng.random() < often / 2 else None
+        level = thing.level if slot.height and height is None and rng.random() < often / 2 else None
+        phrase = Phrase(thing.shape, colors, size, height, level=level)
         if slot.depth == 0 or rng.random() > (0.6 if not phrase.colors else 0.35):
             return phrase
         if slot.joined and rng.random() < 0.25:
@@ -217,17 +241,19 @@ class Generator:
             relation = self._relations[int(rng.integers(len(self._relations)))]
             assert other is not None
             code = RELATIONS.index(relation)
-            if kernels.related(scene.quarter, code, scene.table[thing.number], scene.table[other.number]):
+            table = scene.table
+            if kernels.related(table, len(table), scene.quarter, code, thing.number, other.number):
                 break
-        inner = replace(_ONE, depth=slot.depth - 1, shapes=(other.shape if other else "block",))
+        inner, shapes = replace(_ONE, depth=slot.depth - 1), (other.shape if other else "block",)
         if rng.random() < 0.35:
-            return Link(relation, self._phrase(inner, scene, rng), definite=False)
-        phrase = self._clear_phrase(inner, scene, rng)
-        return Link(relation, phrase, _names_one(phrase, scene))
+            return Link(relation, self._phrase(inner, scene, rng, shapes), definite=False)
+        phrase = self._clear_phrase(inner, scene, rng, shapes)
+        definite = _names_one(phrase, scene)
+        return Link(relation, phrase if definite else replace(phrase, extreme=None, rank=1), definite)
 
 
 def _names_one(phrase: Phrase, scene: Scene) -> bool:
-    return bool(answer(Program("count", (phrase.program,)), scene) == 1)
+    return bool(answer(Program("count", (phrase.meant,)), scene) == 1)
 
 
 def _names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,7 +273,7 @@ def _any_thing(scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...]) 
         return None
     found = there[int(rng.integers(len(there)))]
     if rng.random() < 0.35:  # most things lie on the ground: look up now and then
-        found = tuple(thing for thing in found if thing.height > 1) or found
+        found = tuple(thing for thing in found if thing.level > 1) or found
     return found[int(rng.integers(len(found)))]
 
 

@@ -17,12 +17,13 @@ import numpy.typing as npt
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
 from iglu_marl.core.task import Task
-from iglu_marl.language.interpreter import Programs, answer
 from iglu_marl.language.phrases import Link, Phrase
-from iglu_marl.language.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 from iglu_marl.language.questions import STATEMENT, Question, parse
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.interpreter import Programs, answer
+from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 
+_SHAPES = SHAPE_NAMES[:5]  # that goals speak of
 SPLITS = ("combination", "length", "color-shape")
 _EXAMPLE_TRIES = 4000
 
@@ -178,7 +179,7 @@ def _is_held_combination(goal: Goal) -> bool:
 
 def held_out_pairs() -> tuple[tuple[str, str], ...]:
     """The (colour, shape) pairs that the split by "color-shape" keeps from training: one colour for each shape."""
-    return tuple((COLOR_WORDS[-2 * number % 6], shape) for number, shape in enumerate(SHAPE_NAMES))
+    return tuple((COLOR_WORDS[-2 * number % 6], shape) for number, shape in enumerate(_SHAPES))
 
 
 def _names_held_pair(goal: Goal) -> bool:
@@ -204,11 +205,12 @@ def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
         "square": (None, 4, 9),
         "group": (None, 5),
     }
-    for shape, color in product(SHAPE_NAMES, ((), *((color,) for color in colors))):
+    for shape, color in product(_SHAPES, ((), *((color,) for color in colors))):
         for size in sizes[shape]:
             yield Phrase(shape, color, size)
         if shape == "block":
-            yield from (Phrase(shape, color, None, height) for height in (1, 2, 3))
+            yield Phrase(shape, color, level=1)
+            yield from (Phrase(shape, color, height=height) for height in (2, 3))
 
 
 def _pairs(colors: Sequence[str], relations: Sequence[str]) -> Iterator[tuple[Phrase, str, Phrase]]:
@@ -235,7 +237,7 @@ def _statements(colors: Sequence[str], relations: Sequence[str]) -> Iterator[Que
         yield state("none", A=phrase)
         yield from (state("count_is", A=phrase, N=number) for number in range(1, 6))
         yield from (state("more_than", A=phrase, N=number) for number in range(2, 6))
-        yield state("all_height", A=phrase, H=1)
+        yield state("all_level", A=phrase, V=1)
     for shape, number in product(("row", "tower"), (1, 2)):
         yield from (state("count_is", A=Phrase(shape, (color,)), N=number) for color in colors)
     for one, other in permutations(plain, 2):
@@ -290,7 +292,9 @@ def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Gene
     layers, wide, deep = {"tower": (side, 1, 1), "square": (1, side, side), "block": (1, 1, 1)}.get(
         phrase.shape, (1, side, 1)
     )
-    y = phrase.height - 1 if phrase.height else int(rng.integers(0, 3))
+    y = int(rng.integers(0, 3))
+    if phrase.level or phrase.height:
+        y = phrase.level - 1 if phrase.level else max(0, phrase.height - layers)  # type: ignore[operator]
     x, z = int(rng.integers(0, 12 - wide)), int(rng.integers(0, 12 - deep))
     if rng.random() < 0.5:  # near each other, so that things touch
         x, z = min(x % 3 + 4, 11 - wide), min(z % 3 + 4, 11 - deep)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any, TypeVar
@@ -16,17 +16,53 @@ from typing import Any, TypeVar
 import numpy as np
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language.program import COLOR_WORDS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.core.grid import BLOCKS_PER_COLOR
+from iglu_marl.language.scene import Thing
+from iglu_marl.language.scene.program import (
+    COLOR_WORDS,
+    DIRECTIONS,
+    MAX_HEIGHT,
+    RELATIONS,
+    SHAPE_NAMES,
+    Program,
+)
 from iglu_marl.language.templates import number_of, ordinal_digits, templates
 
 Option = TypeVar("Option")
 Choose = Callable[[Sequence[Any]], Any]
 """Picks one of several wordings."""
 
-LIKENESS = ("same_color", "same_height", "same_size")
+LIKENESS = ("same_color", "same_height", "same_level", "same_size")
 JOINS = ("and", "or")
 MAX_SIZE = 99
+_LINES = ("block", "row", "tower")
+_SIDES, _ARMS, _ODD = range(2, 12), range(3, 12), range(3, 12, 2)
+_SIZES = {
+    "block": {1},
+    "row": {*_SIDES},
+    "tower": {*range(2, MAX_HEIGHT + 1)},
+    "diagonal": {*_SIDES},
+    "group": {*range(2, MAX_SIZE + 1)},
+    "square": {k * k for k in _SIDES},
+    "rectangle": {p * q for p in _SIDES for q in _SIDES},
+    "wall": {p * q for p in _SIDES for q in range(2, MAX_HEIGHT + 1)},
+    "l": {p + q - 1 for p in _SIDES for q in _SIDES},
+    "t": {p + q - 1 for p in _ODD for q in _SIDES},
+    "plus": {2 * k - 1 for k in _ODD},
+    "u": {p + 2 * q - 2 for p in _ARMS for q in _SIDES},
+    "ring": {2 * (p + q) - 4 for p in _ARMS for q in _ARMS},
+    "staircase": {k * (k + 1) // 2 for k in range(2, MAX_HEIGHT + 1)},
+}
+"""The sizes that a shape can have in the zone."""
 _SCENE = Program("scene")
+_FITS: dict[str, Callable[[int, int, int, int], bool]] = {  # the spans of layers of two things
+    "on": lambda a, b, c, d: a == d + 1,
+    "above": lambda a, b, c, d: a > d,
+    "below": lambda a, b, c, d: b < c,
+    "next_to": lambda a, b, c, d: a <= d and c <= b,
+    "same_height": lambda a, b, c, d: b == d,
+    "same_level": lambda a, b, c, d: a == c,
+}
 
 
 @lru_cache(maxsize=1)
@@ -67,22 +103,25 @@ class Link:
             raise LanguageError(f"{self.relation} compares to one thing, expected definite=True")
 
     @cached_property
+    def others(self) -> Program:
+        """The things that it leads to."""
+        return Program("unique", (self.to.meant,)) if self.definite else self.to.program
+
+    @cached_property
     def program(self) -> Program:
         """The things that stand so."""
-        others = self.to.program
-        if self.definite:
-            others = Program("unique", (others,))
         if self.relation in LIKENESS:
-            return Program(self.relation, (others,))
-        return Program("relate", (others,), self.relation)
+            return Program(self.relation, (self.others,))
+        return Program("relate", (self.others,), self.relation)
 
 
 @dataclass(frozen=True)
 class Phrase:
     """Which things are meant: `Phrase("tower", ("red",), links=(Link("north", Phrase("row")),))`.
 
-    shape: block, row, tower, square or group. colors: none, one, or two ("red or blue"). size: in blocks.
-    height: of the lowest layer, 1..9. links: how they stand to others, none, one, or two with `joined` "and" or "or".
+    shape: one of `SHAPE_NAMES`. colors: none, one, or two ("red or blue"). size: in blocks. height: of the top, 1..9.
+    links: how they stand to others, none, one, or two with `joined` "and" or "or". level: of the bottom, 1 = on the
+    ground. extreme: only what reaches furthest in one of `DIRECTIONS`; rank: second, third, ... furthest.
 
     Raises `LanguageError` for unknown names and values out of range.
     """
@@ -93,6 +132,9 @@ class Phrase:
     height: int | None = None
     links: tuple[Link, ...] = ()
     joined: str | None = None
+    level: int | None = None
+    extreme: str | None = None
+    rank: int = 1
 
     def __post_init__(self) -> None:
         if self.shape not in SHAPE_NAMES:
@@ -106,8 +148,13 @@ class Phrase:
             raise LanguageError(
                 f"size of a {self.shape} is {self.size!r}, expected None, or 2..{MAX_SIZE} for other than blocks"
             )
-        if self.height is not None and not 1 <= self.height <= MAX_HEIGHT:
-            raise LanguageError(f"height is {self.height!r}, expected None or 1..{MAX_HEIGHT}")
+        for name, value in (("height", self.height), ("level", self.level)):
+            if value is not None and not 1 <= value <= MAX_HEIGHT:
+                raise LanguageError(f"{name} is {value!r}, expected None or 1..{MAX_HEIGHT}")
+        if self.extreme not in (None, *DIRECTIONS):
+            raise LanguageError(f"unknown extreme {self.extreme!r}, expected one of {', '.join(DIRECTIONS)}")
+        if not 1 <= self.rank <= (1 if self.extreme is None else MAX_HEIGHT):
+            raise LanguageError(f"rank is {self.rank!r}, expected 1..{MAX_HEIGHT} with an extreme, else 1")
         if len(self.links) > 2 or (len(self.links) == 2) != (self.joined in JOINS):
             raise LanguageError(
                 f"{len(self.links)} links joined by {self.joined!r}, expected two by and or or"
@@ -120,57 +167,82 @@ class Phrase:
 
     @cached_property
     def program(self) -> Program:
-        """The program that finds the things."""
+        """The program that finds all things that are meant."""
         parts = [link.program for link in self.links] or [_SCENE]
         found = parts[0]
         if self.joined is not None:
             found = Program("intersect" if self.joined == "and" else "union", tuple(parts))
+        found = self._like(found)
+        if self.extreme is None:
+            return found
+        return Program("filter_extreme", (found, Program("number", (), self.rank)), self.extreme)
+
+    @cached_property
+    def meant(self) -> Program:
+        """The program that finds what "the" phrase means: of several that stand so to something, the nearest."""
+        relations = [link for link in self.links if link.relation in RELATIONS]
+        if len(self.links) != 1 or not relations or self.extreme is not None:
+            return self.program
+        return Program("nearest", (self._like(_SCENE), relations[0].others), relations[0].relation)
+
+    def _like(self, found: Program) -> Program:
+        """Those of some things that look as is told: whole ones, where no colour is told."""
         found = Program("filter_shape", (found,), self.shape)
         if self.colors:
             colored = [Program("filter_color", (found,), color) for color in self.colors]
             found = colored[0] if len(colored) == 1 else Program("union", tuple(colored))
-        if self.size is not None:
-            found = Program("filter_size", (found,), self.size)
-        if self.height is not None:
-            found = Program("filter_height", (found,), self.height)
+        elif self.shape != "block":
+            found = Program("filter_whole", (found,))
+        for name in ("size", "height", "level"):
+            if (value := getattr(self, name)) is not None:
+                found = Program(f"filter_{name}", (found,), value)
         return found
+
+    # -- what can be
+
+    @property
+    def sizes(self) -> set[int]:
+        """The numbers of blocks that such a thing can have."""
+        sizes = _SIZES[self.shape] if self.size is None else _SIZES[self.shape] & {self.size}
+        return {size for size in sizes if size <= BLOCKS_PER_COLOR or not self.colors}
+
+    @property
+    def spans(self) -> set[tuple[int, int]]:
+        """The (lowest layer, highest layer) that such a thing can have."""
+        low, high = {"block": (1, 1), "row": (1, 1), "wall": (2, 9), "staircase": (2, 9)}.get(
+            self.shape, (1, 9)
+        )
+        if self.shape == "tower":
+            low, high = (2, 9) if self.size is None else (self.size, self.size)
+        layers = range(1, MAX_HEIGHT + 1)
+        spans = ((level, top) for level in layers for top in layers if low <= top - level + 1 <= high)
+        return {(a, b) for a, b in spans if self.level in (None, a) and self.height in (None, b)}
 
     @property
     def is_possible(self) -> bool:
         """False for what no world can hold: a red block on the ground that stands on something, a row of 12."""
-        longest = {"row": 11, "tower": 10 - (self.height or 1)}.get(self.shape, MAX_SIZE)
-        if self.size is not None and self.size > longest:
-            return False
-        if self.shape == "square" and self.size not in (None, 4, 9, 16, 25, 36, 49, 64, 81):
-            return False
-        top = (self.height or 1) + (1 if self.shape == "tower" else 0)
-        return top <= MAX_HEIGHT and all(self._can_stand(link) and link.to.is_possible for link in self.links)
+        links = all(self._can_stand(link) and link.to.is_possible for link in self.links)
+        return bool(self.sizes and self.spans) and links
+
+    def can_be(self, number: int) -> bool:
+        """Whether a world can hold so many of them."""
+        shared = 2 if self.shape == "row" else 1  # a block can lie in two rows
+        stock = BLOCKS_PER_COLOR * (len(self.colors) or len(COLOR_WORDS))
+        return self.is_possible and number * min(self.sizes) <= shared * stock
 
     def _can_stand(self, link: Link) -> bool:
-        mine, theirs = self.height, link.to.height
-        group = "group" in (self.shape, link.to.shape)
-        if link.relation in ("on", "next_to") and group:
-            return False  # what touches a group belongs to it
-        if link.relation in ("on", "above"):
-            flat = link.relation == "on" and link.to.shape in ("block", "row")
-            return (
-                mine != 1
-                and theirs != MAX_HEIGHT
-                and not (mine and theirs and (mine <= theirs or (flat and mine != theirs + 1)))
-            )
-        if link.relation == "below":
-            return mine != MAX_HEIGHT and theirs != 1 and not (mine and theirs and mine >= theirs)
-        if link.relation == "next_to":
-            flat = all(shape in ("block", "row") for shape in (self.shape, link.to.shape))
-            return not (flat and mine and theirs and mine != theirs)
-        if link.relation == "same_height":
-            return not (mine and theirs and mine != theirs)
+        other = link.to
+        for one, two in ((self, other), (other, self)) if link.relation in ("on", "next_to") else ():
+            grows = one.shape not in _LINES or (one.shape == "tower" and link.relation == "on")
+            alike = one.colors == two.colors if one.colors else one.shape in ("group", "tower")
+            if grows and alike and len(one.colors) < 2:
+                return False  # what touches it there belongs to it
         if link.relation == "same_size":
-            sizes = [1 if part.shape == "block" else part.size for part in (self, link.to)]
-            return (None in sizes and 1 not in sizes) or sizes[0] == sizes[1]
+            return not self.sizes.isdisjoint(other.sizes)
         if link.relation == "same_color":
-            return not (self.colors and link.to.colors and set(self.colors).isdisjoint(link.to.colors))
-        return True
+            return not (self.colors and other.colors and set(self.colors).isdisjoint(other.colors))
+        fits = _FITS.get(link.relation)
+        return fits is None or any(fits(*a, *b) for a in self.spans for b in other.spans)
 
     # -- words
 
@@ -181,8 +253,17 @@ class Phrase:
         words.append(nouns[plural])
         if self.size is not None:
             words.append(data()["size"].format(n=say_number(self.size, choose)))
+        if self.extreme is not None:
+            ordinal = templates()["ordinals"][self.rank - 1]
+            extremes, end = data()["extremes"][self.extreme], data()["ends"][self.extreme]
+            if self.rank > 1 and choose((True, False)):
+                words = [ordinal, *words, end]
+            else:
+                words = [ordinal] * (self.rank > 1) + [choose(extremes), *words]
         if self.height is not None:
             words.append(say_height(self.height, choose))
+        if self.level is not None:
+            words.append(say_level(self.level, choose))
         be = "are" if plural else "is"
         told = [
             f"{say_link(link.relation, choose)} {'the' if link.definite else ''}"
@@ -199,7 +280,7 @@ class Phrase:
 
 def with_article(words: str, definite: bool) -> str:
     """The words behind "a", "an" or (definite) nothing but a space: "a block", "an orange block"."""
-    return f" {words}" if definite else f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+    return f" {words}" if definite else f"{'an' if words[0] in 'aeiouL' else 'a'} {words}"
 
 
 def say_number(number: int, choose: Choose = first) -> str:
@@ -209,10 +290,46 @@ def say_number(number: int, choose: Choose = first) -> str:
 
 
 def say_height(height: int, choose: Choose = first) -> str:
-    """A height: "on the ground", "at height 3", "on the third level"."""
-    options = (data()["ground"] if height == 1 else []) + data()["height"]
-    ordinal = templates()["ordinals"][height - 1]
-    return str(choose(options)).format(n=say_number(height, choose), nth=ordinal)
+    """The height of a top: "at height 3"."""
+    return str(choose(data()["height"])).format(n=say_number(height, choose))
+
+
+def say_level(level: int, choose: Choose = first) -> str:
+    """The level of a bottom: "on the ground", "on level 3", "on the third level"."""
+    options = (data()["ground"] if level == 1 else []) + data()["level"]
+    ordinal = templates()["ordinals"][level - 1]
+    return str(choose(options)).format(n=say_number(level, choose), nth=ordinal)
+
+
+def say_thing(thing: Thing) -> str:
+    """A thing in words: "a red tower of three blocks"."""
+    size = None if thing.shape == "block" else thing.size
+    phrase = Phrase(thing.shape, (thing.color,) if thing.color in COLOR_WORDS else (), size)
+    said = phrase.say()
+    return with_article(said if phrase.colors else f"{thing.color} {said}", definite=False)
+
+
+def say_answer(value: Any) -> str:
+    """An answer in words: "yes", "3", "a red row of two blocks and a blue block", "nothing", "that is not clear".
+
+    Of things that overlap only the largest are told.
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Thing):
+        return say_thing(value)
+    if isinstance(value, tuple):
+        told: list[Thing] = []
+        for thing in sorted(value, key=lambda thing: (-thing.size, thing.number)):
+            if not any(set(thing.cells) <= set(other.cells) for other in told):
+                told.append(thing)
+        return " and ".join(map(say_thing, told)) or "nothing"
+    return "that is not clear" if value is None else str(value)
+
+
+def things_in_words(value: Any) -> Any:
+    """An answer, things in words and all else as it is."""
+    return say_answer(value) if isinstance(value, (Thing, tuple)) else value
 
 
 def say_link(relation: str, choose: Choose = first) -> str:
@@ -235,8 +352,26 @@ def _by_words(entries: Iterator[tuple[str, Any]]) -> dict[str, list[tuple[tuple[
 
 
 @lru_cache(maxsize=1)
-def _nouns() -> dict[str, str]:
-    return {word: shape for shape, forms in data()["nouns"].items() for pair in forms for word in pair}
+def _nouns() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    return _by_words(
+        (word.lower(), shape) for shape, forms in data()["nouns"].items() for pair in forms for word in pair
+    )
+
+
+@lru_cache(maxsize=1)
+def _extremes() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    return _by_words((text, way) for way, texts in data()["extremes"].items() for text in texts)
+
+
+@lru_cache(maxsize=1)
+def _ends() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    return _by_words((text, way) for way, text in data()["ends"].items())
+
+
+@lru_cache(maxsize=1)
+def _ordinals() -> dict[str, int]:
+    numbered = list(enumerate(templates()["ordinals"], start=1))
+    return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
 
 
 @lru_cache(maxsize=1)
@@ -249,13 +384,13 @@ def _links() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
     )
 
 
-@lru_cache(maxsize=1)
-def _heights() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    entries = [(text, 1) for text in data()["ground"]]
+@lru_cache(maxsize=2)
+def _heights(name: str) -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    entries = [(text, 1) for text in data()["ground"]] if name == "level" else []
     for height in range(1, MAX_HEIGHT + 1):
         numbers = (templates()["numbers"][height], str(height))
         ordinals = (templates()["ordinals"][height - 1], ordinal_digits(height))
-        for text in data()["height"]:
+        for text in data()[name]:
             for n, nth in zip(numbers, ordinals, strict=True):
                 entries.append((text.format(n=n, nth=nth), height))
     return _by_words(iter(entries))
@@ -266,7 +401,7 @@ class PhraseReader:
 
     def __init__(self, said: Sequence[str]) -> None:
         self.said = tuple(said)
-        self._found: dict[int, list[tuple[Phrase, int]]] = {}
+        self._found: dict[tuple[int, bool], list[tuple[Phrase, int]]] = {}
 
     def word(self, at: int) -> str:
         """The word at a position; "" behind the end."""
@@ -280,8 +415,16 @@ class PhraseReader:
                 yield meaning, at + len(parts)
 
     def height(self, at: int) -> Iterator[tuple[int, int]]:
-        """A height."""
-        return self._fixed(_heights(), at)
+        """The height of a top."""
+        return self._fixed(_heights("height"), at)
+
+    def level(self, at: int) -> Iterator[tuple[int, int]]:
+        """The level of a bottom."""
+        return self._fixed(_heights("level"), at)
+
+    def extreme(self, at: int) -> Iterator[tuple[str, int]]:
+        """A direction, in "highest", "leftmost"."""
+        return self._fixed(_extremes(), at)
 
     def relation(self, at: int) -> Iterator[tuple[str, int]]:
         """A relation or likeness."""
@@ -294,44 +437,62 @@ class PhraseReader:
         if number is not None and number < 10_000:
             yield number, at + 1
 
-    def phrase(self, at: int) -> list[tuple[Phrase, int]]:
-        """A phrase without article."""
-        if at not in self._found:
-            self._found[at] = list(self._phrase(at))
-        return self._found[at]
+    def phrase(self, at: int, definite: bool = False) -> list[tuple[Phrase, int]]:
+        """A phrase without article; a definite one may be an extreme one."""
+        if (at, definite) not in self._found:
+            self._found[at, definite] = list(self._phrase(at, definite))
+        return self._found[at, definite]
 
-    def _phrase(self, at: int) -> Iterator[tuple[Phrase, int]]:
-        colors: tuple[str, ...] = ()
-        if self.word(at) in COLOR_WORDS:
-            colors, at = (self.word(at),), at + 1
-            if self.word(at) == "or" and self.word(at + 1) in COLOR_WORDS and self.word(at + 1) != colors[0]:
-                colors, at = (*colors, self.word(at + 1)), at + 2
-        shape = _nouns().get(self.word(at))
-        if shape is None:
-            return
-        for size, after_size in self._size(shape, at + 1):
-            for height, after_height in self._height(after_size):
-                base = Phrase(shape, colors, size, height)
-                yield base, after_height
-                for links, joined, end in self._all_links(after_height):
-                    yield Phrase(shape, colors, size, height, links, joined), end
+    def _phrase(self, at: int, definite: bool) -> Iterator[tuple[Phrase, int]]:
+        for phrase, start in self._bare(at, definite):
+            for height, after_height in self._maybe(self.height, start):
+                for level, after in self._maybe(self.level, after_height):
+                    base = replace(phrase, height=height, level=level)
+                    yield base, after
+                    for links, joined, end in self._all_links(after):
+                        yield replace(base, links=links, joined=joined), end
+
+    def _bare(self, at: int, definite: bool) -> Iterator[tuple[Phrase, int]]:
+        """Extreme, colours, noun, size."""
+        rank = _ordinals().get(self.word(at)) if definite else None
+        start = at + (rank is not None)
+        for extreme, middle in self._maybe(self.extreme, start) if definite else ((None, start),):
+            for colors, noun in self._colors(middle):
+                for shape, after_noun in self._fixed(_nouns(), noun):
+                    for size, end in self._size(shape, after_noun):
+                        if extreme is not None or rank is None:
+                            yield Phrase(shape, colors, size, extreme=extreme, rank=rank or 1), end
+                            continue
+                        for way, last in self._fixed(_ends(), end):
+                            yield Phrase(shape, colors, size, extreme=way, rank=rank), last
+
+    def _colors(self, at: int) -> Iterator[tuple[tuple[str, ...], int]]:
+        one, other = self.word(at), self.word(at + 2)
+        if one not in COLOR_WORDS:
+            yield (), at
+        elif self.word(at + 1) == "or" and other in COLOR_WORDS and other != one:
+            yield (one, other), at + 3
+        else:
+            yield (one,), at + 1
+
+    @staticmethod
+    def _maybe(read: Callable[[int], Iterator[tuple[Any, int]]], at: int) -> Iterator[tuple[Any, int]]:
+        yield None, at
+        yield from read(at)
 
     def _size(self, shape: str, at: int) -> Iterator[tuple[int | None, int]]:
         yield None, at
         if shape != "block" and self.word(at) == "of":
             for size, end in self.number(at + 1):
-                if 2 <= size <= MAX_SIZE and _nouns().get(self.word(end)) == "block":
-                    yield size, end + 1
-
-    def _height(self, at: int) -> Iterator[tuple[int | None, int]]:
-        yield None, at
-        yield from self.height(at)
+                for noun, last in self._fixed(_nouns(), end):
+                    if 2 <= size <= MAX_SIZE and noun == "block":
+                        yield size, last
 
     def _link(self, at: int) -> Iterator[tuple[Link, int]]:
         for relation, after in self.relation(at):
             article = self.word(after)
             if article == "the" or (article in ("a", "an") and relation not in LIKENESS):
-                for phrase, end in self.phrase(after + 1):
+                for phrase, end in self.phrase(after + 1, article == "the"):
                     yield Link(relation, phrase, article == "the"), end
 
     def _all_links(self, at: int) -> Iterator[tuple[tuple[Link, ...], str | None, int]]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from iglu_marl.core.errors import DialogueError
@@ -15,12 +15,14 @@ from iglu_marl.core.grid import Cell, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
+    Beside,
     Between,
     It,
     Item,
     LastBlock,
     Level,
     NextTo,
+    Part,
     Reference,
     Setting,
     Spot,
@@ -30,7 +32,7 @@ from iglu_marl.language.references import (
     resolve,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
 FLOOR, CEILING, REACH = -1, 7, 5
 SAME = 0
@@ -41,9 +43,16 @@ SAME = 0
 
 @dataclass(frozen=True)
 class Corners:
-    """Each corner of the zone, or of something flat."""
+    """On each corner of something."""
 
-    of: Reference | None = None
+    of: Reference
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Several places of the map, (x, z) each."""
+
+    at: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Sides:
     which: str | tuple[Direction, ...] = "every"
 
 
-Places = Where | Spot | Level | Corners | Edge | Sides | Between
+Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -78,7 +87,8 @@ class New:
     count: of blocks or shapes; None = as many as the place asks for. color: an id 1..6, `SAME`, or None when it was not
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
-    each of several places.
+    each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
+    its middle. like: as tall or long as that.
     """
 
     count: int | None = 1
@@ -89,7 +99,9 @@ class New:
     way: Direction | None = None
     axis: str | None = None
     each: bool = False
-    diagonal: bool = False
+    gap: int = 0
+    hollow: bool = False
+    like: Reference | None = None
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:
@@ -110,11 +122,6 @@ class Put:
 @dataclass(frozen=True)
 class Clear:
     """Takes everything away."""
-
-
-@dataclass(frozen=True)
-class Undo:
-    """Takes the last instruction back."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,7 @@ class Anchors:
     way: Cell | None = None
     item: Item = ()
     whole: bool = False  # a region that is to be filled
+    axes: tuple[Cell, ...] = ()  # along which a row lies there, where that is certain
 
 
 def _dot(a: Cell, b: Cell) -> int:
@@ -186,17 +194,19 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [Anchors((where.cell,))]
     if isinstance(where, Spot):
         return [Anchors((_column(where.x, where.z, setting),))]
+    if isinstance(where, Spots):
+        return [Anchors((_column(x, z, setting),)) for x, z in where.at]
     if isinstance(where, Corners):
-        if where.of is None:
-            return [Anchors((_column(x, z, setting),)) for x in (-REACH, REACH) for z in (-REACH, REACH)]
-        return [Anchors((cell,)) for item in resolve(where.of, setting) for cell in _corners(item)]
+        up = VECTORS[Direction.UP]
+        return [Anchors(_outer(item, up), up, item) for item in resolve(Part(where.of, "corners"), setting)]
     if isinstance(where, Edge):
         vector = VECTORS[setting.on_map(where.way)]
         line = range(-REACH, REACH + 1)
         spots = (
             [(vector[0] * REACH, z) for z in line] if vector[0] else [(x, vector[2] * REACH) for x in line]
         )
-        return [Anchors(tuple((x, FLOOR, z) for x, z in spots), whole=True)]
+        axis = (abs(vector[2]), 0, abs(vector[0]))
+        return [Anchors(tuple((x, FLOOR, z) for x, z in spots), whole=True, axes=(axis,))]
     if isinstance(where, Level):
         line = range(-REACH, REACH + 1)
         return [Anchors(tuple((x, where.height + FLOOR - 1, z) for x in line for z in line))]
@@ -228,13 +238,6 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
         for item in items
     ]
-
-
-def _corners(item: Item) -> list[Cell]:
-    low = [min(cell[axis] for cell in item) for axis in range(3)]
-    high = [max(cell[axis] for cell in item) for axis in range(3)]
-    y = low[1]
-    return [(x, y, z) for x in sorted({low[0] - 1, high[0] + 1}) for z in sorted({low[2] - 1, high[2] + 1})]
 
 
 def _ring(item: Item) -> list[Cell]:
@@ -328,6 +331,13 @@ class _Fit:
     rank: int = 0
 
 
+def _spaced(where: Places, gap: int) -> Places:
+    if gap and isinstance(where, Beside) and where.offset:
+        (way, count), *rest = where.offset
+        return Beside(((way, count + gap), *rest), where.of)
+    return where
+
+
 def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     """The blocks of a placement: the ways to do it that are as plain as each other.
 
@@ -340,7 +350,12 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     color = _color(new, setting)
     if not instruction.where:
         raise Unresolved(Reason.NO_PLACE, "")
-    groups = _combined(instruction.where, setting)
+    told = tuple(_spaced(where, new.gap) for where in instruction.where)
+    if told != instruction.where:
+        new = replace(new, gap=0)
+    if new.like is not None:
+        new = replace(new, sizes=(_length(new, resolve(new.like, setting)),), like=None)
+    groups = _combined(told, setting)
     if instruction.fill or (new.kind is Kind.BLOCK and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
     return _put_at(new, groups, color, setting)
@@ -383,6 +398,13 @@ def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
             raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
 
 
+def _length(new: New, items: list[Item]) -> int:
+    """How tall or long something is that is to be matched."""
+    cells = [cell for item in items for cell in item]
+    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) + 1 for axis in range(3)]
+    return spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2])
+
+
 def _color(new: New, setting: Setting) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
@@ -401,7 +423,7 @@ def _combined(wheres: tuple[Places, ...], setting: Setting) -> list[Anchors]:
     for where in others:
         allowed = {cell for group in anchors(where, setting) for cell in group.cells}
         groups = [
-            Anchors(cells, group.way, group.item, group.whole)
+            replace(group, cells=cells)
             for group in groups
             if (cells := tuple(cell for cell in group.cells if cell in allowed))
         ]
@@ -436,7 +458,7 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
     shape = new.kind is not Kind.BLOCK
     own = {cell for group in groups for cell in group.item}
     groups = [
-        Anchors(cells, group.way, group.item, group.whole)
+        replace(group, cells=cells)
         for group in groups
         if (
             cells := tuple(
@@ -448,15 +470,7 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
         raise Unresolved(Reason.OCCUPIED, "no place is free")
     if len(groups) > 1:
         if shape or new.each or count in (1, None):
-            one = New(
-                count if new.each and not shape else 1,
-                new.color,
-                new.kind,
-                new.sizes,
-                new.standing,
-                new.way,
-                new.axis,
-            )
+            one = replace(new, count=count if new.each and not shape else 1)
             if shape and count not in (None, 1, len(groups)):
                 raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
             return _for_each(one, groups, color, setting)
@@ -513,10 +527,9 @@ def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list
     return [[(cell, color) for cell in line] for line in distinct]
 
 
-def _run(start: Cell, vector: Cell, n: int) -> tuple[Cell, ...]:
-    return tuple(
-        (start[0] + i * vector[0], start[1] + i * vector[1], start[2] + i * vector[2]) for i in range(n)
-    )
+def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
+    x, y, z = (part * (1 + gap) for part in vector)
+    return tuple((start[0] + i * x, start[1] + i * y, start[2] + i * z) for i in range(n))
 
 
 def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
@@ -539,8 +552,8 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         return [(cell,) for cell in lowest]
     if kind is Kind.BLOCK and n is None:
         return [tuple(free)]
-    if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL):
-        return _areas(new, group, free, setting)
+    if kind in FIGURES:
+        return _figures(new, group, free, setting)
     if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
         raise Unresolved(Reason.NO_DIRECTION, str(kind))
     if n is None:
@@ -576,19 +589,27 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         return [_run(cell, vector, n) for cell in lowest]
     # a level row
     if told is not None:
-        return [_run(cell, told, n) for cell in lowest]
+        return [_run(cell, told, n, new.gap) for cell in lowest]
     axes = _axes(new.axis, setting)
     inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
+    if way is None and len(lowest) == 1 and not group.item and len(axes) == 2:
+        axes = list(group.axes or axes)
+        runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
+        runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
+        if len(runs) == 1:
+            return runs
     if way is None or way[1]:
-        if lying:
+        if lying and len(free) > 1:
             return lying
         if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
             vector = axes[0]
             start = _run(lowest[0], (-vector[0], 0, -vector[2]), n // 2 + 1)[-1]
             return [_run(start, vector, n)]
         raise Unresolved(Reason.NO_DIRECTION, "")
+    if not lying and new.kind is Kind.BLOCK and len(free) == n:
+        return [tuple(free)]
     if new.axis is not None and all(_dot(vector, way) == 0 for vector in axes) and lying:
         return lying
     if len(lowest) == 1:
@@ -604,31 +625,75 @@ def _axes(axis: str | None, setting: Setting) -> list[Cell]:
     return {"x": [east], "z": [south]}.get(axis or "", [east, south])
 
 
-def _areas(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
-    """Flat rectangles: the one that begins in a corner of the zone, or lies on all of what it is told from."""
-    n = new.sizes[0] if new.sizes else None
-    m = new.sizes[1] if len(new.sizes) > 1 else n
-    if n is None or m is None:
+FIGURES = (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL, Kind.CUBE, Kind.PLUS, Kind.L, Kind.T, Kind.U, Kind.H, Kind.O, Kind.X)
+
+
+def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
+    """Flat or standing figures, and cubes, at a place of the map, or on all of what they are told from.
+
+    In the centre they are centred, at an edge they lie along its middle, in a corner they begin there.
+    """
+    if not new.sizes:
+        if new.kind is Kind.RECTANGLE and group.item:
+            return [tuple(free)]  # a layer on all of it
         raise Unresolved(Reason.NO_NUMBER, str(new.kind))
-    if new.standing or new.kind is Kind.WALL or new.way is not None:
-        raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
-    x, y, z = free[0]
-    if len(free) == 1 and group.way is None and group.item == ():
-        if (x, z) == (0, 0) and n % 2 and m % 2:
-            return [
-                tuple((i, y, j) for i in range(-(n // 2), n // 2 + 1) for j in range(-(m // 2), m // 2 + 1))
-            ]
-        if abs(x) == REACH and abs(z) == REACH:
-            return [
-                tuple((x - i * (x // REACH), y, z - j * (z // REACH)) for i in range(n) for j in range(m))
-            ]
-    inside = set(free)
+    width, height = (*new.sizes, new.sizes[0])[:2]
+    depth = new.sizes[2] if len(new.sizes) > 2 else width if new.kind is Kind.CUBE else 1
+    drawn = figure(new.kind, width, height)
+    if new.hollow:
+        drawn -= {(width // 2, height // 2)}
+    standing = new.standing if new.standing is not None else new.kind is Kind.WALL
+    if new.kind is Kind.CUBE:
+        standing = False
+    spot = free[0]
+    if new.way is not None and len(free) == 1 and not new.way.vertical:
+        vector = VECTORS[setting.on_map(new.way)]
+        return [tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))]
+    if group.way is None and not group.item and len(free) == 1:
+        return _at_spot(drawn, (width, height, depth), spot, standing, new.axis, setting)
     found = []
-    for x, y, z in free:
-        for a, b in {(n, m), (m, n)}:
-            cells = tuple((x + i, y, z + j) for i in range(a) for j in range(b))
-            if all(cell in inside for cell in cells):
-                found.append(cells)
+    for a, b in {(width, height), (height, width)}:
+        for x, y, z in free:
+            cells = [(x + i, y, z + j) for i in range(a) for j in range(b)]
+            if not standing and set(free).issuperset(cells):
+                placed = drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn}
+                found.append(tuple((x + u, y + k, z + v) for u, v in sorted(placed) for k in range(depth)))
     if not found:
         raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
     return found
+
+
+def _at_spot(
+    drawn: frozenset[tuple[int, int]],
+    sizes: tuple[int, int, int],
+    spot: Cell,
+    standing: bool,
+    axis: str | None,
+    setting: Setting,
+) -> list[tuple[Cell, ...]]:
+    """A figure at a place of the map: centred in the centre, along the middle of an edge, inwards from a corner."""
+    (width, height, depth), (x, y, z) = sizes, spot
+
+    def begin(at: int, length: int) -> int:
+        if abs(at) == REACH:
+            return at if at < 0 else at - length + 1
+        if length % 2 == 0:
+            raise Unresolved(Reason.NO_PLACE, f"the middle of {length} blocks")
+        return at - length // 2
+
+    if not standing:
+        west, north = begin(x, width), begin(z, height)
+        # v goes north, so that a letter can be read by somebody who looks north
+        flat = [(u, v, k) for u, v in sorted(drawn) for k in range(depth)]
+        return [tuple((west + u, y + k, north + height - 1 - v) for u, v, k in flat)]
+    along_x = abs(z) == REACH and abs(x) != REACH
+    along_z = abs(x) == REACH and abs(z) != REACH
+    if axis is not None:
+        vector = _axes(axis, setting)[0]
+        along_x, along_z = bool(vector[0]), bool(vector[2])
+    if along_x == along_z:
+        raise Unresolved(Reason.NO_DIRECTION, "which way it stands")
+    start = begin(x if along_x else z, width)
+    if along_x:
+        return [tuple((start + u, y + v, z) for u, v in sorted(drawn))]
+    return [tuple((x, y + v, start + u) for u, v in sorted(drawn))]

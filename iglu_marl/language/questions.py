@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -23,11 +23,20 @@ from iglu_marl.language.phrases import (
     chooser,
     data,
     say_height,
+    say_level,
     say_link,
     say_number,
     with_article,
 )
-from iglu_marl.language.program import COLOR_WORDS, FUNCTIONS, MAX_HEIGHT, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.program import (
+    COLOR_WORDS,
+    DIRECTIONS,
+    FUNCTIONS,
+    MAX_HEIGHT,
+    RELATIONS,
+    SHAPE_NAMES,
+    Program,
+)
 from iglu_marl.language.templates import number_of, words
 from iglu_marl.language.templates import templates as instruction_data
 
@@ -41,21 +50,29 @@ _SLOT = re.compile(r"\{([a-zA-Z]+)(?::([#\w]+))?\}")
 class Slot:
     """What may stand in a place of a template.
 
-    kind: "A" and "B" phrases, "R" a relation, "C" a colour, "H" a height, "N" a number of `low` or more. The
-    rest is for
-    phrases: how deep references may go, how many colours there may be, whether size and height may be told, whether
-    likeness ("of the same color as") and two joined links may.
+    kind: "A" and "B" phrases, "R" a relation, "C" a colour, "H" the height of a top, "V" the level of a bottom, "E" the
+    direction of an extreme, "N" a number of `low` or more. The rest is for phrases: how deep references may go, how
+    many colours there may be, whether single blocks and what is always flat may be meant, whether size, height (and
+    level), an extreme, likeness ("of the same color as") and two joined links may be told.
     """
 
     kind: str
     low: int = 0
     depth: int = 0
     colors: tuple[int, ...] = (0, 1)
-    shapes: tuple[str, ...] = SHAPE_NAMES
+    single: bool = True
+    flat: bool = True
     size: bool = True
     height: bool = True
     likeness: bool = True
     joined: bool = False
+    extreme: bool = False
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes that may be meant."""
+        out = {"block"} if not self.single else set() if self.flat else {"block", "row"}
+        return tuple(name for name in SHAPE_NAMES if name not in out)
 
     def admits(self, value: Any) -> bool:
         """Whether a value may stand here."""
@@ -65,7 +82,9 @@ class Slot:
             return value in RELATIONS
         if self.kind == "C":
             return value in COLOR_WORDS
-        low, high = (1, MAX_HEIGHT) if self.kind == "H" else (self.low, MAX_COUNT)
+        if self.kind == "E":
+            return value in DIRECTIONS
+        low, high = (1, MAX_HEIGHT) if self.kind in "HV" else (self.low, MAX_COUNT)
         return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
     def _admits_phrase(self, phrase: Phrase) -> bool:
@@ -75,7 +94,10 @@ class Slot:
             or phrase.depth > self.depth
         ):
             return False
-        if (phrase.size is not None and not self.size) or (phrase.height is not None and not self.height):
+        told = phrase.height is not None or phrase.level is not None
+        if (phrase.size is not None and not self.size) or (told and not self.height):
+            return False
+        if phrase.extreme is not None and not self.extreme:
             return False
         if phrase.joined is not None and not self.joined:
             return False
@@ -83,12 +105,14 @@ class Slot:
             if link.relation not in RELATIONS and not self.likeness:
                 return False
             # A reference names one thing, so it has one colour at most; inside a pair it is simple.
-            if not _REFERENCE.admits(link.to) or (phrase.joined is not None and link.to.depth > 0):
+            reference = _THE_ONE if link.definite else _ANY_ONE
+            if not reference.admits(link.to) or (phrase.joined is not None and link.to.depth > 0):
                 return False
         return True
 
 
-_REFERENCE = Slot("A", depth=9, likeness=False)
+_ANY_ONE = Slot("A", depth=9, likeness=False)
+_THE_ONE = Slot("A", depth=9, likeness=False, extreme=True)
 
 
 @dataclass(frozen=True)
@@ -122,7 +146,7 @@ class Template:
 
 def _definite(pattern: Any) -> Iterator[str]:
     if isinstance(pattern, list):
-        if pattern[0] == "unique":
+        if pattern[0] == "unique" and isinstance(pattern[1], str):
             yield pattern[1]
         for part in pattern[1:]:
             yield from _definite(part)
@@ -132,6 +156,9 @@ def _filled(pattern: Any, fillings: Mapping[str, Any]) -> Program:
     if isinstance(pattern, list):
         name, *arguments = pattern
         signature = FUNCTIONS[name]
+        one = fillings.get(arguments[0]) if name == "unique" and isinstance(arguments[0], str) else None
+        if one is not None:
+            return Program("unique", (one.meant,))
         inputs = tuple(_filled(part, fillings) for part in arguments[: len(signature.inputs)])
         value = arguments[-1] if signature.value is not None else None
         return Program(name, inputs, fillings.get(value, value) if isinstance(value, str) else value)
@@ -141,14 +168,14 @@ def _filled(pattern: Any, fillings: Mapping[str, Any]) -> Program:
     return Program("number" if isinstance(filling, int) else "color", (), filling)
 
 
-def _slots(described: Mapping[str, Any], texts: list[str]) -> dict[str, Slot]:
+def _slots(described: Mapping[str, Any], texts: list[str], definite: set[str]) -> dict[str, Slot]:
     parts = {part for text in texts for match in _SLOT.finditer(text) for part in match.groups("")}
     names = sorted({part.removeprefix("#") for part in parts if part.removeprefix("#").isupper()})
     found = {}
     for name in names:
         options: dict[str, Any] = dict(described.get(name, {}))
         options |= {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
-        found[name] = Slot(name, **options)
+        found[name] = Slot(name, extreme=name in definite, **options)
     return found
 
 
@@ -158,7 +185,7 @@ def question_templates() -> dict[str, Template]:
     found = {}
     for entry in data()["templates"]:
         statements, questions = entry.get("statements", []), entry.get("questions", [])
-        slots = _slots(entry.get("slots", {}), statements + questions)
+        slots = _slots(entry.get("slots", {}), statements + questions, set(_definite(entry["program"])))
         template = Template(entry["name"], entry["program"], tuple(statements), tuple(questions), slots)
         found[template.name] = template
     return found
@@ -219,8 +246,21 @@ class Question:
 
     @property
     def is_possible(self) -> bool:
-        """False for what no world can hold (see `Phrase.is_possible`)."""
-        return all(value.is_possible for _, value in self.fillings if isinstance(value, Phrase))
+        """False for what no world can hold (see `Phrase.is_possible`), and for numbers that nothing can have."""
+        fillings = dict(self.fillings)
+        phrase, number = fillings.get("A"), fillings.get("N", 0)
+        if self.template in ("count_is", "at_least") and not phrase.can_be(number):
+            return False
+        if self.template == "more_than" and not phrase.can_be(number + 1):
+            return False
+        if self.template == "size_is" and number not in phrase.sizes:
+            return False
+        if self.template == "tall_is" and all(top - level + 1 != number for level, top in phrase.spans):
+            return False
+        for name, told in (("H", "height"), ("V", "level")):
+            if name in fillings and not replace(phrase, **{told: fillings[name]}).spans:
+                return False
+        return all(value.is_possible for value in fillings.values() if isinstance(value, Phrase))
 
     def __str__(self) -> str:
         return self.text()
@@ -234,6 +274,10 @@ def _say_slot(name: str, form: str | None, fillings: Mapping[str, Any], choose: 
         return say_number(value, choose)
     if name == "H":
         return say_height(value, choose)
+    if name == "V":
+        return say_level(value, choose)
+    if name == "E":
+        return str(choose(data()["extremes"][value]))
     if name == "R":
         return say_link(value, choose)
     if name == "C":
@@ -306,7 +350,13 @@ def _fill(
         if reader.word(at) in ("is", "are"):
             yield {}, at + 1
         return
-    readers = {"N": reader.number, "H": reader.height, "R": reader.relation}
+    readers = {
+        "N": reader.number,
+        "H": reader.height,
+        "V": reader.level,
+        "E": reader.extreme,
+        "R": reader.relation,
+    }
     if name in readers:
         found = [({name: value}, end) for value, end in readers[name](at)]
     elif name == "C":
@@ -320,7 +370,7 @@ def _fill(
     elif form in ("a", "the"):
         articles = ("the",) if form == "the" else ("a", "an")
         found = (
-            [({name: phrase}, end) for phrase, end in reader.phrase(at + 1)]
+            [({name: phrase}, end) for phrase, end in reader.phrase(at + 1, form == "the")]
             if reader.word(at) in articles
             else []
         )
@@ -380,6 +430,9 @@ def question_words() -> dict[str, None]:
     texts += [
         *content["ground"],
         *content["height"],
+        *content["level"],
+        *content["ends"].values(),
+        *[text for texts in content["extremes"].values() for text in texts],
         content["size"],
         " ".join(instruction_data()["ordinals"]),
     ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -13,6 +12,8 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.scene import cells_of, find, kernels, plain, table_of
+from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -20,7 +21,6 @@ from iglu_marl.language.shapes import (
     Kind,
     as_color,
     facing,
-    is_shape,
     on_map,
 )
 
@@ -32,8 +32,8 @@ Offset = tuple[tuple[Direction, int], ...]
 
 MAX_DISTANCE = 20
 
-_RUNS = {Kind.ROW: ((1, 0, 0), (0, 0, 1)), Kind.COLUMN: ((0, 1, 0),), Kind.TOWER: ((0, 1, 0),)}
-_SIDES = (*VECTORS.values(),)
+_RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
+_SHAPES = {"column": "tower", "structure": "group"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
@@ -132,6 +132,15 @@ class Recent:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The ends, corners, border, middle, inside or blocks of something; of a direction, if one is told; or the half there."""
+
+    of: Reference
+    which: str
+    way: Direction | None = None
+
+
+@dataclass(frozen=True)
 class Union:
     """Several descriptions together: "the red block and the blue row"."""
 
@@ -144,7 +153,8 @@ class Blocks:
 
     colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
     extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place. unless: but not these. rank: the second, third, ... one from that end, instead of the first. middle: the
+    where: only those at this place. unless: but not these. by_size: only the "largest" or
+    "smallest". rank: the second, third, ... one from that end, instead of the first. middle: the
     one in the middle of those that fit, which stand in a line.
 
     Raises `DialogueError` for values that make no description.
@@ -159,6 +169,7 @@ class Blocks:
     rank: int = 1
     middle: bool = False
     unless: Reference | None = None
+    by_size: str | None = None
 
     def __post_init__(self) -> None:
         colors = tuple(as_color(color, "a colour of a description") for color in self.colors)
@@ -173,11 +184,9 @@ class Blocks:
         object.__setattr__(self, "colors", colors)
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
-        if self.size is not None and (self.kind not in _RUNS or not 2 <= self.size <= 11):
-            raise DialogueError(
-                f"size {self.size!r} of a {self.kind}, expected 2..11 of a row, column or tower"
-            )
-        if self.rank != 1 and (self.extreme is None or self.count != 1 or not 2 <= self.rank <= 9):
+        if self.size is not None and not 2 <= self.size <= (11 if self.kind in _RUNS else 121):
+            raise DialogueError(f"size {self.size!r} of a {self.kind}, expected 2..11, or more of an area")
+        if self.rank != 1 and ((self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9):
             raise DialogueError(
                 f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
             )
@@ -223,8 +232,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between)
 
@@ -242,12 +251,16 @@ class Context:
     """What an instruction may refer to besides the blocks.
 
     last: the cells that the last instruction changed, in its order. yaw_deg and position (x, y, z of the eye): of the
-    builder, None when unknown.
+    builder, None when unknown. earlier: the cells of the instructions before that, oldest first. before: the last
+    instruction and the grid it met, for "undo", "the same again" and corrections; further: the grids before that.
     """
 
     last: tuple[Cell, ...] = ()
     yaw_deg: float | None = None
     position: tuple[float, float, float] | None = None
+    earlier: tuple[tuple[Cell, ...], ...] = ()
+    before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
+    further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
 
 
 class Unresolved(Exception):
@@ -270,21 +283,31 @@ class Setting:
     view: Direction | None = None
     position: tuple[float, float, float] | None = None
     earlier: tuple[tuple[Cell, ...], ...] = ()
+    before: tuple[Any, npt.NDArray[np.int8]] | None = None
+    further: tuple[npt.NDArray[np.int8], ...] = ()
     _blocks: dict[Cell, int] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Setting:
         """The setting that a context gives to a grid."""
         view = None if context.yaw_deg is None else facing(context.yaw_deg)
-        return cls(as_grid(grid, "grid"), tuple(context.last), view, context.position)
+        return cls(
+            as_grid(grid, "grid"),
+            tuple(context.last),
+            view,
+            context.position,
+            context.earlier,
+            context.before,
+            context.further,
+        )
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Setting:
         """The setting after a change."""
-        return Setting(grid, last, self.view, self.position, (*self.earlier, last))
+        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), _blocks=None)
 
     def facing(self, view: Direction) -> Setting:
         """The setting of somebody who looks that way."""
-        return Setting(self.grid, self.last, view, self.position, self.earlier)
+        return replace(self, view=view)
 
     @property
     def blocks(self) -> dict[Cell, int]:
@@ -325,59 +348,22 @@ def shifted(cell: Cell, by: Cell) -> Cell:
 
 
 def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
-    """All blocks or groups of a kind, sorted; () = of any colour, also mixed.
+    """All things of a kind as `iglu_marl.language.scene` defines them, sorted: whole ones; of given colours, those of
+    one of them.
 
-    Rows are straight and horizontal, columns and towers vertical, as long as they go, two blocks at least. Of other
-    kinds are connected groups that have exactly that shape. A structure is a connected group.
+    Columns are towers, and structures are groups; a structure of several colours has no others.
     """
-    layers = [frozenset({color}) for color in colors] or [frozenset(range(1, 7))]
-    if kind is Kind.STRUCTURE and colors:
-        layers = [frozenset(colors)]
+    shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
+    layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
     for wanted in layers:
-        cells = frozenset(cell for cell, color in setting.blocks.items() if color in wanted)
-        if kind is Kind.BLOCK:
-            found += [(cell,) for cell in cells]
-        elif kind in _RUNS:
-            found += [run for step in _RUNS[kind] for run in _runs(cells, step)]
-        else:
-            found += [
-                tuple(sorted(group))
-                for group in _connected(cells)
-                if kind is Kind.STRUCTURE or (len(group) > 1 and is_shape(kind, group))
-            ]
+        grid = (
+            setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
+        )
+        table = find(plain(grid), 1 << shape)
+        things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
+        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
     return sorted(found)
-
-
-@lru_cache(maxsize=256)
-def _runs(cells: frozenset[Cell], step: Cell) -> list[Item]:
-    back = (-step[0], -step[1], -step[2])
-    found = []
-    for cell in cells:
-        if shifted(cell, back) in cells:
-            continue
-        run = [cell]
-        while (following := shifted(run[-1], step)) in cells:
-            run.append(following)
-        if len(run) > 1:
-            found.append(tuple(run))
-    return found
-
-
-@lru_cache(maxsize=256)
-def _connected(cells: frozenset[Cell]) -> list[frozenset[Cell]]:
-    left, groups = set(cells), []
-    while left:
-        todo = [left.pop()]
-        group = set(todo)
-        while todo:
-            cell = todo.pop()
-            near = {shifted(cell, side) for side in _SIDES} & left
-            left -= near
-            group |= near
-            todo += near
-        groups.append(frozenset(group))
-    return groups
 
 
 # ---------------------------------------------------------------------------------------------------- looking up
@@ -402,25 +388,28 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Part):
+        return _part(reference, setting)
     if isinstance(reference, Union):
         return list(dict.fromkeys(item for part in reference.parts for item in resolve(part, setting)))
     items = find_items(setting, reference.kind, reference.colors)
     if not items and Color.YELLOW in reference.colors:  # orange, as people see it
         colors = tuple(Color.ORANGE.value if color == Color.YELLOW else color for color in reference.colors)
         items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
-    if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
-        if reference.extreme is None and reference.where is None and not reference.middle:
-            items = [
-                tuple(sorted(cell for item in items for cell in item))
-            ]  # all that stands, taken together
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
-    if reference.where is not None:
-        fits = _place_filter(reference.where, setting)
-        items = [item for item in items if fits(item)]
+    if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
+        if reference == Blocks(reference.colors, Kind.STRUCTURE):
+            items = [tuple(sorted(cell for item in items for cell in item))]  # all that stands, taken together
+    if items and reference.where is not None:
+        if _one_of_each(reference):
+            return _in_each_part(reference, items, setting)
+        items = _placed(reference, reference.where, items, setting)
     if reference.unless is not None:
         left_out = {cell for item in resolve(reference.unless, setting) for cell in item}
         items = [item for item in items if not left_out.intersection(item)]
+    if items and reference.by_size is not None:
+        items = _by_size(reference, items)
     if not items:
         raise Unresolved(Reason.NO_MATCH, described(reference))
     if reference.extreme is not None:
@@ -433,10 +422,12 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
 def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     """The `count` items that reach furthest; all that tie for the last place."""
     assert reference.extreme is not None
-    vector = VECTORS[setting.on_map(reference.extreme)]
-
-    def reach(item: Item) -> int:
-        return max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item)
+    direction = DIRECTIONS.index(setting.on_map(reference.extreme))
+    table, first = table_of(items)
+    reaches_of = {
+        item: int(kernels.reach(0, direction, row)) for item, row in zip(items, table[first:], strict=True)
+    }
+    reach = reaches_of.__getitem__
 
     ranked = sorted(items, key=lambda item: (-reach(item), item))
     if reference.rank > 1:
@@ -472,41 +463,138 @@ def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Ite
     return items
 
 
-def _place_filter(where: Where, setting: Setting) -> Callable[[Item], bool]:
-    """Which items are at a place."""
+def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting) -> list[Item]:
+    """The items that are at a place: of those that stand in a relation to something the nearest, if one is meant.
+
+    One step is a relation, for all of an item; more steps lead from a block to a block.
+    """
     if isinstance(where, At):
-        return lambda item: where.cell in item
+        return [item for item in items if where.cell in item]
     if isinstance(where, Spot):
-        return lambda item: any((cell[0], cell[2]) == (where.x, where.z) for cell in item)
+        return [item for item in items if any((cell[0], cell[2]) == (where.x, where.z) for cell in item)]
     if isinstance(where, Level):
-        return lambda item: min(cell[1] for cell in item) == where.height - 2
+        return [item for item in items if min(cell[1] for cell in item) == where.height - 2]
     if isinstance(where, PartOf):
         whole = {cell for part in resolve(where.of, setting) for cell in part}
-        return lambda item: whole.issuperset(item)
+        return [item for item in items if whole.issuperset(item)]
     if isinstance(where, Between):
-        return _is_between(where, setting)
-    near: set[Cell] = set()
-    for item in resolve(where.of, setting):
-        if isinstance(where, NextTo):
-            around = {shifted(cell, VECTORS[way]) for cell in item for way in COMPASS}
-        else:
-            vector = setting.vector(where.offset, isinstance(where.of, You))
-            around = {shifted(cell, vector) for cell in item}
-        near |= around - set(item) if _is_step(where) else around
-    return lambda item: any(cell in near for cell in item)
+        return _between(where, items, setting)
+    others = resolve(where.of, setting)
+    relation = _relation(where, setting)
+    if relation is None:
+        vector = (
+            setting.vector(where.offset, isinstance(where.of, You))
+            if isinstance(where, Beside)
+            else (0, 0, 0)
+        )
+        near = {shifted(cell, vector) for item in others for cell in item}
+        return [item for item in items if not near.isdisjoint(item)]
+    table, first = table_of([*items, *others])
+    count, middle = len(table), first + len(items)
+    given, to, out = np.zeros((3, count), np.uint8)
+    given[first:middle], to[middle:] = 1, 1
+    code = RELATIONS.index(relation)
+    if reference.count == 1 and reference.extreme is None and not reference.middle:
+        kernels.nearest(table, count, 0, code, given, to, out)
+    else:
+        kernels.relate(table, count, 0, code, to, out)
+    return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
-def _is_between(where: Between, setting: Setting) -> Callable[[Item], bool]:
+def _relation(where: Where, setting: Setting) -> str | None:
+    """The relation on the map that a place tells, None where it tells a number of steps."""
+    if isinstance(where, NextTo):
+        return "next_to"
+    if not isinstance(where, Beside) or len(where.offset) != 1 or where.offset[0][1] != 1:
+        return None
+    way = where.offset[0][0]
+    if isinstance(where.of, You) and way in (Direction.FRONT, Direction.BEHIND):
+        way = way.opposite  # of the builder itself
+    return {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
+
+
+def _between(where: Between, items: list[Item], setting: Setting) -> list[Item]:
+    """The items inside of the box around two things, or several."""
     assert where.one is not None
-    cells = [
-        cell for part in (where.one, where.other) if part for item in resolve(part, setting) for cell in item
-    ]
+    around = [part for part in (where.one, where.other) if part is not None]
+    cells = {cell for part in around for item in resolve(part, setting) for cell in item}
     low = [min(cell[axis] for cell in cells) for axis in range(3)]
     high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    return lambda item: (
-        not set(item) & set(cells)
-        and all(low[axis] <= cell[axis] <= high[axis] for cell in item for axis in range(3))
-    )
+    return [
+        item
+        for item in items
+        if cells.isdisjoint(item) and all(low[i] <= cell[i] <= high[i] for cell in item for i in range(3))
+    ]
+
+
+def _one_of_each(reference: Blocks) -> bool:
+    """Whether a description is of one thing in each of several: "the top block of each tower"."""
+    where = reference.where
+    several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
+    return several and reference.count == 1 and (reference.extreme is not None or reference.middle)
+
+
+def _in_each_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+    assert isinstance(reference.where, PartOf)
+    found: list[Item] = []
+    for part in resolve(reference.where.of, setting):
+        inside = [item for item in items if set(part).issuperset(item)]
+        if not inside:
+            raise Unresolved(Reason.NO_MATCH, described(reference))
+        if reference.middle:
+            inside = _in_the_middle(reference, inside)
+        else:
+            inside = _furthest(reference, inside, setting)
+        found += _counted(reference, inside, setting)
+    return list(dict.fromkeys(found))
+
+
+def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
+    """The largest or smallest, or the second, third, ... of them: of those that are as large, all."""
+    sizes = sorted({len(item) for item in items}, reverse=reference.by_size == "largest")
+    if len(sizes) < reference.rank:
+        raise Unresolved(Reason.NO_MATCH, f"{len(sizes)} sizes of {described(reference)}")
+    return [item for item in items if len(item) == sizes[reference.rank - 1]]
+
+
+def _part(reference: Part, setting: Setting) -> list[Item]:
+    """The blocks that a part of something is made of: one thing for each of its blocks."""
+    found: list[Item] = []
+    for item in resolve(reference.of, setting):
+        cells = _part_of(item, reference, setting)
+        if not cells:
+            raise Unresolved(Reason.NO_MATCH, f"{reference.which} of that")
+        found += [(cell,) for cell in sorted(cells)]
+    return list(dict.fromkeys(found))
+
+
+def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
+    low = [min(cell[axis] for cell in item) for axis in range(3)]
+    high = [max(cell[axis] for cell in item) for axis in range(3)]
+    spans = [high[axis] - low[axis] for axis in range(3)]
+    wide = [axis for axis in range(3) if spans[axis]]
+    cells, which = list(item), reference.which
+    if reference.way is not None:
+        vector = VECTORS[setting.on_map(reference.way)]
+        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+        if which == "half":
+            middle = (min(reach.values()) + max(reach.values())) / 2
+            return [cell for cell in item if reach[cell] > middle]
+        if which == "corners":
+            cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
+        return [cell for cell in cells if reach[cell] == max(reach[cell] for cell in cells)]
+    if which == "ends":
+        axis = spans.index(max(spans))
+        return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
+    if which == "corners":
+        return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
+    if which == "border":
+        return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]
+    if which == "middle":
+        return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
+    if which == "inside":
+        return [cell for cell in item if all(low[i] < cell[i] < high[i] for i in wide)]
+    return cells
 
 
 def _recent(reference: Recent, setting: Setting) -> list[Item]:
@@ -533,11 +621,6 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
         if reference.count == 1 and reference.extreme is None and len(there) > 1:
             continue
     raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
-
-
-def _is_step(where: Where) -> bool:
-    """Whether a place lies outside of what it is told from."""
-    return isinstance(where, NextTo) or (isinstance(where, Beside) and bool(where.offset))
 
 
 def places(where: Where, setting: Setting) -> list[list[Cell]]:

@@ -33,9 +33,7 @@ from iglu_marl.language.references import (
     Beside,
     Blocks,
     Context,
-    It,
     Item,
-    LastBlock,
     Setting,
     Spot,
     Unresolved,
@@ -46,7 +44,6 @@ from iglu_marl.language.verbs import (
     ExpectedWorld,
     Facing,
     Instruction,
-    Pick,
     Place,
     Then,
     clarified,
@@ -134,31 +131,20 @@ def _diagnosed(failure: Failure) -> Failure:
 def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = None) -> Heard | None:
     """What an utterance makes of one that left a question open; None when it is no answer to it.
 
-    A whole instruction that does not speak of "it" is a new one. Otherwise it is read as a fragment for what is
-    missing. When something else is missing then, that is the next question.
+    It is read as a fragment for what is missing; when something else is missing then, that is the next question. What
+    is no such fragment, and an instruction, is a new one.
     """
     context = context or Context()
     question = pending.question
     if question is None:
         return None
-    whole = parse(reply, context)
-    said = not isinstance(whole, (Failure, Pick))
-    if said and not _mentions(whole, (It, LastBlock)):
-        return understand(reply, grid, context)
     answer = _Answer(pending, question, grid, context)
     for part in _parts(reply):
         found = answer.filled(part)
         if found is not None:
             return found
-    return understand(reply, grid, context) if said else None
-
-
-def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
-    if isinstance(value, kinds):
-        return True
-    if isinstance(value, tuple):
-        return any(_mentions(part, kinds) for part in value)
-    return is_dataclass(value) and any(_mentions(getattr(value, part.name), kinds) for part in fields(value))
+    new = understand(reply, grid, context)
+    return None if isinstance(new.found, Failure) and new.instruction is None else new
 
 
 def _parts(reply: str) -> list[list[list[str]]]:
@@ -178,7 +164,7 @@ def _bare(said: list[str], unknown: str) -> list[list[str]]:
         if said[:1] in (["is"], ["means"]):
             said = said[1:]
     hedges = grammar().categories["hedge"]
-    found = [said]
+    found: list[list[str]] = []
     parser = Parser(grammar(), said)
     starts, todo = {0}, [0]
     while todo:
@@ -194,7 +180,7 @@ def _bare(said: list[str], unknown: str) -> list[list[str]]:
             if start not in ends and any(end == at for _, end, _ in parser.read(hedges.name, start)):
                 ends.add(start)
                 todo.append(start)
-    for start, end in sorted(product(starts, ends), key=lambda span: span[0] - span[1]):
+    for start, end in sorted(product(starts, ends), key=lambda span: span[1] - span[0]):
         if start < end and said[start:end] not in found:
             found.append(said[start:end])
     return found

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.program import SHAPE_NAMES
 
 LONGEST = 11
 """No shape has a side longer than the build zone is wide."""
@@ -105,6 +109,11 @@ class Kind(str, Enum):
     PLUS = "plus"
     STAIRCASE = "staircase"
     DIAGONAL = "diagonal"
+    U = "u"
+    H = "h"
+    O = "o"
+    X = "x"
+    CUBE = "cube"
 
     __str__ = str.__str__
 
@@ -252,51 +261,10 @@ def _cells(kind: Kind, sizes: tuple[int, ...], vectors: list[Cell], anchor: Cell
 
 def is_shape(kind: Kind, cells: frozenset[Cell]) -> bool:
     """Whether cells are exactly a shape of this kind, in any size and direction."""
-    low = [min(cell[axis] for cell in cells) for axis in range(3)]
-    high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    spans = {axis: high[axis] - low[axis] + 1 for axis in range(3)}
-    wide = [axis for axis in range(3) if spans[axis] > 1]
-    if kind in (Kind.ROW, Kind.COLUMN, Kind.TOWER):
-        vertical = wide == [1]
-        return len(wide) == 1 and len(cells) == spans[wide[0]] and vertical == (kind is not Kind.ROW)
-    if len(wide) != 2:
-        return False
-    a, b = wide
-    if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL):
-        fits = {
-            Kind.SQUARE: spans[a] == spans[b],
-            Kind.RECTANGLE: True,
-            Kind.WALL: 1 in wide,
-        }[kind]
-        return fits and len(cells) == spans[a] * spans[b]
-    return any(
-        cells == frozenset(candidate) for candidate in _candidates(kind, low, (a, spans[a]), (b, spans[b]))
-    )
-
-
-def _candidates(kind: Kind, low: list[int], *sides: tuple[int, int]) -> list[tuple[Cell, ...]]:
-    """All shapes of a kind (L, T, plus, staircase, diagonal) that fill the bounding box with these two sides."""
-    found = []
-    for (a, n), (b, m) in (sides, sides[::-1]):
-        if kind in (Kind.T, Kind.PLUS) and n % 2 == 0:
-            continue
-        if kind is Kind.STAIRCASE and (b != 1 or n != m):
-            continue
-        if kind in (Kind.PLUS, Kind.DIAGONAL) and n != m:
-            continue
-        for turned in ((s, t) for s in (1, -1) for t in (1, -1)):
-            vectors = []
-            anchor = list(low)
-            for (axis, size), sign in zip(((a, n), (b, m)), turned, strict=True):
-                vector = [0, 0, 0]
-                vector[axis] = sign
-                vectors.append((vector[0], vector[1], vector[2]))
-                anchor[axis] += size // 2 if kind is Kind.PLUS else size - 1 if sign < 0 else 0
-            if kind is Kind.STAIRCASE and turned[1] < 0:
-                continue
-            sizes = (n, m) if kind in (Kind.L, Kind.T) else (n,)
-            found.append(_cells(kind, sizes, vectors, (anchor[0], anchor[1], anchor[2])))
-    return found
+    told = np.array([(y, x, z) for x, y, z in cells], np.int16)
+    shapes = kernels.exact_shapes(told, len(told), np.empty((3, 2), np.int16))
+    name = "tower" if kind is Kind.COLUMN else kind.value
+    return bool(shapes >> SHAPE_NAMES.index(name) + 1 & 1)
 
 
 def as_color(value: Any, what: str) -> int:
@@ -304,3 +272,40 @@ def as_color(value: Any, what: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
         raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
     return int(value)
+
+
+def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
+    """A flat figure as seen from the front: the cells (u, v) that it fills, 0 <= u < width, v upwards.
+
+    Squares, rectangles and walls are full; an O is their border; U, H, T, L, X and plus look like the letters. Raises
+    `DialogueError` for sizes in which a letter cannot be written.
+    """
+    inside = frozenset((u, v) for u in range(width) for v in range(height))
+    middle, centre = width // 2, height // 2
+    odd = width % 2 == 1 and width >= 3
+    left, right = frozenset(c for c in inside if c[0] == 0), frozenset(c for c in inside if c[0] == width - 1)
+    top, bottom = frozenset(c for c in inside if c[1] == height - 1), frozenset(c for c in inside if c[1] == 0)
+    upright = frozenset(c for c in inside if c[0] == middle)
+    across = frozenset(c for c in inside if c[1] == centre)
+    possible = {
+        Kind.O: width >= 3 and height >= 3,
+        Kind.U: width >= 3 and height >= 2,
+        Kind.H: width >= 3 and height >= 3 and height % 2 == 1,
+        Kind.T: odd and height >= 2,
+        Kind.L: width >= 2 and height >= 2,
+        Kind.PLUS: odd and height >= 3 and height % 2 == 1,
+        Kind.X: odd and width == height,
+    }
+    if not possible.get(kind, True):
+        raise DialogueError(f"a {kind} of {width} x {height} cannot be written")
+    crossed = frozenset(c for c in inside if c[0] == c[1] or c[0] + c[1] == width - 1)
+    found = {
+        Kind.O: left | right | top | bottom,
+        Kind.U: left | right | bottom,
+        Kind.H: left | right | across,
+        Kind.T: top | upright,
+        Kind.L: left | bottom,
+        Kind.PLUS: upright | across,
+        Kind.X: crossed,
+    }
+    return found.get(kind, inside)

@@ -16,7 +16,20 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.placing import Check, Clear, Either, Look, New, Places, Put, put, put_shape
+from iglu_marl.language.placing import (
+    Check,
+    Clear,
+    Corners,
+    Either,
+    Look,
+    New,
+    Places,
+    Put,
+    Sides,
+    anchors,
+    put,
+    put_shape,
+)
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -27,19 +40,21 @@ from iglu_marl.language.references import (
     LastBlock,
     NextTo,
     Offset,
+    Part,
+    PartOf,
     Recent,
     Reference,
     Setting,
+    Spot,
     Union,
     Unresolved,
     Where,
     checked_offset,
     is_several,
-    places,
     resolve,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Shape, as_color, shape_cells
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, as_color, shape_cells
 
 Grid = npt.NDArray[np.int8]
 
@@ -48,7 +63,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -166,13 +181,14 @@ class Copy:
     """Repeats blocks so many steps away."""
 
     blocks: Reference
-    by: Offset
+    by: Offset = ()
+    to: Any = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a copy")
         object.__setattr__(self, "by", checked_offset(self.by))
-        if not self.by:
-            raise DialogueError("a copy by no steps, expected one at least")
+        if bool(self.by) == (self.to is not None):
+            raise DialogueError(f"a copy by {self.by} to {self.to}, expected one of the two")
 
 
 @dataclass(frozen=True)
@@ -201,12 +217,61 @@ class Extend:
     blocks: Reference
     direction: Direction
     count: int
+    color: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "an extension")
         object.__setattr__(self, "direction", Direction(self.direction))
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10:
             raise DialogueError(f"an extension by {self.count!r}, expected 1..10")
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Makes something taller or longer, or shorter: by `size` blocks, or `to` so many in all; or as tall as `like`; or so
+    many `times` as large. way: where it grows; None = up, or of a row the only way there is. color: of what is added.
+    """
+
+    blocks: Reference
+    size: int | None = None
+    to: bool = False
+    like: Reference | None = None
+    color: int | None = None
+    times: float | None = None
+    way: Direction | None = None
+
+
+@dataclass(frozen=True)
+class Rotate:
+    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place."""
+
+    blocks: Reference
+    quarters: int
+    about: Any = None
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Takes the last instruction back."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """The last instruction once more, at another place or of something else."""
+
+    where: Any = None
+    of: Reference | None = None
+    color: int | None = None
+
+
+@dataclass(frozen=True)
+class Amend:
+    """The last instruction otherwise: in another colour, number, direction or at another place."""
+
+    color: int | None = None
+    count: int | None = None
+    way: Direction | None = None
+    where: Any = None
 
 
 @dataclass(frozen=True)
@@ -268,6 +333,11 @@ Instruction = (
     | Mirror
     | Extend
     | Look
+    | Resize
+    | Rotate
+    | Undo
+    | Again
+    | Amend
     | Check
     | Pick
     | Facing
@@ -287,6 +357,11 @@ INSTRUCTIONS = (
     Mirror,
     Extend,
     Look,
+    Resize,
+    Rotate,
+    Undo,
+    Again,
+    Amend,
     Check,
     Pick,
     Facing,
@@ -524,21 +599,39 @@ def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
     """The vectors by which a move can go."""
     if instruction.to is None:
         return [setting.vector(instruction.by)]
-    goals = places(instruction.to, setting)
-    if len(goals) > 1:
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=instruction.to)
+    cleared = _changed(setting, [(cell, 0) for cell in cells])
+    return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
+
+
+def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
+    """The vectors that bring something to a place: its lowest block there, of several the one that fits a corner."""
+    groups = anchors(to, setting)
+    if len(groups) > 1:
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
+    goals = [cell for cell in groups[0].cells if in_zone(*cell)]
+    if not goals:
+        raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     floor = min(cell[1] for cell in cells)
     lowest = [cell for cell in cells if cell[1] == floor]
-    if len(lowest) > 1:
+    if len(lowest) > 1 and isinstance(to, Spot) and abs(to.x) == abs(to.z) == 5:
+        low = [min(cell[i] for cell in cells) for i in range(3)]
+        high = [max(cell[i] for cell in cells) for i in range(3)]
+        start = (high[0] if to.x > 0 else low[0], floor, high[2] if to.z > 0 else low[2])
+    elif len(lowest) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
-    start = lowest[0]
-    return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals[0]]
+    else:
+        start = lowest[0]
+    if len(goals) > 1 and not isinstance(to, NextTo):
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
+    return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
 
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
-    vector = setting.vector(instruction.by)
     cells = _cells(instruction.blocks, setting)
-    return [_added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])]
+    vectors = [setting.vector(instruction.by)] if instruction.to is None else _vectors_to(instruction.to, cells, setting)
+    return [
+        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]) for vector in vectors
+    ]
 
 
 def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
@@ -575,8 +668,185 @@ def _extend(instruction: Extend, setting: Setting) -> list[ExpectedWorld]:
         face = [cell for cell in item if reach[cell] == max(reach.values())]
         for i in range(1, instruction.count + 1):
             step = (vector[0] * i, vector[1] * i, vector[2] * i)
-            blocks += [(shifted(cell, step), setting.color_at(cell)) for cell in face]
+            blocks += [(shifted(cell, step), instruction.color or setting.color_at(cell)) for cell in face]
     return [_added(setting, blocks)]
+
+
+def _resize(instruction: Resize, setting: Setting) -> list[ExpectedWorld]:
+    grid = setting
+    cells: list[tuple[Cell, int]] = []
+    for item in _filled(instruction.blocks, setting):
+        cells += _resized(instruction, item, setting)
+    found = _changed(grid, cells)
+    _check_free([block for block in cells if block[1]], setting)
+    return [found]
+
+
+def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Cell, int]]:
+    low = [min(cell[i] for cell in item) for i in range(3)]
+    high = [max(cell[i] for cell in item) for i in range(3)]
+    spans = [high[i] - low[i] + 1 for i in range(3)]
+    way, axis = Direction.UP, 1
+    if instruction.way is not None:
+        way = setting.on_map(instruction.way)
+        axis = next(i for i in range(3) if VECTORS[way][i])
+    elif spans[1] == 1 and (instruction.times is not None or not instruction.to) and max(spans) > 1:
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    now = spans[axis]
+    if instruction.like is not None:
+        like = [cell for part in resolve(instruction.like, setting) for cell in part]
+        wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
+    elif instruction.times is not None:
+        wanted = now * instruction.times
+        if wanted != int(wanted):
+            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
+        wanted = int(wanted)
+    elif instruction.size is None:  # up to the edge
+        vector = VECTORS[way]
+        edge = max(high[axis] * vector[axis], low[axis] * vector[axis])
+        wanted = now + (7 if axis == 1 else 5) - edge
+    else:
+        wanted = instruction.size if instruction.to else now + instruction.size
+    if wanted < 1:
+        raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
+    vector = VECTORS[way]
+    reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+    if wanted <= now:
+        return [(cell, 0) for cell in item if reach[cell] > max(reach.values()) - (now - wanted)]
+    face = [cell for cell in item if reach[cell] == max(reach.values())]
+    return [
+        (shifted(cell, tuple(i * part for part in vector)), instruction.color or setting.color_at(cell))  # type: ignore[arg-type]
+        for i in range(1, wanted - now + 1)
+        for cell in face
+    ]
+
+
+def _rotate(instruction: Rotate, setting: Setting) -> list[ExpectedWorld]:
+    cells = _cells(instruction.blocks, setting)
+    about = instruction.about
+    if about is None:
+        low = [min(cell[i] for cell in cells) for i in range(3)]
+        high = [max(cell[i] for cell in cells) for i in range(3)]
+        x, z = (low[0] + high[0]) / 2, (low[2] + high[2]) / 2
+    elif isinstance(about, Spot):
+        x, z = about.x, about.z
+    else:
+        items = resolve(about, setting)
+        if len({(cell[0], cell[2]) for item in items for cell in item}) != 1:
+            raise Unresolved(Reason.AMBIGUOUS, "what it turns about", reference=about)
+        x, z = items[0][0][0], items[0][0][2]
+    turned = []
+    for cell in cells:
+        dx, dz = cell[0] - x, cell[2] - z
+        for _ in range(instruction.quarters % 4):
+            dx, dz = -dz, dx
+        if (x + dx) % 1 or (z + dz) % 1:
+            raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
+        turned.append(((int(x + dx), cell[1], int(z + dz)), setting.color_at(cell)))
+    _check_free(turned, setting, frozenset(cells))
+    cleared = _changed(setting, [(cell, 0) for cell in cells])
+    return [_changed(setting.then(cleared.grid, ()), turned)]
+
+
+def _before(setting: Setting) -> tuple[Any, Grid]:
+    if setting.before is None:
+        raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+    return setting.before
+
+
+def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
+    _, grid = _before(setting)
+    cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
+    return [ExpectedWorld(grid.copy(), tuple(cells))]
+
+
+def _otherwise(instruction: Any, change: Callable[[Any], Any]) -> Any:
+    """An instruction with its last part changed."""
+    if isinstance(instruction, Facing):
+        return replace(instruction, then=_otherwise(instruction.then, change))
+    if isinstance(instruction, Then):
+        return Then((*instruction.parts[:-1], _otherwise(instruction.parts[-1], change)))
+    if isinstance(instruction, Either):
+        return Either(tuple(_otherwise(reading, change) for reading in instruction.readings))
+    return change(instruction)
+
+
+def _last_part(instruction: Any) -> Any:
+    """The last part of an instruction, with its view."""
+    if isinstance(instruction, Then):
+        return _last_part(instruction.parts[-1])
+    return instruction
+
+
+def _as_put(instruction: Any) -> Any:
+    """A placement as a `Put`."""
+    if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
+        return Put(New(1, instruction.after), (At(instruction.cell),))
+    if isinstance(instruction, Place):
+        return Put(New(1 if instruction.count is None else instruction.count, instruction.color), (instruction.where,))
+    if isinstance(instruction, Build) and len(instruction.colors) == 1 and len(instruction.shape.sizes) == 1:
+        shape = instruction.shape
+        kind = Kind.TOWER if shape.kind in (Kind.TOWER, Kind.COLUMN) else shape.kind
+        if kind in (Kind.TOWER, Kind.ROW):
+            way = shape.directions[0] if kind is Kind.ROW else None
+            return Put(New(1, instruction.colors[0], kind, shape.sizes, way=way), (instruction.where,))
+    return instruction
+
+
+def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
+    last, _ = _before(setting)
+
+    def change(part: Any) -> Any:
+        part = _as_put(part)
+        if instruction.of is not None and isinstance(part, Put) and part.where:
+            where = part.where[0]
+            if isinstance(where, (Beside, Sides, NextTo, Corners)):
+                return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
+        if instruction.of is not None and isinstance(part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)):
+            return replace(part, blocks=_like(part.blocks, instruction.of))
+        if instruction.where is not None and isinstance(part, Put):
+            new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
+            where = instruction.where
+            if isinstance(where, Beside) and isinstance(where.of, It) and part.where and isinstance(part.where[0], Beside):
+                where = replace(part.where[0], offset=where.offset)
+            return replace(part, new=new, where=(where,))
+        raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
+
+    return _follow(_otherwise(_last_part(last), change), setting)
+
+
+def _like(blocks: Any, of: Any) -> Any:
+    """"The top block of the blue tower" of another tower."""
+    if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
+        return replace(blocks, where=PartOf(of))
+    if isinstance(blocks, Part):
+        return replace(blocks, of=of)
+    return of
+
+
+def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
+    last, grid = _before(setting)
+
+    def change(part: Any) -> Any:
+        part = _as_put(part)
+        if isinstance(part, Replace) and instruction.color is not None:
+            return replace(part, color=instruction.color)
+        if not isinstance(part, Put):
+            raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
+        new, where = part.new, part.where
+        if instruction.color is not None:
+            new = replace(new, color=instruction.color)
+        if instruction.count is not None:
+            sized = new.kind is not Kind.BLOCK and len(new.sizes) == 1
+            new = replace(new, sizes=(instruction.count,)) if sized else replace(new, count=instruction.count)
+        if instruction.way is not None:
+            new = replace(new, way=instruction.way)
+        if instruction.where is not None:
+            where = (instruction.where,)
+        return replace(part, new=new, where=where)
+
+    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
+    return _follow(_otherwise(last, change), back)
 
 
 def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
@@ -611,6 +881,11 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     Put: _put_new,
     Clear: _clear,
     Look: _look,
+    Resize: _resize,
+    Rotate: _rotate,
+    Undo: _undo,
+    Again: _again,
+    Amend: _amend,
     Check: _check,
     Either: _either,
     Remove: _remove,

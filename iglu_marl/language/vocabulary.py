@@ -50,7 +50,7 @@ class TemplateCodec:
     """
 
     name = "templates"
-    version = "2"
+    version = "3"
 
     def __init__(self) -> None:
         self.words = vocabulary_words()

@@ -19,10 +19,10 @@ from iglu_marl import ConfigError, LanguageError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.language import LanguageGoal, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
-from iglu_marl.language import reference_evaluator as witness
 from iglu_marl.language.goals import GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.program import Program
 from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.program import Program
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language import reference_evaluator as witness
-from iglu_marl.language.program import RELATIONS
 from iglu_marl.language.scene import Scene, quarter_of
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.program import RELATIONS
 
 R, B, G = (color_id(name) for name in ("red", "blue", "green"))
 
@@ -37,17 +37,20 @@ def test_an_empty_world_holds_nothing() -> None:
 
 def test_one_block_is_a_block_and_nothing_else() -> None:
     (block,) = scene((1, -1, 2, R)).things
-    assert (block.shape, block.color, block.size, block.height) == ("block", "red", 1, 1)
+    assert (block.shape, block.color, block.size, block.whole) == ("block", "red", 1, True)
+    assert (block.height, block.level, block.layers) == (1, 1, 1)
     assert block.low == block.high == (1, -1, 2)
     assert block.cells == ((1, -1, 2),)
 
 
 def test_rows_and_towers_are_as_long_as_they_can_be_and_of_one_colour() -> None:
     world = scene(*[(x, -1, 0, R) for x in (-1, 0, 1)], (2, -1, 0, B), (0, 0, 0, B), (0, 1, 0, B))
-    assert names(world.find("row")) == ["red row of 3 blocks at (-1, -1, 0)"]
-    assert names(world.find("tower")) == ["blue tower of 2 blocks at (0, 0, 0)"]
-    assert world.find("tower")[0].height == 2
-    assert world.find("row")[0].cells == ((-1, -1, 0), (0, -1, 0), (1, -1, 0))
+    assert names(world.find("row", whole=True)) == ["mixed row of 4 blocks at (-1, -1, 0)"]
+    assert names(world.find("row", whole=False)) == ["red row of 3 blocks at (-1, -1, 0)"]
+    assert names(world.find("tower", whole=False)) == ["blue tower of 2 blocks at (0, 0, 0)"]
+    (tower,) = world.find("tower", color="blue")
+    assert (tower.level, tower.height, tower.layers) == (2, 3, 2)
+    assert world.find("row", color="red")[0].cells == ((-1, -1, 0), (0, -1, 0), (1, -1, 0))
 
 
 @pytest.mark.parametrize("plane", ["flat", "facing south", "facing east"])
@@ -69,15 +72,50 @@ def test_what_is_longer_than_wide_has_no_squares() -> None:
     flat = [(x, -1, z, R) for x in range(3) for z in range(2)]
     assert scene(*flat).find("square") == ()
     assert len(scene(*flat[:4]).find("square")) == 1
-    # one more block at its side, of its colour and in its plane, and it is no square any more
+    # one more block at its side, of its colour, and it is no square any more
     assert scene(*flat[:4], (2, -1, 1, R)).find("square") == ()
-    assert len(scene(*flat[:4], (2, -1, 1, B)).find("square")) == 1
-    assert len(scene(*flat[:4], (1, 0, 1, R)).find("square")) == 1
+    assert scene(*flat[:4], (1, 0, 1, R)).find("square") == ()
+    assert names(scene(*flat[:4], (2, -1, 1, B)).find("square")) == ["red square of 4 blocks at (0, -1, 0)"]
 
 
-def test_a_cube_has_six_squares() -> None:
+def test_shapes_other_than_lines_are_all_of_a_group() -> None:
     cube = [(x, y, z, B) for x in (0, 1) for y in (-1, 0) for z in (0, 1)]
-    assert len(scene(*cube).find("square")) == 6
+    assert len(scene(*cube).find("group")) == 1
+    assert scene(*cube).find("square") == ()
+
+
+DRAWN = {
+    "square": ["xx", "xx"],
+    "rectangle": ["xxx", "xxx"],
+    "l": ["x..", "x..", "xxx"],
+    "t": ["xxx", ".x."],
+    "plus": [".x.", "xxx", ".x."],
+    "u": ["x.x", "xxx"],
+    "ring": ["xxxx", "x..x", "xxxx"],
+    "diagonal": ["x..", ".x.", "..x"],
+    "staircase": ["x..", "xx.", "xxx"],
+    "wall": ["xxx", "xxx"],
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("upright", [False, True])
+def test_shapes_of_one_colour_and_of_several(name: str, upright: bool) -> None:
+    drawn = [
+        (i, j) for j, line in enumerate(reversed(DRAWN[name])) for i, mark in enumerate(line) if mark == "x"
+    ]
+    cells = [(i, j - 1, 0) if upright else (i, -1, j) for i, j in drawn]
+    expected = 1 if upright or name not in ("wall", "staircase") else 0
+    red = scene(*[(*cell, R) for cell in cells])
+    assert [thing.color for thing in red.find(name)] == ["red"] * expected
+    assert red.find(name, whole=True) == red.find(name)
+    mixed = scene((*cells[0], B), *[(*cell, R) for cell in cells[1:]])
+    assert [t.color for t in mixed.find(name, whole=True) if t.size == len(cells)] == ["mixed"] * expected
+    one_more = scene(*[(*cell, R) for cell in cells], (cells[-1][0], cells[-1][1] + 1, cells[-1][2] + 1, R))
+    touching = scene(*[(*cell, R) for cell in cells], (cells[-1][0], cells[-1][1], cells[-1][2] + 1, R))
+    if name == "diagonal":
+        assert one_more.find(name, size=len(cells)) == ()
+    assert touching.find(name, size=len(cells)) == ()
 
 
 def test_groups_hang_together_by_faces_whatever_their_colours() -> None:
@@ -86,20 +124,21 @@ def test_groups_hang_together_by_faces_whatever_their_colours() -> None:
         "green group of 2 blocks at (4, -1, 4)",
         "mixed group of 2 blocks at (0, -1, 0)",
     ]
+    parted = scene((0, -1, 0, R), (1, -1, 0, B), (2, -1, 0, B))
+    assert names(parted.find("group", whole=False)) == ["blue group of 2 blocks at (1, -1, 0)"]
     assert world.find("group")[0].cells == ((0, -1, 0), (1, -1, 0))
 
 
 def test_a_full_zone_is_no_problem() -> None:
     full = Scene(np.full((9, 11, 11), R, np.int8))
-    assert {name: len(found) for name, found in full.by_shape.items()} == {
+    assert {name: len(found) for name, found in full.by_shape.items() if found} == {
         "block": 1089,
         "row": 198,
         "tower": 121,
-        "square": 9,
         "group": 1,
     }
     checkered = (np.indices((9, 11, 11)).sum(axis=0) % 2 + 1).astype(np.int8)
-    assert len(Scene(checkered)) == 1089 + 1
+    assert len(Scene(checkered)) == 1089 + 198 + 121 + 1
 
 
 # --------------------------------------------------------------------------------------------------- relations
@@ -148,7 +187,7 @@ def test_above_on_below_and_next_to() -> None:
     assert {"blue block at (0, 0, 0)", "green block at (0, 2, 0)"} <= over
     assert "green block at (1, -1, 0)" in beside
     assert "blue block at (2, -1, 1)" not in beside
-    blue = world.find("block", color="blue", height=2)[0]
+    blue = world.find("block", color="blue", level=2)[0]
     assert red in world.related(blue, "below")
 
 
@@ -189,8 +228,8 @@ def test_read_only_and_strided_grids_are_welcome() -> None:
 
 def test_json_form() -> None:
     graph = json.loads(json.dumps(scene((0, -1, 0, R), (0, 0, 0, B)).to_json()))
-    assert [thing["shape"] for thing in graph["objects"]] == ["block", "block", "group"]
-    assert graph["relationships"]["on"] == [[1], [], []]
+    assert [thing["shape"] for thing in graph["objects"]] == ["block", "block", "tower", "group"]
+    assert graph["relationships"]["on"] == [[1], [], [], []]
     assert set(graph["relationships"]) == set(RELATIONS)
 
 
@@ -212,13 +251,15 @@ def _grid(cells: list[tuple[int, int, int, int]]) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 @given(_worlds())
 def test_things_are_those_of_the_definitions(grid: np.ndarray) -> None:
-    expected = {(part.shape, part.color, part.cells) for part in witness.parts(grid)}
-    found = [(thing.shape, thing.color, frozenset(thing.cells)) for thing in Scene(grid).things]
-    assert len(found) == len(set(found))
-    assert set(found) == expected
-    assert all(
-        (thing.size, thing.low[1] + 2) == (len(thing.cells), thing.height) for thing in Scene(grid).things
-    )
+    things, parts = Scene(grid).things, witness.parts(grid)
+    assert witness.agrees(parts, things)
+    assert len(things) == len(parts)
+    for thing in things:
+        part = witness.Part(thing.shape, thing.color, frozenset(thing.cells))
+        assert (thing.size, thing.height, thing.level, thing.layers, thing.whole) == (
+            *(part.size, part.height, part.level, part.layers),
+            witness.is_whole(part, parts),
+        )
 
 
 @settings(max_examples=25, deadline=None)

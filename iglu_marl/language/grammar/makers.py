@@ -18,9 +18,10 @@ from iglu_marl.language.placing import (
     Look,
     New,
     Places,
+    FIGURES,
     Put,
     Sides,
-    Undo,
+    Spots,
 )
 from iglu_marl.language.references import (
     At,
@@ -31,6 +32,7 @@ from iglu_marl.language.references import (
     LastBlock,
     Level,
     NextTo,
+    Part,
     PartOf,
     Recent,
     Spot,
@@ -40,6 +42,8 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.verbs import (
+    Again,
+    Amend,
     Build,
     Copy,
     Extend,
@@ -50,7 +54,10 @@ from iglu_marl.language.verbs import (
     Place,
     Remove,
     Replace,
+    Resize,
+    Rotate,
     Then,
+    Undo,
 )
 
 MAKERS: dict[str, Callable[..., Any]] = {}
@@ -81,6 +88,14 @@ class Each:
 
 
 @dataclass(frozen=True)
+class Around:
+    """New blocks that bring their place with them: "a border around the red block"."""
+
+    new: New
+    where: Any
+
+
+@dataclass(frozen=True)
 class Remark:
     """Words that ask for nothing."""
 
@@ -97,6 +112,7 @@ class Core:
     rank: int = 1
     middle: bool = False
     count: int | None = None
+    by_size: str | None = None
 
     def blocks(self, count: int | None, unless: Any = None) -> Blocks:
         """The description of so many."""
@@ -104,8 +120,20 @@ class Core:
             return NOTHING  # type: ignore[return-value]
         told = count if self.count is None else self.count
         return Blocks(
-            self.colors, self.kind, told, self.extreme, self.size, self.where, self.rank, self.middle, unless
+            self.colors,
+            self.kind,
+            told,
+            self.extreme,
+            self.size,
+            self.where,
+            self.rank,
+            self.middle,
+            unless,
+            self.by_size,
         )
+
+
+_SINGLE = ("standing", "way", "axis", "tall", "long", "gap", "color", "like", "area", "hollow", "four", "total", "flat")
 
 
 @dataclass(frozen=True)
@@ -120,11 +148,19 @@ class Mods:
     long: int | None = None
     each: bool = False
     also: Any = None
+    gap: int | None = None
+    color: int | None = None
+    like: Any = None
+    area: tuple[int, ...] | None = None
+    hollow: bool | None = None
+    four: bool | None = None
+    total: int | None = None
+    flat: bool | None = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
         told: dict[str, Any] = {}
-        for name in ("standing", "way", "axis", "tall", "long"):
+        for name in _SINGLE:
             one, two = getattr(self, name), getattr(other, name)
             if one is not None and two is not None and one != two:
                 return None
@@ -251,8 +287,10 @@ _value("edge", lambda way: Edge(way))
 
 @maker
 def between(one: Any, other: Any = None) -> Any:
-    if other is None and isinstance(one, Blocks) and one.count == 1 and one.kind is Kind.BLOCK:
-        return NOTHING
+    if other is None and isinstance(one, Blocks) and one.count == 1:
+        return gap_in(one)
+    if other is None and isinstance(one, (It, LastBlock)):
+        one = Part(one, "blocks")
     return Between(one, other)
 
 
@@ -261,8 +299,52 @@ def gap(of: Any = None) -> Between:
     return of if isinstance(of, Between) else Between()
 
 
-_value("corners", lambda z=None, n=None: Corners(z))
-MAKERS["corners"] = lambda z=None: Corners(z if not isinstance(z, (Remark, type(None))) else None)
+_CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
+_EDGES = ((0, -5), (5, 0), (0, 5), (-5, 0))
+
+
+@maker
+def corners(z: Any = None) -> Any:
+    return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
+
+
+@maker
+def corners_side(way: Direction, z: Any = None) -> Any:
+    vector = VECTORS[way]
+    return Each(Spots(tuple((x, z) for x, z in _CORNERS if x * vector[0] + z * vector[2] > 0)))
+
+
+@maker
+def spot_edge(way: Direction) -> Any:
+    if way.relative:
+        return NOTHING
+    return Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2])
+
+
+@maker
+def spot_half(one: Spot, two: Spot) -> Any:
+    x, z = one.x + two.x, one.z + two.z
+    return NOTHING if x % 2 or z % 2 else Spot(x // 2, z // 2)
+
+
+_value("edge_middles", lambda: Each(Spots(_EDGES)))
+_value("border_all", lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)))
+_value("end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of))
+_value("zero", lambda: 0)
+
+
+@maker
+def gap_in(of: Any) -> Any:
+    """The free cells inside of something: between its blocks."""
+    if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
+        of = Blocks(of.colors, where=of.where) if isinstance(of, Blocks) else Blocks(of.colors)
+        of = replace(of, count=None)
+    elif not isinstance(of, (It, Blocks)) or (isinstance(of, Blocks) and of.count == 1):
+        return NOTHING
+    return Between(of if not isinstance(of, It) else Part(of, "blocks"))
+
+
+_value("above_of", lambda of: Beside(((Direction.UP, 1),), of))
 
 
 @maker
@@ -283,6 +365,56 @@ _value("everything_but", lambda but: Blocks(count=None, unless=but))
 
 
 @maker
+def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
+    if which == "legs":
+        which, way = "ends", None
+    if isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1:
+        return NOTHING
+    return Part(It() if of is None else of, which, way)
+
+
+_value("half", lambda way, of: Part(of, "half", way))
+_value("part_top", lambda of: Part(of, "blocks", Direction.UP))
+_value("part_tops", lambda of: _tops(of))
+_value("part_bottom", lambda of: Part(of, "blocks", Direction.DOWN))
+_value("part_end", lambda way, of: Part(of, "ends", way))
+_value("part_far", lambda of: Part(of, "ends", Direction.BEHIND))
+_value("nothing_ref", lambda: NOTHING)
+
+
+def _tops(of: Any) -> Any:
+    return Blocks(extreme=Direction.UP, where=PartOf(of)) if isinstance(of, Blocks) and of.count != 1 else NOTHING
+
+
+@maker
+def part_extreme(way: Direction, n: int = 1) -> Any:
+    return Blocks(count=n, extreme=way, where=PartOf(It()))
+
+
+@maker
+def core_area(
+    n: int,
+    m: int,
+    colors: Any = (),
+    colors2: Any = (),
+    kind: Kind = Kind.RECTANGLE,
+    way: Direction | None = None,
+) -> Any:
+    if colors and colors2:
+        return NOTHING
+    if kind in (Kind.SQUARE, Kind.RECTANGLE):
+        kind = Kind.SQUARE if n == m else Kind.RECTANGLE
+    return Core(tuple(colors) or tuple(colors2), kind, n * m, way)
+
+
+@maker
+def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1) -> Any:
+    if kind is Kind.BLOCK and n == 1:
+        kind = Kind.TOWER
+    return Core(tuple(colors), kind, by_size=by, rank=n)
+
+
+@maker
 def plain_core(colors: Any = (), kind: Kind = Kind.BLOCK, way: Direction | None = None) -> Core:
     return Core(tuple(colors), kind, extreme=way)
 
@@ -296,9 +428,6 @@ def stuff(n: int | None = None, colors: Any = ()) -> Any:
 def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
     size, told = of
     if (told and colors) or kind is Kind.BLOCK:
-        return NOTHING
-    lines = kind in (Kind.ROW, Kind.COLUMN, Kind.TOWER)
-    if size is not None and (not lines or not 2 <= size <= 11):
         return NOTHING
     return Core(tuple(colors) or told, kind, size, way)
 
@@ -483,8 +612,50 @@ def new_shape(
 
 
 @maker
-def new_area(kind: Kind, n: int, m: int, colors: int) -> New:
-    return New(1, colors, kind, (n, m), standing=True if kind is Kind.WALL else None)
+def new_area(
+    n: int,
+    m: int,
+    kind: Kind = Kind.SQUARE,
+    colors: int | None = None,
+    colors2: int | None = None,
+    d: int | None = None,
+    k: int | None = None,
+) -> Any:
+    if colors is not None and colors2 is not None:
+        return NOTHING
+    color = colors2 if colors is None else colors
+    sizes = (n, m) if d is None else (n, m, d)
+    if kind is Kind.CUBE and d is None:
+        return NOTHING
+    standing = True if kind is Kind.WALL else None
+    return New(1, SAME if color is None else color, kind, sizes, standing=standing)
+
+
+@maker
+def new_figure(
+    kind: Kind,
+    up: Any = None,
+    colors: int | None = None,
+    colors2: int | None = None,
+    k: int | None = None,
+) -> Any:
+    if colors is not None and colors2 is not None:
+        return NOTHING
+    color = colors2 if colors is None else colors
+    sizes = (3, 3) if kind is Kind.PLUS and k == 5 else ()
+    return New(1, color, kind, sizes, standing=None if up is None else up is True)
+
+
+@maker
+def new_around(of: Any, colors: int | None = None, colors2: int | None = None) -> Any:
+    color = colors2 if colors is None else colors
+    return Around(New(None, color), Sides(of, "around"))
+
+
+@maker
+def new_layer(colors: int | None = None, colors2: int | None = None) -> Any:
+    color = colors2 if colors is None else colors
+    return New(1, SAME if color is None else color, Kind.RECTANGLE)
 
 
 # ----------------------------------------------------------------------------------------- shapes told in full
@@ -554,6 +725,19 @@ _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n: Mods(tall=n))
 _value("mod_long", lambda n: Mods(long=n))
 _value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
+_value("mod_gap", lambda n, z=None: Mods(gap=n))
+_value("mod_flat", lambda: Mods(flat=True))
+_value("mod_color", lambda color=None, of=None: NOTHING if of is not None else Mods(color=SAME if color is None else color))
+_value("mod_like", lambda of: Mods(like=of))
+_value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_middle", lambda where: mod_where(where))
+_value("mod_centred", lambda: Mods(hollow=None))
+_value("mod_area", lambda n, m, high=False, **_: Mods(area=(m, n) if high else (n, m)))
+_value("mod_hollow", lambda: Mods(hollow=True))
+_value("mod_around", lambda: Mods(four=False))
+_value("mod_four", lambda: Mods(four=True))
+_value("mod_from_to", lambda way, way2: Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING)
+_value("mod_total", lambda n, c=None: Mods(total=n))
 _value("mod_each", lambda: Mods(each=True))
 
 
@@ -572,7 +756,7 @@ def mods_more(one: Mods, more: Mods) -> Any:
 
 @maker
 def put(
-    new: New, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False
+    new: Any, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False
 ) -> Any:
     for told in (before, before2):
         if told is not None:
@@ -580,65 +764,121 @@ def put(
             if more is None:
                 return NOTHING
             mods = more
-    if stacked and new.kind is Kind.BLOCK:
-        both = mods.plus(Mods(standing=True))
-        if both is None or new.count == 1:
-            both = mods if new.count == 1 else None
-        if both is None:
+    if isinstance(new, Around):
+        mods = Mods((new.where, *mods.where), each=mods.each, also=mods.also)
+        new = new.new
+    if stacked and new.kind is Kind.BLOCK and new.count != 1:
+        more = mods.plus(Mods(standing=True))
+        if more is None:
             return NOTHING
-        mods = both
-    sizes, kind, standing = new.sizes, new.kind, new.standing
-    if mods.tall is not None or mods.long is not None:
-        if kind is Kind.WALL and mods.tall and mods.long and not sizes:
+        mods = more
+    if mods.also is not None:
+        return _both(new, mods)
+    made = _described(new, mods)
+    if made is NOTHING:
+        return NOTHING
+    wheres = _own(mods.where)
+    if mods.total is not None:
+        return _checked(made, wheres, mods.total)
+    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME):
+        return _in_full(made, wheres[0]) or Put(made, wheres)
+    return Put(made, wheres)
+
+
+def _checked(new: New, wheres: tuple[Any, ...], total: int) -> Any:
+    return Then((Put(new, wheres), Check(total)))
+
+
+def _described(new: New, mods: Mods) -> Any:
+    """What is new, with all that is told of it behind it."""
+    kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
+    color = new.color
+    if mods.color is not None:
+        if color not in (None, SAME) and color != mods.color:
+            return NOTHING
+        color = mods.color
+    if mods.area is not None:
+        if sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW):
+            return NOTHING
+        sizes = mods.area
+    elif mods.tall is not None or mods.long is not None:
+        if kind in FIGURES and mods.tall and mods.long and not sizes:
             sizes = mods.long, mods.tall
         elif sizes or (mods.tall and mods.long):
             return NOTHING
         elif kind is Kind.BLOCK:
-            if new.count not in (None, 1):
+            if count not in (None, 1):
                 return NOTHING
-            kind, sizes = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,)
+            kind, sizes, count = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,), 1
         elif (kind is Kind.TOWER and mods.tall) or (kind is Kind.ROW and mods.long):
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
-    if standing is None:
-        standing = mods.standing
-    elif mods.standing is not None and mods.standing != standing:
+    if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
         return NOTHING
+    if mods.standing is not None:
+        if standing is not None and mods.standing != standing:
+            return NOTHING
+        standing = mods.standing
+    if mods.flat:
+        if standing or kind in (Kind.TOWER, Kind.WALL):
+            return NOTHING
+        standing = False if kind in FIGURES else standing
     if kind is Kind.ROW and standing:
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
         return NOTHING
-    if kind is not Kind.BLOCK:
-        standing = None if kind in (Kind.ROW, Kind.TOWER) else standing
-    if kind is Kind.BLOCK and new.count == 1 and not mods.each:
+    if kind in (Kind.ROW, Kind.TOWER):
+        standing = None
+    if kind is Kind.BLOCK and count == 1 and not mods.each:
         standing = None
         if mods.way is not None or mods.axis is not None:
             return NOTHING
-    if mods.also is not None:
-        return _both(new, mods)
-    wheres = _own(mods.where)
-    count = 1 if kind is not new.kind else new.count
-    made = replace(
+    return replace(
         new,
         count=count,
+        color=color,
         kind=kind,
         sizes=sizes,
         standing=standing,
         way=mods.way,
         axis=mods.axis,
         each=mods.each,
+        gap=mods.gap or 0,
+        hollow=bool(mods.hollow),
+        like=mods.like,
     )
-    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME):
-        return _in_full(made, wheres[0]) or Put(made, wheres)
-    return Put(made, wheres)
+
+
+def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of "next to the red block, on its east side": to the east of the red block."""
+    if len(wheres) == 2:
+        for one, other in (wheres, wheres[::-1]):
+            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
+                return (Beside(other.offset, one.of),)
+            if isinstance(one, Edge) and isinstance(other, Edge):
+                return ()
+    return wheres
+
+
+def _both(new: New, mods: Mods) -> Any:
+    """The same at two places."""
+    parts = []
+    for where in (mods.where[0], mods.also):
+        told = mod_where(where)
+        rest = replace(mods, where=mods.where[1:], also=None)
+        more = NOTHING if told is NOTHING else told.plus(rest)
+        if more is NOTHING or more is None:
+            return NOTHING
+        parts.append(put(new, more))
+    return NOTHING if NOTHING in parts else Then(tuple(parts))
 
 
 def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     """The plainest value for a placement that leaves nothing open; None when it does."""
     assert new.color is not None
     several = is_several(where)
-    if new.axis is not None or new.count is None:
+    if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
     if new.kind is Kind.BLOCK and new.count == 1:
         return (
@@ -694,27 +934,174 @@ def put_two(new: New, mods: Mods, new2: New, mods2: Mods) -> Any:
     return NOTHING
 
 
-@maker
-def fill(gap: Any, new: New) -> Any:
-    return Put(new, (gap,), fill=True)
-
-
-@maker
-def connect(one: Any, new: New, mods: Mods, other: Any = None) -> Any:
-    place = between(one, other)
-    if place is NOTHING or mods.where:
+def _filling(new: Any) -> Any:
+    """New blocks that fill a place: a row or a line without a length is as long as it has to be."""
+    if isinstance(new, Around):
         return NOTHING
-    return Put(new, (replace(place, line=True),), fill=True)
+    if new.kind is Kind.ROW and not new.sizes:
+        return replace(new, kind=Kind.BLOCK, count=None)
+    if new.kind in (Kind.ROW, Kind.TOWER) and new.sizes and new.count == 1:
+        return replace(new, kind=Kind.BLOCK, count=new.sizes[0], sizes=())
+    return new if new.kind is Kind.BLOCK else NOTHING
 
 
 @maker
-def surround(of: Any, new: New) -> Put:
-    return Put(new, (Sides(of, "around"),))
+def fill(gap: Any, new: Any, mods: Mods) -> Any:
+    new = _filling(new)
+    if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
+        return NOTHING
+    gap = gap.where if isinstance(gap, Each) else gap
+    if isinstance(gap, (Beside, Spots)):
+        made = Put(replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where))
+    else:
+        made = Put(new, (gap, *mods.where), fill=True)
+    return made if mods.total is None else Then((made, Check(mods.total)))
+
+
+_value("fill_color", lambda gap, color, mods: fill(gap, New(None, color), mods))
 
 
 @maker
-def cover(of: Any, new: New) -> Put:
+def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
+    place = Between(one, other) if other is not None else between(one)
+    new = _filling(new)
+    if NOTHING in (place, new) or not isinstance(place, Between):
+        return NOTHING
+    return Put(new, (replace(place, line=True), *mods.where), fill=True)
+
+
+@maker
+def surround(of: Any, new: Any, mods: Mods) -> Any:
+    if isinstance(new, Around) or new.kind is not Kind.BLOCK:
+        return NOTHING
+    which = "four" if mods.four or new.count == 4 else "around"
+    made = replace(new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four")
+    if any(not isinstance(where, Level) for where in mods.where):
+        return NOTHING
+    return Put(made, (Sides(of, which), *mods.where))
+
+
+_value("surround_color", lambda of, color, mods: surround(of, New(None, color), mods))
+
+
+@maker
+def cover(of: Any, new: Any, mods: Mods) -> Any:
+    if isinstance(new, Around) or mods.where:
+        return NOTHING
+    if new.kind is Kind.RECTANGLE and not new.sizes:
+        new = replace(new, kind=Kind.BLOCK, count=None)
+    elif new.sizes:
+        return Put(new, (Beside(((Direction.UP, 1),), of),))
     return Put(new, (Beside(((Direction.UP, 1),), of),))
+
+
+_value("cover_color", lambda of, color: Put(New(None, color), (Beside(((Direction.UP, 1),), of),)))
+
+
+@maker
+def put_on_it(of: Any, new: Any, mods: Mods) -> Any:
+    made = put(new, mods)
+    if made is NOTHING:
+        return NOTHING
+    several = isinstance(of, Blocks) and of.count != 1
+    if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), It()):
+        return Place(made.color, Beside(((Direction.UP, 1),), of))
+    return Then((Look(of), made))
+
+
+# ------------------------------------------------------------------------------------------- taller, longer, turned
+
+
+def _grow(of: Any, way: Direction, n: int, color: int | None = None) -> Any:
+    if not 1 <= n <= 10:
+        return NOTHING
+    return Extend(of, way, n, color)
+
+
+@maker
+def taller(of: Any, n: int, color: int | None = None) -> Any:
+    return _grow(of, Direction.UP, n, color)
+
+
+@maker
+def longer(of: Any, n: int, way: Direction | None = None) -> Any:
+    return NOTHING if way is None else _grow(of, way, n)
+
+
+@maker
+def shorter(of: Any, n: int) -> Any:
+    return Resize(of, -n)
+
+
+_value("height_to", lambda of, n: Resize(of, n, True))
+_value("height_like", lambda of, like, color=None: Resize(of, None, True, like, color))
+_value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
+_value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
+_value("grown_into", lambda of, n, way=None, m=None: Resize(of, n, True, way=way))
+_value("to_edge", lambda of, way: Resize(of, None, True, way=way))
+
+
+@maker
+def copy_to(blocks: Any, where: Any) -> Any:
+    return Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+
+
+@maker
+def copy_it_to(where: Any, kind: Kind) -> Any:
+    return copy_to(Blocks((), kind), where)
+
+
+def _values(**_: Any) -> Any:
+    return NOTHING
+
+
+@maker
+def again(where: Any, color: int | None = None) -> Any:
+    plain = where.where if isinstance(where, Each) else where
+    return NOTHING if plain is None else Again(where=plain, color=color)
+
+
+_value("again_side", lambda way: Beside(((way, 1),), It()))
+_value("again_ref", lambda of: Again(of=of) if not isinstance(of, (It, You)) else NOTHING)
+_value("amend_color", lambda color: Amend(color=color))
+_value("amend_count", lambda n: Amend(count=n))
+_value("amend_way", lambda way: Amend(way=way))
+_value("amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where))
+_value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
+
+
+@maker
+def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
+    return Rotate(of, -q if left else q, about)
+
+
+_value("pivot_centre", lambda: Spot(0, 0))
+_value("pivot_middle", lambda: None)
+
+
+# -------------------------------------------------------------------------------------------------- only the rest
+
+
+@maker
+def keep_only(of: Any) -> Any:
+    return Remove(Blocks(count=None, unless=of))
+
+
+@maker
+def remove_leaving(whole: Any, of: Any) -> Any:
+    kept = of
+    if isinstance(of, Part) and isinstance(of.of, It):
+        kept = replace(of, of=whole)
+    elif isinstance(of, Blocks) and of.where is None:
+        kept = replace(of, where=PartOf(whole))
+    elif isinstance(of, Blocks) and of.where == PartOf(It()):
+        kept = replace(of, where=PartOf(whole))
+    return Remove(Blocks(count=None, where=PartOf(whole), unless=kept))
+
+
+@maker
+def keep_color(color: int) -> Any:
+    return Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None))
 
 
 # ------------------------------------------------------------------------------------------------------ the rest
@@ -780,7 +1167,7 @@ _value("replace_it_line", lambda new: replace_line(It(), new))
 _value("move_by", lambda blocks, steps: Move(blocks, steps))
 _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
-_value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n) if color is None else NOTHING)
+_value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
 _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
 _value(
     "move_to",

@@ -39,7 +39,8 @@ def grammar() -> Grammar:
     ordinals = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
-    text = resources.files("iglu_marl.language.grammar").joinpath("grammar.txt").read_text(encoding="utf-8")
+    files = resources.files("iglu_marl.language.grammar")
+    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt"))
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -88,6 +89,8 @@ class Reader(Parser):
                     continue
                 found = [] if total < best[0] else best[1]
                 head = () if value is None or isinstance(value, Remark) else (value,)
+                if isinstance(value, Then):
+                    head = value.parts
                 found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
                 best = (total, found)
         self._texts[key] = best
@@ -109,6 +112,7 @@ class Reader(Parser):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += self.read("elided", start)
+            found += self.read("bare", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import COLOR_NAMES
-from iglu_marl.language import kernels
+from iglu_marl.language.scene import kernels
 
 MAX_NODES = 250
 MAX_DEPTH = 60
@@ -26,12 +26,16 @@ MAX_NUMBER = 9999
 MAX_HEIGHT = 9
 
 COLOR_WORDS = COLOR_NAMES[1:]
-SHAPE_NAMES = ("block", "row", "tower", "square", "group")
+SHAPE_NAMES = (
+    *("block", "row", "tower", "square", "group"),
+    *("rectangle", "wall", "l", "t", "plus", "staircase", "diagonal", "u", "ring"),
+)
 RELATIONS = (
     *("north", "east", "south", "west"),
     *("behind", "right", "front", "left"),
     *("above", "below", "on", "next_to"),
 )
+DIRECTIONS = (*RELATIONS[:8], "up", "down")
 
 
 class Type(str, Enum):
@@ -65,11 +69,16 @@ FUNCTIONS: dict[str, Function] = {
     "filter_shape": Function((_T,), "shape", _T, _K.FILTER, _K.SHAPE),
     "filter_size": Function((_T,), "size", _T, _K.FILTER, _K.SIZE),
     "filter_height": Function((_T,), "height", _T, _K.FILTER, _K.HEIGHT),
+    "filter_level": Function((_T,), "height", _T, _K.FILTER, _K.LEVEL),
+    "filter_whole": Function((_T,), None, _T, _K.FILTER, _K.WHOLE),
+    "filter_extreme": Function((_T, _I), "direction", _T, _K.EXTREME),
     "relate": Function((_T,), "relation", _T, _K.RELATE),
+    "nearest": Function((_T, _T), "relation", _T, _K.NEAREST),
     "same_color": Function((_U,), None, _T, _K.SAME, _K.COLOR),
     "same_shape": Function((_U,), None, _T, _K.SAME, _K.SHAPE),
     "same_size": Function((_U,), None, _T, _K.SAME, _K.SIZE),
     "same_height": Function((_U,), None, _T, _K.SAME, _K.HEIGHT),
+    "same_level": Function((_U,), None, _T, _K.SAME, _K.LEVEL),
     "unique": Function((_T,), None, _U, _K.UNIQUE),
     "union": Function((_T, _T), None, _T, _K.UNION),
     "intersect": Function((_T, _T), None, _T, _K.INTERSECT),
@@ -79,27 +88,31 @@ FUNCTIONS: dict[str, Function] = {
     "query_shape": Function((_U,), None, _S, _K.QUERY, _K.SHAPE),
     "query_size": Function((_U,), None, _I, _K.QUERY, _K.SIZE),
     "query_height": Function((_U,), None, _I, _K.QUERY, _K.HEIGHT),
+    "query_level": Function((_U,), None, _I, _K.QUERY, _K.LEVEL),
+    "query_layers": Function((_U,), None, _I, _K.QUERY, _K.LAYERS),
     "equal_color": Function((_C, _C), None, _B, _K.EQUAL),
     "equal_shape": Function((_S, _S), None, _B, _K.EQUAL),
     "equal_integer": Function((_I, _I), None, _B, _K.EQUAL),
     "less_than": Function((_I, _I), None, _B, _K.LESS),
     "greater_than": Function((_I, _I), None, _B, _K.GREATER),
+    "not": Function((_B,), None, _B, _K.NOT),
     "color": Function((), "color", _C, _K.CONSTANT),
     "shape": Function((), "shape", _S, _K.CONSTANT),
     "number": Function((), "number", _I, _K.CONSTANT),
 }
 """Every function of the language, by name."""
 
-_WORDS = {"color": COLOR_WORDS, "shape": SHAPE_NAMES, "relation": RELATIONS}
+_WORDS = {"color": COLOR_WORDS, "shape": SHAPE_NAMES, "relation": RELATIONS, "direction": DIRECTIONS}
 _LIMITS = {"size": (1, MAX_NUMBER), "height": (1, MAX_HEIGHT), "number": (0, MAX_NUMBER)}
 _CODES: dict[str, dict[Any, int]] = {
     "color": {name: number for number, name in enumerate(COLOR_WORDS, start=1)},
     "shape": {name: number for number, name in enumerate(SHAPE_NAMES, start=kernels.BLOCK)},
     "relation": {name: number for number, name in enumerate(RELATIONS)},
+    "direction": {name: number for number, name in enumerate(DIRECTIONS)},
 }
 _TOKEN = re.compile(r"\s*(?:([a-z_]+)|([0-9]+)|([(),]))")
 _MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
-_PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT)
+_PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT, kernels.EXTREME, kernels.NEAREST)
 _ALL_SHAPES = sum(1 << number for number in _CODES["shape"].values())
 
 
@@ -125,7 +138,7 @@ class Program:
     """One function applied to the outputs of others: `Program("count", (Program("scene"),))`.
 
     function: a name in `FUNCTIONS`. inputs: the programs whose outputs it takes. value: the colour, shape, relation,
-    size, height or number that some functions carry.
+    direction, size, height or number that some functions carry.
 
     Equal and hashed by content. Raises `LanguageError` for unknown functions and values, for wrong numbers of inputs,
     and for inputs of the wrong kind.
@@ -268,6 +281,7 @@ class Program:
             second, number = inputs[1], int(program.value or 0) if names is None else names[program.value]
             if signature.operation == kernels.FILTER:
                 second = signature.column
+                number = 1 if program.value is None else number  # of a column of truth
             elif signature.operation in (kernels.QUERY, kernels.SAME):
                 number = signature.column
             rows.append((signature.operation, inputs[0], second, number))
@@ -290,8 +304,9 @@ class Program:
                 found |= shapes
             if program.function == "filter_shape":
                 shapes &= 1 << _CODES["shape"][program.value]
-            for given in program.inputs:
-                demand(given, shapes if operation in _PASSES_THINGS else _ALL_SHAPES)
+            for number, given in enumerate(program.inputs):
+                passed = operation in _PASSES_THINGS and not (operation == kernels.NEAREST and number)
+                demand(given, shapes if passed else _ALL_SHAPES)
 
         demand(self, _ALL_SHAPES)
         return found
@@ -299,7 +314,7 @@ class Program:
     @cached_property
     def uses_view(self) -> bool:
         """Whether the answer depends on where the builder looks."""
-        return any(part.value in RELATIONS[4:8] for part in self.walk() if part.function == "relate")
+        return any(part.value in RELATIONS[4:8] for part in self.walk())
 
     @cached_property
     def _hash(self) -> int:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError, LanguageError
 from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE
-from iglu_marl.language import kernels
-from iglu_marl.language.program import SHAPE_NAMES, Program, Type
-from iglu_marl.language.scene import MIXED, Scene, plain
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import MIXED, Scene, plain
+from iglu_marl.language.scene.program import SHAPE_NAMES, Program, Type
 
 Value = Any
 """bool, int, a colour or shape name, a `Thing`, a tuple of them, or None for "no answer"."""

@@ -5,22 +5,44 @@ A thing is a block, or a part of the structure that has a name:
 | shape | what it is |
 |---|---|
 | block | one block |
-| row | a straight horizontal line of two or more blocks of one colour, as long as it can be |
-| tower | the same, upright |
-| square | k x k blocks of one colour (k of 2 or more), flat or upright, that no other of its plane adjoins |
-| group | two or more blocks that hang together by their faces, of any colours |
+| row | a straight horizontal line of two or more blocks, as long as it can be |
+| tower | the same, upright; columns, pillars and stacks are towers |
+| group | two or more blocks that hang together by their faces |
+| square, rectangle | a group of k x k, or k x m blocks (2 or more), flat or upright |
+| wall | an upright rectangle |
+| l | a group of two lines that meet at an end of both |
+| t | of a line of odd length and one that leaves from its middle |
+| plus | of two lines of the same odd length that cross in the middle |
+| u | of three sides of a rectangle, the gap between the arms one block wide or more |
+| ring | of the four sides of a rectangle of three by three or more |
+| staircase | of towers of 1, 2, 3, ... blocks side by side, from the same layer on |
+| diagonal | two or more blocks in a straight line, each meeting the next at an edge, and no other at a face or edge |
+
+There are those of one colour, for which blocks of other colours do not count, and those of any colours; these are
+"mixed", unless all blocks have one. A thing is `whole` when it is no part of a larger thing of the same shape. What is
+told without a colour is a whole thing: in a line red, red, blue "the row" is mixed and has three blocks, "the red row"
+has two.
+
+Heights count layers from the ground, 1 .. 9. The `height` of a thing is that of its top, its `level` that of its
+bottom: "higher" compares tops, "starts higher" bottoms, and what is on level 1 is on the ground. `layers` is how tall
+it is.
 
 Relations hold between things in the map's frame (north, east, south, west), in the builder's (behind, right, front,
 left, seen from where it looks: its yaw, rounded to the nearest quarter) and in space. One thing is north of another
 when all of it is; above it, when all of it is higher and their boxes share a column; on it, when it is above and they
-touch; next to it, when blocks of theirs share a side face. `NORTH = -z`, `EAST = +x`.
+touch; next to it, when they share no block, and a block of one a side face with a block of the other. `NORTH = -z`,
+`EAST = +x`.
+
+Where several things stand so and one is meant, it is the nearest: the one with the fewest steps from block to block,
+one that touches before all others (`nearest` in programs). Several that are equally near are ambiguous.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,22 +50,23 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError, LanguageError
 from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE, Cell, as_grid
-from iglu_marl.language import kernels
-from iglu_marl.language.program import RELATIONS, SHAPE_NAMES
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.program import RELATIONS, SHAPE_NAMES
 
-ALL_SHAPES = sum(1 << code for code in range(kernels.BLOCK, kernels.GROUP + 1))
+ALL_SHAPES = sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
 MIXED = "mixed"
-"""The colour of a group of several colours."""
+"""The colour of a thing of several colours."""
+_ATTRIBUTES = ("shape", "color", "size", "height", "level", "layers", "whole")
 
 
 @dataclass(frozen=True)
 class Thing:
     """One node of the scene graph.
 
-    number: its place in `Scene.things`. shape: block, row, tower, square or group. color: a colour name, or "mixed".
-    size: its blocks. height: of its lowest layer, 1 = on the ground. low, high: its box of cells (x, y, z),
-    ends included.
-    cells: the cells (x, y, z) of its blocks.
+    number: its place in `Scene.things`. shape: one of `SHAPE_NAMES`. color: a colour name, or "mixed". size: how many
+    blocks. height, level: its highest and its lowest layer, 1 = on the ground. layers: how many it has. whole: whether
+    it is no part of a larger thing of its shape. low, high: its box of cells (x, y, z), ends included. cells: those of
+    its blocks.
     """
 
     number: int
@@ -51,6 +74,9 @@ class Thing:
     color: str
     size: int
     height: int
+    level: int
+    layers: int
+    whole: bool
     low: Cell
     high: Cell
     cells: tuple[Cell, ...]
@@ -62,11 +88,7 @@ class Thing:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
         return {
-            "number": self.number,
-            "shape": self.shape,
-            "color": self.color,
-            "size": self.size,
-            "height": self.height,
+            **vars(self),
             "low": list(self.low),
             "high": list(self.high),
             "cells": [list(cell) for cell in self.cells],
@@ -110,12 +132,12 @@ class Scene:
 
     @cached_property
     def table(self) -> npt.NDArray[np.int16]:
-        """The things as the kernels see them: int16 [things, 11], see `kernels` for the columns."""
+        """The things as the kernels see them: int16 [things, 15], see `kernels` for the columns."""
         return find(self.grid, ALL_SHAPES)
 
     @cached_property
     def things(self) -> tuple[Thing, ...]:
-        """All things: blocks, rows, towers, squares, groups; each kind by its first cell, lowest layer first."""
+        """All things by shape, in the order of `SHAPE_NAMES`; each shape by its first cell, lowest layer first."""
         return tuple(_thing(self.table, number) for number in range(len(self.table)))
 
     @cached_property
@@ -124,16 +146,17 @@ class Scene:
         return {name: tuple(thing for thing in self.things if thing.shape == name) for name in SHAPE_NAMES}
 
     def find(self, shape: str | None = None, **attributes: Any) -> tuple[Thing, ...]:
-        """The things with these attributes: `scene.find("row", color="red", size=3, height=1)`.
+        """The things with these attributes: `scene.find("row", color="red", size=3, level=1, whole=True)`.
 
         Raises `LanguageError` for unknown names.
         """
         wanted = {name: value for name, value in {"shape": shape, **attributes}.items() if value is not None}
         known = {"shape": SHAPE_NAMES, "color": (*COLOR_NAMES[1:], MIXED)}
         for name, value in wanted.items():
-            if name not in ("shape", "color", "size", "height") or value not in known.get(name, (value,)):
+            if name not in _ATTRIBUTES or value not in known.get(name, (value,)):
                 raise LanguageError(
-                    f"find got {name}={value!r}, expected shape ({', '.join(SHAPE_NAMES)}), color, size or height"
+                    f"find got {name}={value!r}, expected shape ({', '.join(SHAPE_NAMES)}), "
+                    f"{', '.join(_ATTRIBUTES[1:-1])} or {_ATTRIBUTES[-1]}"
                 )
         return tuple(
             t for t in self.things if all(getattr(t, name) == value for name, value in wanted.items())
@@ -181,32 +204,60 @@ class Scene:
 
 
 def find(grid: npt.NDArray[np.int8], wanted: int) -> npt.NDArray[np.int16]:
-    """The table of things of a valid grid, int16 [things, 11]: blocks, and the shapes s with `wanted & (1 << s)`."""
-    room = 4 * int(np.count_nonzero(grid)) + 1
+    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`."""
+    room = kernels.THINGS_PER_BLOCK * int(np.count_nonzero(grid)) + 1
     things = np.empty((room, kernels.COLUMNS), np.int16)
-    scratch = np.empty((2, kernels.CELLS + 1), np.int16)
-    count, _ = kernels.find_things(grid, wanted, things, scratch[0], scratch[1])
-    return things[:count]
+    return things[: kernels.find_things(grid, wanted, things)]
+
+
+def cells_of(table: npt.NDArray[np.int16], number: int) -> tuple[Cell, ...]:
+    """The cells (x, y, z) of a thing of a table, by layers."""
+    row = [int(value) for value in table[number]]
+    (x0, x1), (y0, y1), (z0, z1) = row[6:8], row[8:10], row[10:12]
+    if kernels.fills_box(table[number]):
+        box = range(y0, y1 + 1), range(x0, x1 + 1), range(z0, z1 + 1)
+        return tuple((x - 5, y - 1, z - 5) for y, x, z in product(*box))
+    blocks = table[table[:, kernels.SHAPE] == kernels.BLOCK]
+    label = row[kernels.LABEL]
+    own = blocks[(blocks[:, kernels.LABEL] == label) | (blocks[:, kernels.PART] == label)]
+    return tuple((x - 5, y - 1, z - 5) for x, y, z in own[:, [kernels.X0, kernels.Y0, kernels.Z0]].tolist())
+
+
+def table_of(items: Sequence[Sequence[Cell]]) -> tuple[npt.NDArray[np.int16], int]:
+    """A table of any sets of cells (x, y, z), so that kernels can relate them; and the number of the first.
+
+    Before them stand their blocks, without colours.
+    """
+    sizes = np.array([len(item) for item in items])
+    cells = np.array([cell for item in items for cell in item]) + (5, 1, 5)
+    starts = np.cumsum(sizes) - sizes
+    first = len(cells)
+    table = np.zeros((first + len(items), kernels.COLUMNS), np.int16)
+    low, high = table[:, kernels.X0 : kernels.Z1 : 2], table[:, kernels.X1 : kernels.Z1 + 1 : 2]
+    low[:first] = high[:first] = cells
+    low[first:], high[first:] = np.minimum.reduceat(cells, starts), np.maximum.reduceat(cells, starts)
+    full = (high[first:] - low[first:] + 1).prod(axis=1) == sizes
+    table[:first, kernels.SHAPE] = kernels.BLOCK
+    table[first:, kernels.SHAPE] = np.where(full, kernels.RECTANGLE, kernels.GROUP)
+    table[first:, kernels.LABEL] = np.arange(1, len(items) + 1)
+    table[:first, kernels.LABEL] = table[:first, kernels.PART] = np.repeat(
+        table[first:, kernels.LABEL], sizes
+    )
+    return table, first
 
 
 def _thing(table: npt.NDArray[np.int16], number: int) -> Thing:
     row = [int(value) for value in table[number]]
-    (x0, x1), (y0, y1), (z0, z1) = row[4:6], row[6:8], row[8:10]
-    if row[kernels.SHAPE] == kernels.GROUP:
-        blocks = table[
-            (table[:, kernels.SHAPE] == kernels.BLOCK) & (table[:, kernels.LABEL] == row[kernels.LABEL])
-        ]
-        indices = [(int(b[kernels.X0]), int(b[kernels.Y0]), int(b[kernels.Z0])) for b in blocks]
-    else:
-        box = (range(x0, x1 + 1), range(y0, y1 + 1), range(z0, z1 + 1))
-        indices = [(x, y, z) for y in box[1] for x in box[0] for z in box[2]]
     return Thing(
         number=number,
         shape=SHAPE_NAMES[row[kernels.SHAPE] - 1],
         color=COLOR_NAMES[row[kernels.COLOR]] if row[kernels.COLOR] else MIXED,
         size=row[kernels.SIZE],
         height=row[kernels.HEIGHT],
-        low=(x0 - 5, y0 - 1, z0 - 5),
-        high=(x1 - 5, y1 - 1, z1 - 5),
-        cells=tuple((x - 5, y - 1, z - 5) for x, y, z in indices),
+        level=row[kernels.LEVEL],
+        layers=row[kernels.LAYERS],
+        whole=bool(row[kernels.WHOLE]),
+        low=(row[kernels.X0] - 5, row[kernels.Y0] - 1, row[kernels.Z0] - 5),
+        high=(row[kernels.X1] - 5, row[kernels.Y1] - 1, row[kernels.Z1] - 5),
+        cells=cells_of(table, number),
     )

@@ -1,0 +1,567 @@
+"""The compiled half of the scene graph: finding the things in a grid, their relations, and running programs.
+
+All that shapes, relations and functions mean is decided here, and nowhere a second time: `answer`, its trace, goal
+rewards, batches and the references of instructions run this code. `graph` and `program` give the numbers below names.
+
+A *thing* is one row of a table int16 [n, 15]: what it is, its attributes, and its box of cells (see the columns). The
+blocks come first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iglu_marl.core.jit import jit
+
+# --- things ----------------------------------------------------------------------------------------------------
+
+BLOCK, ROW, TOWER, SQUARE, GROUP = 1, 2, 3, 4, 5
+RECTANGLE, WALL, L, T, PLUS, STAIRCASE, DIAGONAL, U, RING = 6, 7, 8, 9, 10, 11, 12, 13, 14
+MIXED = 0  # the colour of a thing of several colours
+
+# columns of the table of things
+SHAPE, COLOR, SIZE = 0, 1, 2  # size in blocks
+HEIGHT, LEVEL, LAYERS = 3, 4, 5  # the highest and the lowest layer, 1 = on the ground; how many layers
+X0, X1, Y0, Y1, Z0, Z1 = 6, 7, 8, 9, 10, 11  # the box of cells, as grid indices, ends included
+WHOLE = 12  # 1 for what is no part of a larger thing of its shape
+LABEL = 13  # of a block: the connected set of any colours that it belongs to; of another thing: its set
+PART = 14  # of a block: the connected set of its own colour
+COLUMNS = 15
+
+HEIGHTS, WIDTH = 9, 11
+CELLS = HEIGHTS * WIDTH * WIDTH
+THINGS_PER_BLOCK = 8  # at most: 1 block, 2 rows, 1 tower, 1 group, 1 diagonal, and what 3 or 4 blocks make
+MAX_THINGS = THINGS_PER_BLOCK * CELLS
+_LONGEST = 11
+_FORMS = sum(1 << shape for shape in (SQUARE, GROUP, RECTANGLE, WALL, L, T, PLUS, STAIRCASE, U, RING))
+# faces first, then edges, as steps (y, x, z)
+_SIDES = np.array(
+    [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
+    + [(a, b, 0) for a in (1, -1) for b in (1, -1)]
+    + [(a, 0, b) for a in (1, -1) for b in (1, -1)]
+    + [(0, a, b) for a in (1, -1) for b in (1, -1)],
+    np.int16,
+)
+
+# --- relations: the map's frame, the builder's frame, and what lies on what -------------------------------------
+
+NORTH, EAST, SOUTH, WEST = 0, 1, 2, 3
+BEHIND, RIGHT, FRONT, LEFT = 4, 5, 6, 7  # seen by a builder who looks north: the same as the four above
+ABOVE, BELOW, ON, NEXT_TO = 8, 9, 10, 11
+UP, DOWN = 8, 9  # of extremes; the other directions have the numbers of their relations
+
+# --- programs --------------------------------------------------------------------------------------------------
+
+# One row of code is (operation, first input, second input, value); inputs are earlier rows.
+SCENE, FILTER, RELATE, SAME, UNIQUE, UNION, INTERSECT, COUNT, EXIST, QUERY = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+EQUAL, LESS, GREATER, CONSTANT, NOT, EXTREME, NEAREST = 10, 11, 12, 13, 14, 15, 16
+
+
+@jit
+def add_thing(things, n, shape, color, size, x0, x1, y0, y1, z0, z1, whole, label):
+    """Write one row of the table; returns the number of rows."""
+    row = things[n]
+    row[SHAPE], row[COLOR], row[SIZE] = shape, color, size
+    row[HEIGHT], row[LEVEL], row[LAYERS] = y1 + 1, y0 + 1, y1 - y0 + 1
+    row[X0], row[X1], row[Y0], row[Y1], row[Z0], row[Z1] = x0, x1, y0, y1, z0, z1
+    row[WHOLE], row[LABEL], row[PART] = whole, label, label
+    return n + 1
+
+
+@jit
+def color_at(grid, y, x, z):
+    """The colour of a cell, 0 outside of the zone."""
+    if y < 0 or x < 0 or z < 0 or y >= HEIGHTS or x >= WIDTH or z >= WIDTH:
+        return 0
+    return grid[y, x, z]
+
+
+@jit
+def add_runs(grid, things, n, b, shape, dy, dx, dz):
+    """Append the lines that begin at a block, of two blocks or more: of its colour, and of several colours."""
+    y, x, z, color = int(things[b, Y0]), int(things[b, X0]), int(things[b, Z0]), int(things[b, COLOR])
+    before = color_at(grid, y - dy, x - dx, z - dz)
+    if before == color:
+        return n
+    k = 1
+    while color_at(grid, y + k * dy, x + k * dx, z + k * dz) == color:
+        k += 1
+    after = color_at(grid, y + k * dy, x + k * dx, z + k * dz)
+    if k > 1:
+        i = k - 1
+        whole = before == 0 and after == 0
+        n = add_thing(things, n, shape, color, k, x, x + i * dx, y, y + i * dy, z, z + i * dz, whole, 0)
+    if before == 0 and after != 0:
+        while color_at(grid, y + k * dy, x + k * dx, z + k * dz) != 0:
+            k += 1
+        i = k - 1
+        n = add_thing(things, n, shape, MIXED, k, x, x + i * dx, y, y + i * dy, z, z + i * dz, True, 0)
+    return n
+
+
+@jit
+def flood(grid, index, labels, label, sides, same_color, cells):
+    """Number the blocks that hang together with `cells[0]` by `sides` of 6 faces and 12 edges; returns how many.
+
+    index: the number of the block at a cell. labels: of the blocks, 0 where there is none yet. cells: int16 [:, 3]
+    (y, x, z), gets all of them.
+    """
+    color = grid[cells[0, 0], cells[0, 1], cells[0, 2]]
+    labels[index[cells[0, 0], cells[0, 1], cells[0, 2]]] = label
+    head, tail = 0, 1
+    while head < tail:
+        y, x, z = int(cells[head, 0]), int(cells[head, 1]), int(cells[head, 2])
+        head += 1
+        for side in range(sides):
+            ny, nx, nz = y + _SIDES[side, 0], x + _SIDES[side, 1], z + _SIDES[side, 2]
+            found = color_at(grid, ny, nx, nz)
+            if found == 0 or (same_color and found != color):
+                continue
+            b = index[ny, nx, nz]
+            if labels[b] == 0:
+                labels[b] = label
+                cells[tail, 0], cells[tail, 1], cells[tail, 2] = ny, nx, nz
+                tail += 1
+    return tail
+
+
+@jit
+def box_of(cells, n, box):
+    """Write the least and largest coordinates of cells (y, x, z) into `box` int16 [3, 2]."""
+    for axis in range(3):
+        box[axis, 0] = box[axis, 1] = cells[0, axis]
+        for i in range(1, n):
+            box[axis, 0] = min(box[axis, 0], cells[i, axis])
+            box[axis, 1] = max(box[axis, 1], cells[i, axis])
+
+
+@jit
+def exact_shapes(cells, n, box):
+    """Which shapes n different cells (y, x, z) are exactly, as bits `1 << shape`. Fills `box`, see `box_of`.
+
+    All but rows and towers fill two sides of their box, and are told by how many of them lie in each line along one
+    side, and along the other: these numbers leave no choice.
+    """
+    box_of(cells, n, box)
+    a, b, wide, longest = 0, 0, 0, 0
+    for axis in range(3):
+        span = box[axis, 1] - box[axis, 0] + 1
+        longest = max(longest, span)
+        if span > 1:
+            wide += 1
+            a, b = b, axis
+    if wide == 1 and n == longest:
+        return 1 << (TOWER if b == 0 else ROW)
+    if wide != 2 or longest > _LONGEST:
+        return 0
+    p, q = box[a, 1] - box[a, 0] + 1, box[b, 1] - box[b, 0] + 1
+    upright = a == 0
+    if n == p * q:
+        return (1 << RECTANGLE) | (int(p == q) << SQUARE) | (int(upright) << WALL)
+    counts = np.zeros((2, _LONGEST), np.int16)  # of cells in each line
+    rising, falling = 0, 0
+    for i in range(n):
+        u, v = cells[i, a] - box[a, 0], cells[i, b] - box[b, 0]
+        counts[0, u] += 1
+        counts[1, v] += 1
+        rising += u == v
+        falling += u + v == q - 1
+    shapes = 0
+    if p == q == n and (rising == n or falling == n):
+        shapes |= 1 << DIAGONAL
+    ends = (counts[0, 0] == q) + (
+        counts[0, p - 1] == q
+    )  # full lines at the ends of one side, and of the other
+    others = int(counts[1, 0] == p) + int(counts[1, q - 1] == p)
+    middle_p, middle_q = p % 2 == 1 and counts[0, p // 2] == q, q % 2 == 1 and counts[1, q // 2] == p
+    if n == p + q - 1:
+        shapes |= int(ends >= 1 and others >= 1) << L
+        shapes |= int((ends >= 1 and middle_q) or (others >= 1 and middle_p)) << T
+        shapes |= int(p == q and middle_p and middle_q) << PLUS
+    if (n == p + 2 * (q - 1) and p > 2 and ends == 2 and others >= 1) or (
+        n == q + 2 * (p - 1) and q > 2 and others == 2 and ends >= 1
+    ):
+        shapes |= 1 << U
+    if p > 2 and q > 2 and n == 2 * (p + q) - 4 and ends == 2 and others == 2:
+        shapes |= 1 << RING
+    if upright and p == q and 2 * n == p * (p + 1):
+        up, down, layers = True, True, True
+        for i in range(p):
+            layers &= counts[0, i] == p - i
+            up &= counts[1, i] == i + 1
+            down &= counts[1, i] == p - i
+        shapes |= int(layers and (up or down)) << STAIRCASE
+    return shapes
+
+
+@jit
+def find_sets(grid, index, things, blocks, sides, wanted, labels, first, found):
+    """Fill `found` with the connected sets of two blocks or more, of any colours and of one colour: rows of the table,
+    but for bits of their shapes as SHAPE, and as WHOLE those of the set of any colours around. Returns how many.
+
+    labels: int16 [2, blocks], gets the set of any colours and of one that each block belongs to, numbered from `first`.
+    """
+    cells, box = np.empty((blocks, 3), np.int16), np.empty((3, 2), np.int16)
+    forms = np.zeros(2 * blocks, np.int16)  # the shapes of each set
+    labels[:] = 0
+    count, label = 0, first
+    for b in range(blocks):
+        for one in range(2):
+            if labels[one, b] != 0:
+                continue
+            cells[0, 0], cells[0, 1], cells[0, 2] = things[b, Y0], things[b, X0], things[b, Z0]
+            size = flood(grid, index, labels[one], label, sides, one == 1, cells)
+            color = things[b, COLOR]
+            for i in range(1, size):
+                if grid[cells[i, 0], cells[i, 1], cells[i, 2]] != color:
+                    color = MIXED
+            if one == 0 and color != MIXED:
+                for i in range(size):
+                    labels[1, index[cells[i, 0], cells[i, 1], cells[i, 2]]] = label
+            if size > 1:
+                shapes = 1 << GROUP
+                if wanted == shapes:
+                    box_of(cells, size, box)
+                else:
+                    shapes = wanted & (shapes | exact_shapes(cells, size, box))
+                forms[label - first] = shapes
+                around = forms[labels[0, b] - first] if one == 1 else 0
+                count = add_thing(
+                    found,
+                    count,
+                    shapes,
+                    color,
+                    size,
+                    box[1, 0],
+                    box[1, 1],
+                    box[0, 0],
+                    box[0, 1],
+                    box[2, 0],
+                    box[2, 1],
+                    around,
+                    label,
+                )
+            label += 1
+    return count
+
+
+@jit
+def find_things(grid, wanted, things):
+    """Fill the table: blocks always, and each other shape s with `wanted & (1 << s)`. Returns how many there are.
+
+    In the order of shapes, and within a shape by the first cell (y, x, z).
+    """
+    n = 0
+    for y in range(HEIGHTS):
+        for x in range(WIDTH):
+            for z in range(WIDTH):
+                if grid[y, x, z] != 0:
+                    n = add_thing(things, n, BLOCK, grid[y, x, z], 1, x, x, y, y, z, z, 1, 0)
+    blocks = n
+    if wanted & (1 << ROW):
+        for b in range(blocks):
+            n = add_runs(grid, things, n, b, ROW, 0, 1, 0)
+            n = add_runs(grid, things, n, b, ROW, 0, 0, 1)
+    if wanted & (1 << TOWER):
+        for b in range(blocks):
+            n = add_runs(grid, things, n, b, TOWER, 1, 0, 0)
+    if wanted >> SQUARE:
+        n = add_sets(grid, wanted, things, blocks, n)
+    return n
+
+
+@jit
+def add_sets(grid, wanted, things, blocks, n):
+    """Append the things that are connected sets of blocks; returns how many there are."""
+    index = np.empty((HEIGHTS, WIDTH, WIDTH), np.int16)
+    for b in range(blocks):
+        index[things[b, Y0], things[b, X0], things[b, Z0]] = b
+    labels, found = np.empty((2, blocks), np.int16), np.empty((2 * blocks, COLUMNS), np.int16)
+    sets = 0
+    if wanted & _FORMS:
+        sets = find_sets(grid, index, things, blocks, 6, wanted & _FORMS, labels, 1, found)
+        for b in range(blocks):
+            things[b, LABEL], things[b, PART] = labels[0, b], labels[1, b]
+    if wanted & (1 << DIAGONAL):
+        before, first = sets, 2 * blocks + 1
+        sets += find_sets(grid, index, things, blocks, 18, 1 << DIAGONAL, labels, first, found[sets:])
+        for s in range(before, sets):  # no face of its blocks touches another: they are in no other set
+            if found[s, SHAPE]:
+                for b in range(blocks):
+                    for one in range(2):
+                        if labels[one, b] == found[s, LABEL]:
+                            things[b, LABEL + one] = found[s, LABEL]
+    for shape in range(SQUARE, RING + 1):
+        for s in range(sets if wanted >> shape & 1 else 0):
+            if found[s, SHAPE] >> shape & 1:
+                things[n] = found[s]
+                things[n, SHAPE] = shape
+                things[n, WHOLE] = 1 - (found[s, WHOLE] >> shape & 1)
+                n += 1
+    return n
+
+
+# --- relations -------------------------------------------------------------------------------------------------
+
+
+@jit
+def fills_box(thing):
+    """Whether a thing is all of its box."""
+    return thing[SHAPE] <= SQUARE or thing[SHAPE] == RECTANGLE or thing[SHAPE] == WALL
+
+
+@jit
+def holds(thing, block):
+    """Whether a block belongs to a thing."""
+    if not fills_box(thing):
+        return block[LABEL] == thing[LABEL] or block[PART] == thing[LABEL]
+    return gap(thing, block, X0) + gap(thing, block, Y0) + gap(thing, block, Z0) == 0
+
+
+@jit
+def gap(a, b, low):
+    """How many steps along an axis lead from the box of one thing to that of another, 0 where they overlap."""
+    return max(0, a[low] - b[low + 1], b[low] - a[low + 1])
+
+
+@jit
+def distance(things, count, a, b):
+    """The least number of steps from a block of a thing to one of another, 0 for a common block; and whether some of
+    their blocks share a side face.
+    """
+    dx, dy, dz = gap(things[a], things[b], X0), gap(things[a], things[b], Y0), gap(things[a], things[b], Z0)
+    if fills_box(things[a]) and fills_box(things[b]):
+        return dx + dy + dz, dy == 0 and dx + dz == 1
+    least, side = 9999, False
+    for p in range(count):
+        if things[p, SHAPE] != BLOCK:
+            break
+        if holds(things[a], things[p]):
+            for q in range(count):
+                if things[q, SHAPE] != BLOCK:
+                    break
+                if holds(things[b], things[q]):
+                    level = things[p, Y0] == things[q, Y0]
+                    steps = abs(things[p, X0] - things[q, X0]) + abs(things[p, Z0] - things[q, Z0])
+                    side |= level and steps == 1
+                    least = min(least, steps + abs(things[p, Y0] - things[q, Y0]))
+    return least, side
+
+
+@jit
+def related(things, count, quarter, relation, a, b):
+    """Whether thing a stands in a relation to thing b; `quarter` is where the builder looks, 0 north, 1 east, …
+
+    A thing is north of another when all of it is; above, when all of it is higher and their boxes share a column.
+    """
+    one, other = things[a], things[b]
+    if relation <= LEFT:
+        way = relation if relation <= WEST else (relation - BEHIND + quarter) % 4
+        if way == NORTH:
+            return one[Z1] < other[Z0]
+        if way == SOUTH:
+            return one[Z0] > other[Z1]
+        if way == EAST:
+            return one[X0] > other[X1]
+        return one[X1] < other[X0]
+    dx, dy, dz = gap(one, other, X0), gap(one, other, Y0), gap(one, other, Z0)
+    if relation == NEXT_TO:
+        if dx + dy + dz > 1 or (dy == 1):
+            return False
+        steps, side = distance(things, count, a, b)
+        return steps > 0 and side
+    if dx + dz > 0:
+        return False
+    if relation == BELOW:
+        return one[Y1] < other[Y0]
+    if relation == ABOVE:
+        return one[Y0] > other[Y1]
+    return one[Y0] == other[Y1] + 1 and distance(things, count, a, b)[0] == 1
+
+
+@jit
+def reach(quarter, direction, thing):
+    """How far a thing reaches in a direction. Highest and lowest are told by the top, as higher and lower are."""
+    if direction >= UP:
+        return int(thing[Y1] if direction == UP else -thing[Y1])
+    way = direction if direction <= WEST else (direction - BEHIND + quarter) % 4
+    if way == NORTH:
+        return int(-thing[Z0])
+    if way == SOUTH:
+        return int(thing[Z1])
+    return int(thing[X1] if way == EAST else -thing[X0])
+
+
+# --- running a program -----------------------------------------------------------------------------------------
+
+
+@jit
+def first_of(members, count):
+    """The first thing of a set."""
+    for t in range(count):
+        if members[t]:
+            return t
+    return -1
+
+
+@jit
+def size_of(members, count):
+    """The number of things in a set."""
+    total = 0
+    for t in range(count):
+        total += members[t] != 0
+    return total
+
+
+@jit
+def relate(things, count, quarter, relation, given, out):
+    """The things that stand in a relation to any of the given ones."""
+    out[:count] = 0
+    for b in range(count):
+        if given[b]:
+            for a in range(count):
+                if out[a] == 0 and a != b and related(things, count, quarter, relation, a, b):
+                    out[a] = 1
+
+
+@jit
+def nearest(things, count, quarter, relation, given, others, out):
+    """Those of the given things that stand in a relation to any of the others, with the fewest steps between."""
+    out[:count] = 0
+    least = 9999
+    for a in range(count):
+        for b in range(count if given[a] else 0):
+            if others[b] and a != b and related(things, count, quarter, relation, a, b):
+                steps, _ = distance(things, count, a, b)
+                if steps < least:
+                    least = steps
+                    out[:count] = 0
+                if steps == least:
+                    out[a] = 1
+
+
+@jit
+def extreme(things, count, quarter, direction, rank, given, out):
+    """Those of the given things that reach furthest in a direction; with `rank` 2, 3, ..., second, third furthest."""
+    out[:count] = 0
+    best = 9999
+    for _ in range(rank):
+        bound, best = best, -9999
+        for t in range(count):
+            if given[t] and best < reach(quarter, direction, things[t]) < bound:
+                best = reach(quarter, direction, things[t])
+    for t in range(count):
+        out[t] = given[t] != 0 and reach(quarter, direction, things[t]) == best
+
+
+@jit
+def alike(things, count, column, one, out):
+    """The things that share no block with a thing, and have the same attribute."""
+    for a in range(count):
+        out[a] = 0
+        if a != one and things[a, column] == things[one, column]:
+            out[a] = distance(things, count, a, one)[0] > 0
+
+
+@jit
+def execute(things, count, quarter, code, length, sets, values):
+    """Run a program over a table of things. Returns the number of rows done: fewer than `length` without an answer.
+
+    code: int16 [length, 4]. sets: uint8, row i at [i * count, (i + 1) * count), the things that row i gave (of
+    `unique`, the one). values: int32 [length], what row i gave otherwise: numbers, colours, shapes, truth; of
+    `unique`, its index.
+    """
+    for i in range(length):
+        operation, a, b, value = int(code[i, 0]), int(code[i, 1]), int(code[i, 2]), int(code[i, 3])
+        out = sets[i * count : (i + 1) * count]
+        one, two = sets[a * count : (a + 1) * count], sets[b * count : (b + 1) * count]
+        if operation == SCENE:
+            out[:] = 1
+        elif operation == FILTER:
+            for t in range(count):
+                out[t] = one[t] != 0 and things[t, b] == value
+        elif operation == RELATE:
+            relate(things, count, quarter, value, one, out)
+        elif operation == SAME:
+            alike(things, count, value, values[a], out)
+        elif operation == UNIQUE:
+            if size_of(one, count) != 1:
+                return i
+            out[:] = one
+            values[i] = first_of(one, count)
+        elif operation == UNION:
+            for t in range(count):
+                out[t] = one[t] | two[t]
+        elif operation == INTERSECT:
+            for t in range(count):
+                out[t] = one[t] & two[t]
+        elif operation == COUNT:
+            values[i] = size_of(one, count)
+        elif operation == EXIST:
+            values[i] = first_of(one, count) >= 0
+        elif operation == QUERY:
+            values[i] = things[values[a], value]
+        elif operation == EQUAL:
+            values[i] = values[a] == values[b]
+        elif operation == LESS:
+            values[i] = values[a] < values[b]
+        elif operation == GREATER:
+            values[i] = values[a] > values[b]
+        elif operation == NOT:
+            values[i] = 1 - values[a]
+        elif operation == EXTREME:
+            extreme(things, count, quarter, value, values[b], one, out)
+        elif operation == NEAREST:
+            nearest(things, count, quarter, value, one, two, out)
+        else:
+            values[i] = value
+    return length
+
+
+@jit
+def ask_all(grids, quarters, codes, lengths, wanted, answers, answered):
+    """Put every program to every world. grids int8 [n, 9, 11, 11], quarters int8 [n], codes int16 [p, l, 4], lengths
+    int32 [p]; writes answers int32 [n, p] and answered bool [n, p].
+    """
+    things = np.empty((MAX_THINGS, COLUMNS), np.int16)
+    sets = np.empty(codes.shape[1] * MAX_THINGS, np.uint8)
+    values = np.empty(codes.shape[1], np.int32)
+    for w in range(grids.shape[0]):
+        count = find_things(grids[w], wanted, things)
+        for p in range(codes.shape[0]):
+            length = lengths[p]
+            done = execute(things, count, quarters[w], codes[p], length, sets, values)
+            answered[w, p] = done == length
+            answers[w, p] = values[length - 1] if done == length else 0
+
+
+@jit
+def ask_each(grids, quarters, which, codes, lengths, wanted, answers, answered):
+    """Put to every world w its own program, number which[w]. Shapes as in `ask_all`, answers and answered [n]."""
+    things = np.empty((MAX_THINGS, COLUMNS), np.int16)
+    sets = np.empty(codes.shape[1] * MAX_THINGS, np.uint8)
+    values = np.empty(codes.shape[1], np.int32)
+    for w in range(grids.shape[0]):
+        p = which[w]
+        count = find_things(grids[w], wanted[p], things)
+        length = lengths[p]
+        done = execute(things, count, quarters[w], codes[p], length, sets, values)
+        answered[w] = done == length
+        answers[w] = values[length - 1] if done == length else 0
+
+
+@jit
+def ask_one(grid, quarter, code, wanted, answers, answered):
+    """Put one program to one world; answers int32 [1, 1], answered bool [1, 1]."""
+    blocks = 0
+    for y in range(HEIGHTS):
+        for x in range(WIDTH):
+            for z in range(WIDTH):
+                blocks += grid[y, x, z] != 0
+    things = np.empty((THINGS_PER_BLOCK * blocks + 1, COLUMNS), np.int16)
+    count = find_things(grid, wanted, things)
+    length = code.shape[0]
+    sets, values = np.empty(length * count, np.uint8), np.empty(length, np.int32)
+    done = execute(things, count, quarter, code, length, sets, values)
+    answered[0, 0] = done == length
+    answers[0, 0] = values[length - 1] if done == length else 0
