@@ -23,7 +23,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, LevelOf, Tints, Toward, Until, Which
+from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, Lacking, LevelOf, Tints, Toward, Until, Which
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.instructions import parse
@@ -297,15 +297,20 @@ class _Answer:
                 yield from self._with_value(Spot(free[0][0], free[0][2]))
         elif isinstance(value, Toward):
             yield from self._toward(value)
-        elif isinstance(value, Direction):
+        elif missing == "direction":
             yield from self._edited(lambda part: _directed(part, value))
-            yield from self._sentences([*_WAYS.get(value, ("to", "the", str(value.value)))])
+            yield from self._sentences([*_words_of(value)])
         elif missing == "color":
             yield from self._edited(lambda part: _colored(part, value))
             yield from self._sentences([color_name(value)])
         elif missing == "height":
             yield from self._edited(lambda part: self._at_level(part, value))
-            yield from self._edited(lambda part: _counted(part, value))
+            found_any = False
+            for heard in self._edited(lambda part: _counted(part, value)):
+                found_any = True
+                yield heard
+            if not found_any:
+                yield from self._sentences([str(value), "high"])
         elif missing == "count":
             found_any = False
             for heard in self._edited(lambda part: _counted(part, value)):
@@ -340,6 +345,8 @@ class _Answer:
 
     def _at_level(self, part: Any, level: int) -> Any:
         """A placement of one block in the column that its place means, in this layer."""
+        if isinstance(part, Lacking) and part.slot == "level":
+            part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
         if isinstance(part, Place):
             color, wheres = part.color, (part.where,)
         elif isinstance(part, Put) and part.new.kind is Kind.BLOCK and part.new.count == 1 and part.new.color:
@@ -408,7 +415,7 @@ class _Answer:
 
     def _toward(self, value: Toward) -> Iterator[Heard]:
         """The way that ends nearest to something, or farthest from it."""
-        items = resolve(value.of, self.setting) if value.cell is None else [(value.cell,)]
+        items = resolve(value.of, self.setting)
         goal = np.mean([cell for item in items for cell in item], axis=0)
         ranked: list[tuple[float, Heard]] = []
         for way in COMPASS:
@@ -525,6 +532,12 @@ class _Answer:
                 yield Heard(text, told.partial, told)
 
 
+def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
+    if isinstance(way, tuple):
+        return "to", "the", str(way[1]), str(way[0])
+    return _WAYS.get(way, ("to", "the", str(way.value)))
+
+
 _WAYS = {
     Direction.UP: ("up",),
     Direction.DOWN: ("down",),
@@ -598,26 +611,36 @@ def _colored(part: Any, color: int) -> Any:
 
 
 def _counted(part: Any, n: int) -> Any:
+    if isinstance(part, Lacking):
+        return part.filled(n) if part.slot == "n" else None
     if not isinstance(part, Put):
         return None
     new = part.new
     if new.kind is Kind.BLOCK:
-        return replace(part, new=replace(new, count=n)) if new.count is None else None
+        return replace(part, new=replace(new, count=n, vague=False)) if new.count is None else None
     return replace(part, new=replace(new, sizes=(n,))) if not new.sizes else None
 
 
-def _directed(part: Any, way: Direction) -> Any:
+def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
+    if isinstance(part, Lacking):
+        return part.filled(way) if part.slot == "way" else None
+    if isinstance(way, tuple):
+        return None
     if isinstance(part, Put) and part.new.way is None:
         return replace(part, new=replace(part.new, way=way, standing=None))
     return None
 
 
 def _placed(part: Any, where: Any) -> Any:
+    if isinstance(part, Lacking):
+        return part.filled(where) if part.slot == "where" else None
     return replace(part, where=(where,)) if isinstance(part, Put) and not part.where else None
 
 
 def _raised(part: Any, steps: int) -> Any:
     """A placement so many steps above what it is told from."""
+    if isinstance(part, Lacking) and part.slot == "level":
+        part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
     where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None

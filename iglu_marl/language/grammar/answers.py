@@ -5,10 +5,79 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iglu_marl.core.grid import Cell
 from iglu_marl.language.grammar.engine import NOTHING
-from iglu_marl.language.grammar.makers import Core, Outside, maker
-from iglu_marl.language.shapes import Direction
+from iglu_marl.language.blocks import Reason
+from iglu_marl.language.grammar.makers import MAKERS, Core, Outside, cell, maker
+from iglu_marl.language.placing import Put
+from iglu_marl.language.references import At, Beside, Blocks, Level, PartOf, Spot
+from iglu_marl.language.shapes import Direction, Kind, Shape
+from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A sentence that is whole but for one thing.
+
+    reason: what it lacks. fill: the maker that makes an instruction of `slots` and the value of `slot`.
+    """
+
+    reason: Reason
+    fill: str
+    slot: str
+    slots: tuple[tuple[str, Any], ...]
+
+    def filled(self, value: Any) -> Any:
+        """The instruction with the value; None where it does not fit."""
+        made = MAKERS[self.fill](**dict(self.slots), **{self.slot: value})
+        return None if made is NOTHING else made
+
+
+@maker
+def lacking(fill: str, slot: str, **slots: Any) -> Lacking:
+    return Lacking(_LACKS[slot], fill, slot, tuple(slots.items()))
+
+
+_LACKS = {"n": Reason.NO_NUMBER, "level": Reason.NO_HEIGHT, "way": Reason.NO_DIRECTION, "where": Reason.NO_PLACE}
+
+
+@maker
+def move_one(blocks: Any, n: int, way: Direction) -> Any:
+    return Move(blocks, ((way, n),))
+
+
+@maker
+def copy_one(blocks: Any, n: int, way: Direction) -> Any:
+    return Copy(blocks, ((way, n),))
+
+
+@maker
+def copy_there(blocks: Any, where: Any) -> Any:
+    return Copy(blocks, (), where)
+
+
+@maker
+def grown(blocks: Any, n: int, way: Direction = Direction.UP) -> Any:
+    return Extend(blocks, way, n)
+
+
+@maker
+def remove_end(of: Any, n: int, way: Direction) -> Any:
+    """The blocks of a number of layers at one end of something."""
+    return Remove(Blocks((), Kind.BLOCK, n, way, where=PartOf(of)))
+
+
+@maker
+def aloft(new: Any, of: Any, level: int) -> Any:
+    """Somewhere above something: `repair` knows the column."""
+    return Put(new, (Beside(((Direction.UP, 1),), of), Level(level)))
+
+
+@maker
+def diagonal(n: int, c: int, where: Any, way: Any) -> Any:
+    if not isinstance(way, tuple) or not isinstance(where, (At, Spot)):
+        return NOTHING
+    start = where.cell if isinstance(where, At) else (where.x, -1, where.z)
+    return Build(Shape(Kind.DIAGONAL, (n,), way), (c,), At(start))
 
 
 @dataclass(frozen=True)
@@ -77,10 +146,9 @@ class FreeCorner:
 
 @dataclass(frozen=True)
 class Toward:
-    """The way that ends nearest to something, or to a cell; away: the way that ends farthest from it."""
+    """The way that ends nearest to something; away: the way that ends farthest from it."""
 
-    of: Any = None
-    cell: Cell | None = None
+    of: Any
     away: bool = False
 
 
@@ -195,15 +263,23 @@ def toward_thing(of: Any, away: bool = False) -> Toward:
 
 
 @maker
-def toward_corner(x: Any) -> Toward:
-    return Toward(None, (x[0], -1, x[1]))
+def toward_corner(x: Any) -> tuple[Direction, Direction]:
+    return (
+        Direction.EAST if x[0] > 0 else Direction.WEST,
+        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
+    )
 
 
 @maker
-def free_corner() -> Any:
+def free_corner() -> FreeCorner:
     return FreeCorner()
 
 
 @maker
 def same_way_of(way: Direction, **_: Any) -> Direction:
     return way
+
+
+@maker
+def at_height(where: Any, n: int) -> Any:
+    return cell(where, n) if isinstance(where, Spot) else NOTHING

@@ -570,8 +570,8 @@ def new(n: int, colors: int) -> New:
 
 
 @maker
-def new_some(colors: int) -> New:
-    return New(None, colors)
+def new_some(colors: int, vague: str = "") -> New:
+    return New(None, colors, vague=vague != "")
 
 
 @maker
@@ -1169,10 +1169,15 @@ _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
 _value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
 _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
-_value(
-    "move_to",
-    lambda blocks, where: Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo)) else NOTHING,
-)
+
+
+@maker
+def move_to(blocks: Any, where: Any) -> Any:
+    if isinstance(where, Beside) and isinstance(where.of, It) and not isinstance(blocks, It):
+        return NOTHING  # "move the block to the west" tells no place
+    return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+
+
 _value("undo", Undo)
 _value("view", lambda way: View(way))
 _value("look", lambda of: Look(of))

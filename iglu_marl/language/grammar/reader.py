@@ -10,15 +10,17 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.grammar import answers as _answers  # noqa: F401 - its makers
+from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.references import At, Beside, NextTo, Spot
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Facing, Pick, Then
 
 MAX_WORDS = 220
+_TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
@@ -95,6 +97,14 @@ class Reader(Parser):
                 best = (total, found)
         self._texts[key] = best
         return best
+
+    def lacking(self) -> Lacking | None:
+        """A single sentence that is whole but for one thing."""
+        at = 0
+        while ends := [end for _, end, _ in self.read("joints", at) if end > at]:
+            at = max(ends)
+        found = [value for value, end, _ in self.read("lacking", at) if end == len(self.said)]
+        return found[0] if found else None
 
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
         """What can come next, behind words that only join."""
@@ -176,6 +186,8 @@ def read_text(text: str) -> Any:
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
+    if not made and (hole := reader.lacking()) is not None:
+        return Failure(hole.reason, "", text, partial=hole)
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
@@ -200,6 +212,8 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.NO_COLOR, ""
         if not value.where:
             return Reason.NO_PLACE, ""
+        if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
+            return Reason.NO_NUMBER, ""
     if isinstance(value, Then):
         return next((lack for part in value.parts if (lack := _lacking(part)) is not None), None)
     if isinstance(value, Facing):
