@@ -25,7 +25,8 @@ from iglu_marl.core.grid import color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, Lacking, LevelOf, Tints, Toward, Until, Which
 from iglu_marl.language.grammar.engine import Parser
-from iglu_marl.language.grammar.reader import grammar, tokens
+from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
+from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME, Either, Put, anchors
 from iglu_marl.language.references import (
@@ -44,6 +45,7 @@ from iglu_marl.language.verbs import (
     ExpectedWorld,
     Facing,
     Instruction,
+    Move,
     Place,
     Then,
     clarified,
@@ -139,22 +141,34 @@ def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = N
     if question is None:
         return None
     answer = _Answer(pending, question, grid, context)
-    for part in _parts(reply):
+    for part in _parts(reply, answer.unknown):
         found = answer.filled(part)
         if found is not None:
             return found
     new = understand(reply, grid, context)
+    if answer.further is not None and isinstance(new.found, Failure):
+        return answer.further
     return None if isinstance(new.found, Failure) and new.instruction is None else new
 
 
-def _parts(reply: str) -> list[list[list[str]]]:
+def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
     """The ways to take an answer apart: as a whole, or in the pieces between commas and "so"."""
-    pieces = [piece for piece in re.split(r"[,.;:!?\u2014]|\bso\b", reply) if tokens(piece)]
+    pieces = [tokens(piece) for piece in re.split(r"[,.;:!?\u2014]|\bso\b", reply)]
+    pieces = [piece for piece in pieces if piece]
     whole = [word for word in tokens(reply) if word != "."]
-    ways = [[whole]]
-    if len(pieces) > 1:
-        ways.append([tokens(piece) for piece in pieces])
-    return ways
+    ways = [[whole], pieces] if len(pieces) > 1 else [[whole]]
+    return [[_spelled(piece, unknown) for piece in way] for way in ways]
+
+
+def _spelled(said: list[str], unknown: str) -> list[str]:
+    """Words with those put right that can only be one other word."""
+    known = grammar().words
+    right = []
+    for word in said:
+        found = near(word, known) if word != unknown and unknown_words([word]) else {}
+        best = [other for other, rank in found.items() if rank == min(found.values())]
+        right.append(best[0] if len(best) == 1 else word)
+    return right
 
 
 def _bare(said: list[str], unknown: str) -> list[list[str]]:
@@ -192,6 +206,7 @@ class _Answer:
     def __init__(self, pending: Heard, question: Failure, grid: Grid, context: Context) -> None:
         self.pending, self.question, self.grid, self.context = pending, question, grid, context
         self.setting = Setting.of(grid, context)
+        self.further: Heard | None = None  # an answer after which something else has to be asked
         self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
 
     def filled(self, pieces: list[list[str]]) -> Heard | None:
@@ -207,17 +222,16 @@ class _Answer:
 
     def _agreed(self, tiers: Iterable[Iterable[Heard]]) -> Heard | None:
         """The one of the first tier that has any, when all of that tier come to the same."""
-        second: Heard | None = None
         for tier in tiers:
             good: list[Heard] = []
             for heard in tier:
                 if not isinstance(heard.found, Failure):
                     good.append(heard)
-                elif second is None and self._goes_on(heard.found):
-                    second = heard
+                elif self.further is None and self._goes_on(heard.found):
+                    self.further = heard
             if good:
                 return good[0] if _same(good) else None
-        return second
+        return None
 
     def _goes_on(self, failure: Failure) -> bool:
         """Whether the question is answered, and another one comes up."""
@@ -241,6 +255,8 @@ class _Answer:
             "place": ("reply_place",),
             "referent": ("reply_which",),
         }.get(missing or "", ())
+        if missing == "place" and not isinstance(self.pending.instruction, Lacking):
+            yield self._sentences(said)
         for rule in rules:
             values = [value for value, end, _ in Parser(grammar(), said).read(rule) if end == len(said)]
             for value in dict.fromkeys(values):
@@ -421,11 +437,8 @@ class _Answer:
         for way in COMPASS:
             for heard in self._with_value(way):
                 if not isinstance(heard.found, Failure):
-                    cells = heard.found[0].cells
-                    end = max(
-                        float(np.abs(np.subtract(cell, goal))[[0, 2]].sum()) for cell in cells
-                    ) if value.away else min(float(np.abs(np.subtract(cell, goal))[[0, 2]].sum()) for cell in cells)
-                    ranked.append((-end if value.away else end, heard))
+                    ends = [np.linalg.norm(np.subtract(cell, goal)[[0, 2]]) for cell in heard.found[0].cells]
+                    ranked.append((-float(max(ends)) if value.away else float(min(ends)), heard))
         if ranked:
             best = min(rank for rank, _ in ranked)
             yield from (heard for rank, heard in ranked if rank == best)
@@ -471,6 +484,9 @@ class _Answer:
             return [item for item in items if min(cell[1] for cell in item) == layer]
         if which.corner:
             return [item for item in items if any(abs(c[0]) == 5 and abs(c[2]) == 5 for c in item)]
+        if which.half is not None:
+            side = VECTORS[which.half]
+            return [item for item in items if all(c[0] * side[0] + c[2] * side[2] > 0 for c in item)]
         core = which.core
         assert core is not None
         kind = reference.kind if core.kind is Kind.BLOCK and isinstance(reference, Blocks) else core.kind
@@ -632,6 +648,9 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
 
 
 def _placed(part: Any, where: Any) -> Any:
+    if isinstance(where, tuple):  # steps
+        blocks = dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        return None if blocks is None else Move(blocks, where)
     if isinstance(part, Lacking):
         return part.filled(where) if part.slot == "where" else None
     return replace(part, where=(where,)) if isinstance(part, Put) and not part.where else None

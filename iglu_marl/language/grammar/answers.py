@@ -137,6 +137,7 @@ class Which:
     number: int | None = None
     level: int | None = None
     corner: bool = False
+    half: Direction | None = None
 
 
 @dataclass(frozen=True)
@@ -283,3 +284,13 @@ def same_way_of(way: Direction, **_: Any) -> Direction:
 @maker
 def at_height(where: Any, n: int) -> Any:
     return cell(where, n) if isinstance(where, Spot) else NOTHING
+
+
+@maker
+def which_near(far: bool = False) -> Which:
+    return Which(Core(extreme=Direction.BEHIND if far else Direction.FRONT))
+
+
+@maker
+def which_half(way: Direction) -> Which:
+    return Which(half=way)

@@ -13,6 +13,7 @@ from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
+from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
 from iglu_marl.language.references import At, Beside, NextTo, Spot
 from iglu_marl.language.shapes import Direction
@@ -161,16 +162,48 @@ def _facing(view: Direction, rest: Any) -> Any:
     return Facing(view, rest)
 
 
-@lru_cache(maxsize=4096)
 def read_text(text: str) -> Any:
     """The instruction in a text, or a `Failure`."""
+    return _read(text)[0]
+
+
+def respelled(text: str) -> tuple[tuple[str, str], ...]:
+    """The words of a text that were taken for others, and those: (("yelow", "yellow"),)."""
+    return _read(text)[1]
+
+
+def unknown_words(said: list[str]) -> list[str]:
+    """Those of some words that no rule has."""
+    known = grammar().words
+    return [word for word in said if word not in known and not word.isdigit() and word != "."]
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     said = tokens(text)
     if not said:
-        return Failure(Reason.EMPTY, "", text)
-    known = grammar().words
-    for word in said:
-        if word not in known and not word.isdigit() and word != ".":
-            return Failure(Reason.UNKNOWN_WORD, word, text)
+        return Failure(Reason.EMPTY, "", text), ()
+    unknown = unknown_words(said)
+    if not unknown:
+        return _read_words(said, text), ()
+    found: list[tuple[Any, list[str]]] = []
+    least = 0
+    for rank, words in respellings(said, grammar().words):
+        if found and rank > least:
+            break
+        told = _read_words(words, text)
+        if not isinstance(told, Failure) or told.partial is not None:
+            found.append((told, words))
+            least = rank
+    if len({told for told, _ in found}) == 1:
+        told, words = found[0]
+        changes = [(one, other) for one, other in zip(said, words, strict=True) if one != other]
+        return told, tuple(dict.fromkeys(changes))
+    suggestion = nearest(unknown[0], grammar().words)
+    return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
+
+
+def _read_words(said: list[str], text: str) -> Any:
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
     reader = Reader(said)
