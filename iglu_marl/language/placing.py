@@ -84,7 +84,8 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that. centred: in the middle of its place.
+    its middle. like: as tall or long as that. centred: in the middle of its place. vague: it was said that there are
+    several, and not how many.
     """
 
     count: int | None = 1
@@ -99,6 +100,7 @@ class New:
     hollow: bool = False
     like: Reference | None = None
     centred: bool = False
+    vague: bool = False
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:

@@ -167,14 +167,14 @@ class Move:
 
     blocks: Reference
     by: Offset = ()
-    to: Where | None = None
+    to: Where | Spot | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None:
+        if self.to is not None and not isinstance(self.to, Spot):
             _check_where(self.to, "a move")
 
 

@@ -628,8 +628,8 @@ def new(n: int, colors: int) -> New:
 
 
 @maker
-def new_some(colors: int) -> New:
-    return New(None, colors)
+def new_some(colors: int, vague: str = "") -> New:
+    return New(None, colors, vague=vague != "")
 
 
 @maker
@@ -1292,6 +1292,8 @@ _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextT
 
 @maker
 def move_to(blocks: Any, where: Any) -> Any:
+    if isinstance(where, Beside) and isinstance(where.of, It) and not isinstance(blocks, It):
+        return NOTHING  # "move the block to the west" tells no place
     return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
