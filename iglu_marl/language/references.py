@@ -12,7 +12,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.scene import cells_of, find, kernels, plain, table_of
+from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,
@@ -395,16 +395,15 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
     """
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
+    if kind is Kind.BLOCK:
+        return sorted((cell,) for cell, color in setting.blocks.items() if not colors or color in colors)
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
-    layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
-    for wanted in layers:
-        grid = (
-            setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
-        )
-        table = find(plain(grid), kernels.SEVERAL | 1 << shape)
+    for wanted in [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]:
+        kept = np.array([color if not wanted or color in wanted else 0 for color in range(7)], np.int8)
+        table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things).tolist()]
+        found += cells_of(table, np.flatnonzero(things).tolist())
     return sorted(found)
 
 
