@@ -12,7 +12,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.scene import cells_of, find, kernels, plain, table_of
+from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,
@@ -117,8 +117,15 @@ class Them:
 
 
 @dataclass(frozen=True)
+class Remaining:
+    """What is left of something of which a part was taken away: the structure that adjoins what is gone."""
+
+
+@dataclass(frozen=True)
 class Floating:
-    """Of no structure that touches the ground."""
+    """Of no structure that touches the ground; or, not `whole`, only not on the ground itself."""
+
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -225,6 +232,13 @@ class Blocks:
             raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
 
     @property
+    def is_of_several(self) -> bool:
+        """Whether this is one thing in each of several: "the tops of the towers"."""
+        where = self.where
+        several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
+        return several and self.count == 1 and (self.extreme is not None or self.middle)
+
+    @property
     def is_cell(self) -> bool:
         """Whether this is no more than the block at a cell of the map: what an `CellEdit` speaks about."""
         plain = self.kind is Kind.BLOCK and self.count == 1 and len(self.colors) < 2 and not self.middle
@@ -260,8 +274,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -383,16 +397,15 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
     """
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
+    if kind is Kind.BLOCK:
+        return sorted((cell,) for cell, color in setting.blocks.items() if not colors or color in colors)
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
-    layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
-    for wanted in layers:
-        grid = (
-            setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
-        )
-        table = find(plain(grid), kernels.SEVERAL | 1 << shape)
+    for wanted in [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]:
+        kept = np.array([color if not wanted or color in wanted else 0 for color in range(7)], np.int8)
+        table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things).tolist()]
+        found += cells_of(table, np.flatnonzero(things).tolist())
     return sorted(found)
 
 
@@ -423,11 +436,18 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         for part in reversed(setting.earlier):
             if len(cells) > 1:
                 break
-            cells = [*part, *cells]
-        cells = [cell for cell in dict.fromkeys(cells) if setting.color_at(cell)]
+            cells = list(dict.fromkeys((*part, *cells)))
         if not cells:
             raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
-        return [(cell,) for cell in cells]
+        standing = [(cell,) for cell in cells if setting.color_at(cell)]
+        return standing or [tuple(cells)]  # also what was taken away
+    if isinstance(reference, Remaining):
+        near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
+        items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
+        items = items or [(cell,) for cell in setting.blocks if cell in near]
+        if len(items) != 1:
+            raise Unresolved(Reason.NO_MATCH, "what is left")
+        return items
     if isinstance(reference, Part):
         return _part(reference, setting)
     if isinstance(reference, Union):
@@ -444,7 +464,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
                 tuple(sorted(cell for item in items for cell in item))
             ]  # all that stands, taken together
     if items and reference.where is not None:
-        if _one_of_each(reference):
+        if reference.is_of_several:
             return _in_each_part(reference, items, setting)
         items = _placed(reference, reference.where, items, setting)
     if reference.unless is not None:
@@ -526,6 +546,8 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
         return [
             item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)
         ]
+    if isinstance(where, Floating) and not where.whole:
+        return [item for item in items if all(cell[1] > -1 for cell in item)]
     if isinstance(where, Floating):
         standing = {
             cell
@@ -587,13 +609,6 @@ def _between(where: Between, items: list[Item], setting: Setting) -> list[Item]:
         for item in items
         if cells.isdisjoint(item) and all(low[i] <= cell[i] <= high[i] for cell in item for i in range(3))
     ]
-
-
-def _one_of_each(reference: Blocks) -> bool:
-    """Whether a description is of one thing in each of several: "the top block of each tower"."""
-    where = reference.where
-    several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
-    return several and reference.count == 1 and (reference.extreme is not None or reference.middle)
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
@@ -667,7 +682,9 @@ def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
     if which == "middle":
         return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
     if which == "inside":
-        return [cell for cell in item if all(low[i] < cell[i] < high[i] for i in wide)]
+        own = set(item)
+        inner = [c for c in setting.blocks if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))]
+        return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
     return cells
 
 

@@ -44,6 +44,7 @@ from iglu_marl.language.references import (
     PartOf,
     Recent,
     Reference,
+    Remaining,
     Setting,
     Spot,
     Them,
@@ -64,7 +65,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Remaining, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -74,8 +75,8 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo)):
-        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside or NextTo")
+    if not isinstance(value, (At, Beside, NextTo, Spot)):
+        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
 @dataclass(frozen=True)
@@ -166,14 +167,14 @@ class Move:
 
     blocks: Reference
     by: Offset = ()
-    to: Where | None = None
+    to: Where | Spot | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None:
+        if self.to is not None and not isinstance(self.to, Spot):
             _check_where(self.to, "a move")
 
 
@@ -514,7 +515,7 @@ def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.at, Spot):
+    if isinstance(instruction.at, (Spot, Beside)):
         return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
@@ -580,8 +581,8 @@ def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (It, LastBlock)):  # also what was just taken away
-        cells = list(resolve(instruction.blocks, setting)[0])
+    if isinstance(instruction.blocks, (It, LastBlock, Them)):  # also what was just taken away
+        cells = [cell for item in resolve(instruction.blocks, setting) for cell in item]
     else:
         cells = _cells(instruction.blocks, setting)
     if instruction.count not in (None, len(cells)):
@@ -633,6 +634,13 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
+    if isinstance(instruction.to, Beside) and instruction.to.of == instruction.blocks and instruction.to.offset:
+        way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
+        step = setting.vector(((way, 1),))
+        reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
+        far = max(reach) - min(reach) + count
+        by = far * step[0], far * step[1], far * step[2]
+        return [_added(setting, [(shifted(cell, by), setting.color_at(cell)) for cell in cells])]
     vectors = (
         [setting.vector(instruction.by)]
         if instruction.to is None
@@ -842,6 +850,9 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 def _like(blocks: Any, of: Any) -> Any:
     """ "The top block of the blue tower" of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
+        whole = blocks.where.of
+        if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
+            of = replace(of, kind=whole.kind)
         return replace(blocks, where=PartOf(of))
     if isinstance(blocks, Part):
         return replace(blocks, of=of)
@@ -878,23 +889,22 @@ def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
-    found = [ExpectedWorld(setting.grid, setting.last)]
-    before: tuple[Any, Grid] | None = None
+    found = [(ExpectedWorld(setting.grid, setting.last), setting)]
     for part in instruction.parts:
-        following: list[ExpectedWorld] = []
+        following: list[tuple[ExpectedWorld, Setting]] = []
         failure: Unresolved | None = None
-        for outcome in found:
+        for _, now in found:
             try:
-                now = setting.then(outcome.grid, outcome.cells)
-                following += _follow(part, now if before is None else replace(now, before=before))
+                for outcome in _follow(part, now):
+                    after = replace(now.then(outcome.grid, outcome.cells), before=(part, now.grid))
+                    following.append((outcome, after))
             except Unresolved as error:
                 failure = error
         if not following:
             assert failure is not None
             raise failure
-        before = part, found[0].grid
         found = following[:MAX_OUTCOMES]
-    return found
+    return [outcome for outcome, _ in found]
 
 
 def _pick(instruction: Pick, setting: Setting) -> list[ExpectedWorld]:

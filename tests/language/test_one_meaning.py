@@ -204,6 +204,8 @@ WORLD = blocks_to_grid(
         ("What is north of the blue tower?", "a red row of three blocks"),
         ("What is south of the blue tower?", "a green block"),
         ("What is on the red row?", "nothing"),
+        ("Is there anything on the red row?", "no"),
+        ("Is there nothing above the blue tower?", "no"),
         ("How many blocks are red?", "4"),
         ("How many red blocks are on the ground?", "3"),
         ("How many blocks are above the blue tower?", "1"),

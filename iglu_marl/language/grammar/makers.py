@@ -11,6 +11,7 @@ from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
     ALIKE,
+    FIGURES,
     SAME,
     Check,
     Clear,
@@ -19,7 +20,6 @@ from iglu_marl.language.placing import (
     Look,
     New,
     Places,
-    FIGURES,
     Put,
     Sides,
     Spots,
@@ -38,6 +38,7 @@ from iglu_marl.language.references import (
     Part,
     PartOf,
     Recent,
+    Remaining,
     Spot,
     Them,
     Union,
@@ -314,7 +315,7 @@ _value("edge", lambda way: Edge(way))
 
 @maker
 def between(one: Any, other: Any = None, n: int | None = None) -> Any:
-    if other is None and isinstance(one, Blocks) and one.count == 1:
+    if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
     if other is None and isinstance(one, (It, LastBlock)):
         one = Part(one, "blocks")
@@ -396,6 +397,10 @@ _value("everything", lambda: Blocks(count=None))
 _value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
 _value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
 _value("them", Them)
+_value("at_end", lambda way, of: PartOf(Part(of, "ends", way)))
+_value("off_ground", lambda: Floating(False))
+_value("remaining", lambda: Remaining())
+_value("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(It())))
 _value("free_top", lambda: Free())
 _value("floating", lambda: Floating())
 _value("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
@@ -411,6 +416,8 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     return Part(It() if of is None else of, which, way)
 
 
+_value("part_upper", lambda which, of: Part(of, which, Direction.UP))
+_value("part_lower", lambda which, of: Part(of, which, Direction.DOWN))
 _value("half", lambda way, of: Part(of, "half", way))
 _value("part_top", lambda of: Part(of, "blocks", Direction.UP))
 _value("part_tops", lambda of: _tops(of))
@@ -623,8 +630,8 @@ def new(n: int, colors: int) -> New:
 
 
 @maker
-def new_some(colors: int) -> New:
-    return New(None, colors)
+def new_some(colors: int, vague: str = "") -> New:
+    return New(None, colors, vague=vague != "")
 
 
 @maker
@@ -649,6 +656,7 @@ def new_shape(
     way: str | None = None,
     colors: int | None = None,
     colors2: int | None = None,
+    k: int = 1,
 ) -> Any:
     if colors is not None and colors2 is not None:
         return NOTHING
@@ -661,7 +669,7 @@ def new_shape(
         kind = Kind.ROW
     elif way == "diagonal" or kind is Kind.DIAGONAL:
         return NOTHING
-    return New(1, SAME if color is None else color, kind, () if n is None else (n,))
+    return New(k, SAME if color is None else color, kind, () if n is None else (n,))
 
 
 @maker
@@ -673,6 +681,7 @@ def new_area(
     colors2: int | None = None,
     d: int | None = None,
     k: int | None = None,
+    up: Any = None,
 ) -> Any:
     if colors is not None and colors2 is not None:
         return NOTHING
@@ -684,7 +693,7 @@ def new_area(
             return NOTHING
     if kind is Kind.CUBE and d is None:
         return NOTHING
-    standing = True if kind is Kind.WALL else None
+    standing = True if kind is Kind.WALL else None if up is None else up == "upright"
     return New(1, SAME if color is None else color, kind, sizes, standing=standing)
 
 
@@ -700,7 +709,7 @@ def new_figure(
         return NOTHING
     color = colors2 if colors is None else colors
     sizes = (3, 3) if kind is Kind.PLUS and k == 5 else ()
-    return New(1, color, kind, sizes, standing=None if up is None else up is True)
+    return New(1, color, kind, sizes, standing=None if up is None else up == "upright")
 
 
 @maker
@@ -781,7 +790,7 @@ _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n: Mods(tall=n))
 _value("mod_long", lambda n: Mods(long=n))
-_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
+_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods(also=(where, also)))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
 _value(
@@ -790,6 +799,9 @@ _value(
 )
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_spot", lambda place: mod_where(place))
+_value("look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset)))
+_value("look_from", lambda offset: Look(Beside(offset, It())))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
 
@@ -809,12 +821,13 @@ _value(
         Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING
     ),
 )
+_value("mod_ground", lambda: Mods((Level(1),)))
 _value("mod_total", lambda n, c=None: Mods(total=n))
 
 
 @maker
 def mod_split(where: Any, also: Any) -> Any:
-    return NOTHING if None in (where, also) else Mods((where,), also=also, split=True)
+    return NOTHING if None in (where, also) else Mods(also=(where, also), split=True)
 
 
 @maker
@@ -955,6 +968,8 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
         for one, other in (wheres, wheres[::-1]):
             if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
                 return (Beside(other.offset, one.of),)
+            if isinstance(one, Beside) and isinstance(other, Beside) and other == Beside(one.offset, It()):
+                return (one,)  # said twice
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
     return wheres
@@ -967,9 +982,9 @@ def _both(new: New, mods: Mods) -> Any:
             return NOTHING
         new, mods = replace(new, count=1), replace(mods, split=False)
     parts = []
-    for where in (mods.where[0], mods.also):
+    for where in mods.also:
         told = mod_where(where)
-        rest = replace(mods, where=mods.where[1:], also=None)
+        rest = replace(mods, also=None)
         more = NOTHING if told is NOTHING else told.plus(rest)
         if more is NOTHING or more is None:
             return NOTHING
@@ -1011,36 +1026,6 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     return None
 
 
-def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
-    """ "next to the red block, on its east side": to the east of the red block."""
-    if len(wheres) == 2:
-        for one, other in (wheres, wheres[::-1]):
-            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
-                return (Beside(other.offset, one.of),)
-    return wheres
-
-
-def _both(new: New, mods: Mods) -> Any:
-    """The same at two places; split: one of two at each."""
-    if mods.split:
-        if new.count != 2:
-            return NOTHING
-        new, mods = replace(new, count=1), replace(mods, split=False)
-    parts = []
-    for where in (mods.where[0], mods.also):
-        told = Mods((*mods.where[1:],)).plus(mod_where(where))
-        assert told is not None
-        more = told.plus(Mods((), mods.standing, mods.way, mods.axis, mods.tall, mods.long, mods.each))
-        assert more is not None
-        parts.append(put(new, more))
-    return NOTHING if NOTHING in parts else Then(tuple(parts))
-
-
-@maker
-def put_two(new: New, mods: Mods, new2: New, mods2: Mods) -> Any:
-    return NOTHING
-
-
 def _filling(new: Any) -> Any:
     """New blocks that fill a place: a row or a line without a length is as long as it has to be."""
     if isinstance(new, Around):
@@ -1058,7 +1043,7 @@ def fill(gap: Any, new: Any, mods: Mods) -> Any:
     if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
         return NOTHING
     gap = gap.where if isinstance(gap, Each) else gap
-    if isinstance(gap, (Beside, Spots)):
+    if isinstance(gap, Spots):
         made = Put(replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where))
     else:
         made = Put(new, (gap, *mods.where), fill=True)
@@ -1079,6 +1064,8 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 @maker
 def surround(of: Any, new: Any, mods: Mods) -> Any:
+    if not isinstance(new, Around) and new.kind is Kind.O and not new.sizes:
+        new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
     which = "four" if mods.four or new.count == 4 else "around"
@@ -1309,10 +1296,25 @@ _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
 _value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
 _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
-_value(
-    "move_to",
-    lambda blocks, where: Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo)) else NOTHING,
-)
+
+
+@maker
+def move_to(blocks: Any, where: Any) -> Any:
+    return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+
+
+@maker
+def clear_edge(way: Direction) -> Any:
+    return Remove(Blocks(count=None, where=Edge(way)))
+
+
+@maker
+def first_then(later: Any, first: Any) -> Any:
+    if isinstance(later, Then) or isinstance(first, Then):
+        return NOTHING
+    return Then((first, later))
+
+
 _value("undo", Undo)
 _value("view", lambda way: View(way))
 _value("look", lambda of: Look(of))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -10,16 +11,20 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
+from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.references import At, Beside, It, LastBlock, NextTo, Spot
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Facing, Pick, Then
+from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
+_TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(^|[.!?;\n])\s*\d{1,2}[.)](?=\s*[A-Za-z])")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
@@ -40,7 +45,8 @@ def grammar() -> Grammar:
     ordinals = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
-    text = resources.files("iglu_marl.language.grammar").joinpath("grammar.txt").read_text(encoding="utf-8")
+    files = resources.files("iglu_marl.language.grammar")
+    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt"))
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -65,6 +71,13 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Elided:
+    """A placement behind another one, without its verb: "and another one south of it"."""
+
+    put: Any
+
+
 class Reader(Parser):
     """Reads whole texts: clause after clause, the plainest readings."""
 
@@ -83,7 +96,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, Put) else "other")
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, (Put, Elided)) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -95,6 +108,14 @@ class Reader(Parser):
                 best = (total, found)
         self._texts[key] = best
         return best
+
+    def lacking(self) -> Lacking | None:
+        """A single sentence that is whole but for one thing."""
+        at = 0
+        while ends := [end for _, end, _ in self.read("joints", at) if end > at]:
+            at = max(ends)
+        found = [value for value, end, _ in self.read("lacking", at) if end == len(self.said)]
+        return found[0] if found else None
 
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
         """What can come next, behind words that only join."""
@@ -111,7 +132,7 @@ class Reader(Parser):
             for category in ("clause", "viewed", "remark", "picked"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
-                found += self.read("elided", start)
+                found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if at == 0 or start > at:  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
         if after and starts:
@@ -121,8 +142,33 @@ class Reader(Parser):
         return found
 
 
+def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """ "A block north of it and another south of it": "it" is the same both times."""
+    found = [part.put if isinstance(part, Elided) else part for part in parts]
+    for number in range(1, len(parts)):
+        before, now = (_beside(part) for part in found[number - 1 : number + 1])
+        if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+            continue
+        if not isinstance(parts[number], Elided):
+            continue
+        if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
+            same = replace(now, of=before.of)
+            part = found[number]
+            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+    return tuple(found)
+
+
+def _beside(part: Any) -> Beside | None:
+    """The place of a placement, if it is told by one thing in one direction that is not up or down."""
+    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
+        return where
+    return None
+
+
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
+    parts = _told_together(parts)
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -152,14 +198,49 @@ def _facing(view: Direction, rest: Any) -> Any:
     return Facing(view, rest)
 
 
-@lru_cache(maxsize=4096)
 def read_text(text: str) -> Any:
     """The instruction in a text, or a `Failure`."""
+    return _read(text)[0]
+
+
+def respelled(text: str) -> tuple[tuple[str, str], ...]:
+    """The words of a text that were taken for others, and those: (("yelow", "yellow"),)."""
+    return _read(text)[1]
+
+
+def unknown_words(said: list[str]) -> list[str]:
+    """Those of some words that no rule has."""
+    known = grammar().words
+    return [word for word in said if word not in known and not word.isdigit() and word != "."]
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     said = tokens(text)
     if not said:
-        return Failure(Reason.EMPTY, "", text)
-    known = grammar().words
-    unknown = [word for word in said if word not in known and not word.isdigit() and word != "."]
+        return Failure(Reason.EMPTY, "", text), ()
+    unknown = unknown_words(said)
+    plain = _read_words(said, text)
+    if not unknown or not isinstance(plain, Failure):
+        return plain, ()  # also where what is not known stands in a remark
+    found: list[tuple[Any, list[str]]] = []
+    least = 0
+    for rank, words in respellings(said, grammar().words):
+        if found and rank > least:
+            break
+        told = _read_words(words, text)
+        if not isinstance(told, Failure) or told.partial is not None:
+            found.append((told, words))
+            least = rank
+    if len({told for told, _ in found}) == 1:
+        told, words = found[0]
+        changes = [(one, other) for one, other in zip(said, words, strict=True) if one != other]
+        return told, tuple(dict.fromkeys(changes))
+    suggestion = nearest(unknown[0], grammar().words)
+    return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
+
+
+def _read_words(said: list[str], text: str) -> Any:
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
     reader = Reader(said)
@@ -175,8 +256,8 @@ def read_text(text: str) -> Any:
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
-    if not made and unknown:
-        return Failure(Reason.UNKNOWN_WORD, unknown[0], text)
+    if not made and (hole := reader.lacking()) is not None:
+        return Failure(hole.reason, "", text, partial=hole)
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
@@ -201,6 +282,8 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.NO_COLOR, ""
         if not value.where:
             return Reason.NO_PLACE, ""
+        if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
+            return Reason.NO_NUMBER, ""
     if isinstance(value, Then):
         return next((lack for part in value.parts if (lack := _lacking(part)) is not None), None)
     if isinstance(value, Facing):

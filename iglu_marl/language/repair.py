@@ -1,0 +1,678 @@
+"""Repair: what an instruction lacks is asked for, and a fragment of an answer fills it in.
+
+`understand` reads an utterance in a world. What it gives is done as it is, or its failure names what is `missing`; then
+the next utterance goes to `answered`. A fragment is filled in where it belongs: a value into the hole of the
+instruction ("red", "three", "level 2", "the left one"), or words into the sentence, where the sentence with them can
+be read ("to the north"; "I mean red" in the place of a word that is not known).
+
+All ways to fill something in have to come to the same; else the question stays open. Nothing that was said is dropped,
+apart from words around the answer ("um, red I think").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import DialogueError, GridError
+from iglu_marl.core.grid import color_name
+from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, Lacking, LevelOf, Tints, Toward, Until, Which
+from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
+from iglu_marl.language.grammar.spelling import near
+from iglu_marl.language.instructions import parse
+from iglu_marl.language.placing import SAME, Either, Put, anchors
+from iglu_marl.language.references import (
+    At,
+    Beside,
+    Blocks,
+    Context,
+    Item,
+    Setting,
+    Spot,
+    Unresolved,
+    resolve,
+)
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.verbs import (
+    ExpectedWorld,
+    Facing,
+    Instruction,
+    Move,
+    Place,
+    Then,
+    clarified,
+    outcomes,
+)
+
+Grid = npt.NDArray[Any]
+Found = tuple[ExpectedWorld, ...] | Failure
+
+MAX_SIZE = 11
+_GROUND = -1
+_CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
+_LIGHT = frozenset("a an the of in on at to one ones it block blocks brick cube piece them".split())
+"""Words that a sentence can lose when others come into the place of an unknown one."""
+_PROBES = (  # a sentence that can be read with these words in it lacks what they tell
+    ("color", Reason.NO_COLOR, ("red",), False),
+    ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
+    ("direction", Reason.NO_DIRECTION, ("to the north", "north"), True),
+    ("count", Reason.NO_NUMBER, ("2", "by 2"), False),
+    ("height", Reason.NO_HEIGHT, ("2 high",), False),
+)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was made of an utterance in a world.
+
+    instruction: as far as it was told; None when there is none. found: the worlds that it leads to, or what is wrong.
+    """
+
+    text: str
+    instruction: Instruction | None
+    found: Found
+
+    @property
+    def question(self) -> Failure | None:
+        """What has to be asked, or None."""
+        return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
+
+
+def understand(text: str, grid: Grid, context: Context | None = None) -> Heard:
+    """An utterance in a world."""
+    context = context or Context()
+    told = parse(text, context)
+    if isinstance(told, Failure):
+        return Heard(text, told.partial, _diagnosed(told))
+    return _tried(text, told, grid, context)
+
+
+def _tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+    try:
+        found = outcomes(instruction, grid, context)
+    except (DialogueError, GridError) as error:
+        found = Failure(Reason.NOT_UNDERSTOOD, str(error), text)
+    if isinstance(found, Failure):
+        found = replace(found, text=text)
+        if isinstance(instruction, Either) and found.reason is Reason.AMBIGUOUS and found.reference is None:
+            found = replace(found, choices=_differences(instruction, grid, context))
+    return Heard(text, instruction, found)
+
+
+def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Item, ...]:
+    """What each of the readings would change."""
+    found: list[Item] = []
+    for reading in instruction.readings:
+        worlds = outcomes(reading, grid, context)  # type: ignore[arg-type]
+        found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
+    return tuple(found)
+
+
+def _diagnosed(failure: Failure) -> Failure:
+    """What a sentence lacks that could be read if it were told."""
+    if failure.reason is not Reason.NOT_UNDERSTOOD or len(tokens(failure.text)) > 25:
+        return failure
+    for _, reason, words, at_end in _PROBES:
+        for probe in words:
+            if any(True for _ in _completions(failure.text, probe.split(), at_end)):
+                return replace(failure, reason=reason, detail="")
+    return failure
+
+
+# ------------------------------------------------------------------------------------------------- the answer
+
+
+def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = None) -> Heard | None:
+    """What an utterance makes of one that left a question open; None when it is no answer to it.
+
+    It is read as a fragment for what is missing; when something else is missing then, that is the next question. What
+    is no such fragment, and an instruction, is a new one.
+    """
+    context = context or Context()
+    question = pending.question
+    if question is None:
+        return None
+    answer = _Answer(pending, question, grid, context)
+    for part in _parts(reply, answer.unknown):
+        found = answer.filled(part)
+        if found is not None:
+            return found
+    new = understand(reply, grid, context)
+    if answer.further is not None and isinstance(new.found, Failure):
+        return answer.further
+    return None if isinstance(new.found, Failure) and new.instruction is None else new
+
+
+def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
+    """The ways to take an answer apart: as a whole, or in the pieces between commas and "so"."""
+    pieces = [tokens(piece) for piece in re.split(r"[,.;:!?\u2014]|\bso\b", reply)]
+    pieces = [piece for piece in pieces if piece]
+    whole = [word for word in tokens(reply) if word != "."]
+    ways = [[whole], pieces] if len(pieces) > 1 else [[whole]]
+    return [[_spelled(piece, unknown) for piece in way] for way in ways]
+
+
+def _spelled(said: list[str], unknown: str) -> list[str]:
+    """Words with those put right that can only be one other word."""
+    known = grammar().words
+    right = []
+    for word in said:
+        found = near(word, known) if word != unknown and unknown_words([word]) else {}
+        best = [other for other, rank in found.items() if rank == min(found.values())]
+        right.append(best[0] if len(best) == 1 else word)
+    return right
+
+
+def _bare(said: list[str], unknown: str) -> list[list[str]]:
+    """What is left of an answer without the words around it: with more and more of them taken away."""
+    if unknown in said:  # "scarlet is red", "by spire I mean a tower"
+        said = said[said.index(unknown) + 1 :]
+        if said[:1] in (["is"], ["means"]):
+            said = said[1:]
+    hedges = grammar().categories["hedge"]
+    found: list[list[str]] = []
+    parser = Parser(grammar(), said)
+    starts, todo = {0}, [0]
+    while todo:
+        at = todo.pop()
+        for _, end, _ in parser.read(hedges.name, at):
+            if end not in starts:
+                starts.add(end)
+                todo.append(end)
+    ends, todo = {len(said)}, [len(said)]
+    while todo:
+        at = todo.pop()
+        for start in range(at):
+            if start not in ends and any(end == at for _, end, _ in parser.read(hedges.name, start)):
+                ends.add(start)
+                todo.append(start)
+    for start, end in sorted(product(starts, ends), key=lambda span: span[1] - span[0]):
+        if start < end and said[start:end] not in found:
+            found.append(said[start:end])
+    return found
+
+
+class _Answer:
+    """Fills answers into an utterance that left a question open."""
+
+    def __init__(self, pending: Heard, question: Failure, grid: Grid, context: Context) -> None:
+        self.pending, self.question, self.grid, self.context = pending, question, grid, context
+        self.setting = Setting.of(grid, context)
+        self.further: Heard | None = None  # an answer after which something else has to be asked
+        self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
+
+    def filled(self, pieces: list[list[str]]) -> Heard | None:
+        """The utterance with the answer of one of these pieces; None when there is none, or several."""
+        found: list[Heard] = []
+        for piece in pieces:
+            for bare in _bare(piece, self.unknown):
+                heard = self._agreed(self._candidates(bare))
+                if heard is not None:
+                    found.append(heard)
+                    break
+        return found[0] if found and _same(found) else None
+
+    def _agreed(self, tiers: Iterable[Iterable[Heard]]) -> Heard | None:
+        """The one of the first tier that has any, when all of that tier come to the same."""
+        for tier in tiers:
+            good: list[Heard] = []
+            for heard in tier:
+                if not isinstance(heard.found, Failure):
+                    good.append(heard)
+                elif self.further is None and self._goes_on(heard.found):
+                    self.further = heard
+            if good:
+                return good[0] if _same(good) else None
+        return None
+
+    def _goes_on(self, failure: Failure) -> bool:
+        """Whether the question is answered, and another one comes up."""
+        asked = self.question
+        if failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD):
+            return self.unknown != "" and failure.reason is Reason.UNKNOWN_WORD and failure.detail != asked.detail
+        return (failure.reason, failure.reference) != (asked.reason, asked.reference)
+
+    # -- the ways to fill it in
+
+    def _candidates(self, said: list[str]) -> Iterator[Iterable[Heard]]:
+        missing = self.question.missing
+        if self.unknown:
+            yield from self._in_place(said)
+            return
+        rules = {
+            "color": ("reply_color",),
+            "count": ("reply_count",),
+            "height": ("reply_height", "reply_count"),
+            "direction": ("reply_direction",),
+            "place": ("reply_place",),
+            "referent": ("reply_which",),
+        }.get(missing or "", ())
+        if missing == "place" and not isinstance(self.pending.instruction, Lacking):
+            yield self._sentences(said)
+        for rule in rules:
+            values = [value for value, end, _ in Parser(grammar(), said).read(rule) if end == len(said)]
+            for value in dict.fromkeys(values):
+                yield self._with(value)
+        if self.question.choices and missing == "place":
+            values = [v for v, end, _ in Parser(grammar(), said).read("reply_which") if end == len(said)]
+            for value in dict.fromkeys(values):
+                yield self._with(value)
+        if missing in ("place", "direction"):
+            for prefix in ((), ("at",), ("on",), ("in",), ("to",), ("to", "the"), ("going",)):
+                yield self._sentences([*prefix, *said])
+        elif missing in ("color", "count", "height"):
+            yield self._sentences(said)
+
+    def _sentences(self, words: list[str]) -> Iterator[Heard]:
+        """With words put into the sentence."""
+        at_end = self.question.missing in ("place",)
+        for text, told in _completions(self.pending.text, words, at_end):
+            if isinstance(told, Failure):
+                yield Heard(text, told.partial, told)
+            else:
+                yield _tried(text, told, self.grid, self.context)
+
+    def _with(self, value: Any) -> Iterator[Heard]:
+        """With a value."""
+        try:
+            yield from self._with_value(value)
+        except Unresolved:
+            return
+
+    def _with_value(self, value: Any) -> Iterator[Heard]:
+        missing = self.question.missing
+        if isinstance(value, Which):
+            yield from self._picked(value)
+        elif isinstance(value, Tints):
+            yield from self._striped(value.colors)
+        elif isinstance(value, ColorOf):
+            found = {self.setting.color_at(cell) for item in resolve(value.of, self.setting) for cell in item}
+            if len(found) == 1:
+                yield from self._with_value(found.pop())
+        elif isinstance(value, CountOf):
+            yield from self._with_value(len(resolve(value.of, self.setting)))
+        elif isinstance(value, Until):
+            yield from self._until(value)
+        elif isinstance(value, LevelOf):
+            tops = {max(cell[1] for cell in item) for item in resolve(value.of, self.setting)}
+            if len(tops) == 1:
+                yield from self._with_value(tops.pop() - _GROUND + 1)
+        elif isinstance(value, Above):
+            yield from self._edited(lambda part: _raised(part, value.steps))
+        elif isinstance(value, FreeCorner):
+            free = [cell for cell in _CORNERS if not self.setting.color_at(cell)]
+            if len(free) == 1:
+                yield from self._with_value(Spot(free[0][0], free[0][2]))
+        elif isinstance(value, Toward):
+            yield from self._toward(value)
+        elif missing == "direction":
+            yield from self._edited(lambda part: _directed(part, value))
+            yield from self._sentences([*_words_of(value)])
+        elif missing == "color":
+            yield from self._edited(lambda part: _colored(part, value))
+            yield from self._sentences([color_name(value)])
+        elif missing == "height":
+            yield from self._edited(lambda part: self._at_level(part, value))
+            found_any = False
+            for heard in self._edited(lambda part: _counted(part, value)):
+                found_any = True
+                yield heard
+            if not found_any:
+                yield from self._sentences([str(value), "high"])
+        elif missing == "count":
+            found_any = False
+            for heard in self._edited(lambda part: _counted(part, value)):
+                found_any = True
+                yield heard
+            if not found_any:
+                yield from self._numbered(value)
+        elif missing == "place":
+            yield from self._edited(lambda part: _placed(part, value))
+
+    def _numbered(self, n: int) -> Iterator[Heard]:
+        """With a number in the sentence: for "some", or where it can be read."""
+        said = [word for word in tokens(self.pending.text)]
+        for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
+            for at in range(len(said) - len(vague) + 1):
+                if said[at : at + len(vague)] == vague:
+                    text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
+                    told = parse(text)
+                    if not isinstance(told, Failure):
+                        yield _tried(text, told, self.grid, self.context)
+                        return
+        unit = "block" if n == 1 else "blocks"
+        for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
+            yield from self._sentences(words)
+
+    def _edited(self, change: Callable[[Any], Any]) -> Iterator[Heard]:
+        """With the first part changed that has such a hole."""
+        if self.pending.instruction is None:
+            return
+        for made in _changed(self.pending.instruction, change):
+            yield _tried(self.pending.text, made, self.grid, self.context)
+
+    def _at_level(self, part: Any, level: int) -> Any:
+        """A placement of one block in the column that its place means, in this layer."""
+        if isinstance(part, Lacking) and part.slot == "level":
+            part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
+        if isinstance(part, Place):
+            color, wheres = part.color, (part.where,)
+        elif isinstance(part, Put) and part.new.kind is Kind.BLOCK and part.new.count == 1 and part.new.color:
+            color, wheres = part.new.color, part.where  # type: ignore[assignment]
+        else:
+            return None
+        columns = None
+        for where in wheres:
+            found = {(cell[0], cell[2]) for group in anchors(where, self.setting) for cell in group.cells}
+            columns = found if columns is None else columns & found
+        if columns is None or len(columns) != 1 or not 1 <= level <= 9:
+            return None
+        (x, z) = columns.pop()
+        return CellEdit(EditKind.PLACE, (x, level + _GROUND - 1, z), color=color)
+
+    def _striped(self, colors: tuple[int, ...]) -> Iterator[Heard]:
+        """In several colours: block after block, in the order in which they are told."""
+        for heard in list(self._with_value(colors[0])):
+            if isinstance(heard.found, Failure) or len(heard.found) > 1:
+                continue
+            cells = heard.found[0].cells
+            parts = [
+                CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)]) for i, cell in enumerate(cells)
+            ]
+            if len(parts) > 1:
+                yield _tried(heard.text, Then(tuple(parts)), self.grid, self.context)
+
+    def _until(self, value: Until) -> Iterator[Heard]:
+        """With the number that brings about what was told."""
+        for n in range(1, MAX_SIZE + 1):
+            for heard in self._with_value(n):
+                if not isinstance(heard.found, Failure) and self._reached(value, n, heard.found[0]):
+                    yield heard
+                    return
+
+    def _reached(self, value: Until, n: int, world: ExpectedWorld) -> bool:
+        after = Setting(world.grid)
+        cells = [cell for cell in world.cells if after.color_at(cell)]
+        if value.what == "but":
+            gone = [cell for cell in world.cells if not after.color_at(cell)]
+            around = [
+                item
+                for item in resolve(Blocks(kind=Kind.TOWER, count=None), self.setting)
+                if set(gone) & set(item)
+            ]
+            return len(around) == 1 and len(around[0]) - len(gone) == value.value
+        if not cells:
+            return False
+        if value.what == "edge":
+            return any(5 in (abs(cell[0]), abs(cell[2])) for cell in cells)
+        top = max(cell[1] for cell in cells)
+        if value.what == "level":
+            return top - _GROUND + 1 == value.value
+        if value.what == "top":
+            return top in {max(cell[1] for cell in item) for item in resolve(value.value, self.setting)}
+        spans = [max(c[axis] for c in cells) - min(c[axis] for c in cells) + 1 for axis in range(3)]
+        if value.what == "square":
+            return spans[1] == max(spans[0], spans[2])
+        whole = cells[-1]
+        size = 1
+        for step in (1, -1):
+            at = whole[1] + step
+            while after.color_at((whole[0], at, whole[2])):
+                size, at = size + 1, at + step
+        return size == value.value
+
+    def _toward(self, value: Toward) -> Iterator[Heard]:
+        """The way that ends nearest to something, or farthest from it."""
+        items = resolve(value.of, self.setting)
+        goal = np.mean([cell for item in items for cell in item], axis=0)
+        ranked: list[tuple[float, Heard]] = []
+        for way in COMPASS:
+            for heard in self._with_value(way):
+                if not isinstance(heard.found, Failure):
+                    ends = [np.linalg.norm(np.subtract(cell, goal)[[0, 2]]) for cell in heard.found[0].cells]
+                    ranked.append((-float(max(ends)) if value.away else float(min(ends)), heard))
+        if ranked:
+            best = min(rank for rank, _ in ranked)
+            yield from (heard for rank, heard in ranked if rank == best)
+
+    # -- which of several
+
+    def _picked(self, which: Which) -> Iterator[Heard]:
+        reference, choices = self.question.reference, self.question.choices
+        instruction = self.pending.instruction
+        if instruction is None:
+            return
+        if which.every:
+            if isinstance(reference, Blocks):
+                every = replace(reference, count=None, middle=False)
+                made = _replaced(instruction, reference, every)
+                yield _tried(self.pending.text, made, self.grid, self.context)
+            return
+        items = self._chosen(which, list(choices), reference)
+        if len(items) != 1:
+            return
+        if isinstance(instruction, Either) and reference is None:
+            reading = instruction.readings[choices.index(items[0])]
+            yield _tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
+            return
+        try:
+            made = clarified(instruction, reference, At(items[0][0]))
+        except DialogueError:
+            return
+        yield _tried(self.pending.text, made, self.grid, self.context)
+
+    def _chosen(self, which: Which, items: list[Item], reference: Any) -> list[Item]:
+        """Those of several things that an answer fits."""
+        if which.number is not None:
+            return [item for item in items if len(item) == which.number]
+        if which.most is not None:
+            sizes = [len(item) for item in items]
+            if len(set(sizes)) == 1 and which.most:  # "the tallest" of blocks
+                return self._furthest(items, Direction.UP, 1)
+            size = max(sizes) if which.most else min(sizes)
+            return [item for item in items if len(item) == size]
+        if which.level is not None:
+            layer = which.level + _GROUND - 1
+            return [item for item in items if min(cell[1] for cell in item) == layer]
+        if which.corner:
+            return [item for item in items if any(abs(c[0]) == 5 and abs(c[2]) == 5 for c in item)]
+        if which.half is not None:
+            side = VECTORS[which.half]
+            return [item for item in items if all(c[0] * side[0] + c[2] * side[2] > 0 for c in item)]
+        core = which.core
+        assert core is not None
+        kind = reference.kind if core.kind is Kind.BLOCK and isinstance(reference, Blocks) else core.kind
+        if core.where is not None or core.colors or core.size is not None:
+            described = Blocks(core.colors, kind, None, None, core.size, core.where)
+            fitting = [set(item) for item in resolve(described, self.setting)]
+            items = [item for item in items if any(set(item) <= cells for cells in fitting)]
+        if core.middle:
+            return _middle(items)
+        if core.extreme is not None:
+            return self._furthest(items, core.extreme, core.rank)
+        return items
+
+    def _furthest(self, items: list[Item], way: Direction, rank: int) -> list[Item]:
+        vector = VECTORS[self.setting.on_map(way)]
+        reach = {item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items}
+        ranks = sorted(set(reach.values()), reverse=True)
+        return [item for item in items if rank <= len(ranks) and reach[item] == ranks[rank - 1]]
+
+    # -- a word that is not known
+
+    def _in_place(self, said: list[str]) -> Iterator[Iterable[Heard]]:
+        """With the answer in the place of the unknown word: the less of both is lost, the better."""
+        text = tokens(self.pending.text)
+        if self.unknown not in text:
+            return
+        known = grammar().words
+        start = end = text.index(self.unknown)
+        while end < len(text) and text[end] not in known and not text[end].isdigit() and text[end] != ".":
+            end += 1
+        losable = _LIGHT | set(said)
+        ways: dict[int, list[list[str]]] = {}
+        for left, right, lead, trail in product(range(4), range(3), range(3), range(4)):
+            lost = [*text[max(0, start - left) : start], *text[end : end + right]]
+            head, core, tail = said[:lead], said[lead : len(said) - trail], said[len(said) - trail :]
+            if left > start or lead + trail >= len(said) or not losable.issuperset(lost):
+                continue
+            if not _LIGHT.issuperset([*head, *tail]):
+                continue
+            after = text[end + right :]
+            cost = left + right + lead + trail
+            if not ({"it", "them"} & set(core)):
+                ways.setdefault(cost, []).append([*text[: start - left], *core, *after])
+                continue
+            at = next(i for i, word in enumerate(core) if word in ("it", "them"))
+            for taken in range(1, len(after) + 1):  # "take them away": what stands behind the unknown word
+                words = [*text[: start - left], *core[:at], *after[:taken], *core[at + 1 :], *after[taken:]]
+                ways.setdefault(cost, []).append(words)
+        for cost in sorted(ways):
+            yield self._read_all(ways[cost])
+
+    def _read_all(self, ways: list[list[str]]) -> Iterator[Heard]:
+        for words in ways:
+            text = " ".join(words)
+            told = parse(text)
+            if not isinstance(told, Failure):
+                yield _tried(text, told, self.grid, self.context)
+            elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
+                yield Heard(text, told.partial, told)
+
+
+def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
+    if isinstance(way, tuple):
+        return "to", "the", str(way[1]), str(way[0])
+    return _WAYS.get(way, ("to", "the", str(way.value)))
+
+
+_WAYS = {
+    Direction.UP: ("up",),
+    Direction.DOWN: ("down",),
+    Direction.FRONT: ("towards", "you"),
+    Direction.BEHIND: ("away", "from", "you"),
+}
+
+
+def _same(found: list[Heard]) -> bool:
+    """Whether all come to the same world, or to the same question."""
+    worlds = {
+        None if isinstance(heard.found, Failure) else frozenset(w.grid.tobytes() for w in heard.found)
+        for heard in found
+    }
+    return len(worlds) == 1
+
+
+def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[str, Any]]:
+    """The sentences with these words put in that can be read, or that lack only something else."""
+    said = tokens(text)
+    places = [len(said)] if at_end else range(len(said), 0, -1)
+    for at in places:
+        longer = " ".join([*said[:at], *words, *said[at:]])
+        told = parse(longer)
+        if not isinstance(told, Failure) or told.partial is not None:
+            yield longer, told
+
+
+def _middle(items: list[Item]) -> list[Item]:
+    """The middle one of an odd number of things, along the axis in which they differ most."""
+    starts = [min(item) for item in items]
+    if len(items) % 2 == 0:
+        return items
+    spans = [max(s[axis] for s in starts) - min(s[axis] for s in starts) for axis in range(3)]
+    axis = spans.index(max(spans))
+    return [sorted(items, key=lambda item: min(item)[axis])[len(items) // 2]]
+
+
+# --------------------------------------------------------------------------------------------------- the holes
+
+
+def _changed(value: Any, change: Callable[[Any], Any]) -> Iterator[Any]:
+    """An instruction with the first part changed for which `change` gives something; each reading for itself."""
+    if isinstance(value, Either):
+        for reading in value.readings:
+            yield from _changed(reading, change)
+        return
+    if isinstance(value, Then):
+        for i, part in enumerate(value.parts):
+            for made in _changed(part, change):
+                inner = made.parts if isinstance(made, Then) else (made,)
+                yield Then((*value.parts[:i], *inner, *value.parts[i + 1 :]))
+                return
+        return
+    if isinstance(value, Facing):
+        for made in _changed(value.then, change):
+            yield Facing(value.view, made)
+        return
+    try:
+        made = change(value)
+    except (DialogueError, GridError, Unresolved):
+        return
+    if made is not None:
+        yield made
+
+
+def _colored(part: Any, color: int) -> Any:
+    if isinstance(part, Put) and part.new.color in (None, SAME):
+        return replace(part, new=replace(part.new, color=color))
+    return None
+
+
+def _counted(part: Any, n: int) -> Any:
+    if isinstance(part, Lacking):
+        return part.filled(n) if part.slot == "n" else None
+    if not isinstance(part, Put):
+        return None
+    new = part.new
+    if new.kind is Kind.BLOCK:
+        return replace(part, new=replace(new, count=n, vague=False)) if new.count is None else None
+    return replace(part, new=replace(new, sizes=(n,))) if not new.sizes else None
+
+
+def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
+    if isinstance(part, Lacking):
+        return part.filled(way) if part.slot == "way" else None
+    if isinstance(way, tuple):
+        return None
+    if isinstance(part, Put) and part.new.way is None:
+        return replace(part, new=replace(part.new, way=way, standing=None))
+    return None
+
+
+def _placed(part: Any, where: Any) -> Any:
+    if isinstance(where, tuple):  # steps
+        blocks = dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        return None if blocks is None else Move(blocks, where)
+    if isinstance(part, Lacking):
+        return part.filled(where) if part.slot == "where" else None
+    return replace(part, where=(where,)) if isinstance(part, Put) and not part.where else None
+
+
+def _raised(part: Any, steps: int) -> Any:
+    """A placement so many steps above what it is told from."""
+    if isinstance(part, Lacking) and part.slot == "level":
+        part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
+    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
+        return None
+    higher = Beside(((Direction.UP, steps),), where.of)
+    return replace(part, where=higher) if isinstance(part, Place) else replace(part, where=(higher, *part.where[1:]))
+
+
+def _replaced(value: Any, old: Any, new: Any) -> Any:
+    if value == old:
+        return new
+    if isinstance(value, tuple):
+        return tuple(_replaced(part, old, new) for part in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    return replace(value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)})
+
