@@ -213,7 +213,7 @@ _value("color_named", lambda name: color_id(name))
 _value("way", lambda name: Direction(name))
 _value("kind", lambda name: Kind(name))
 _value("axis", lambda name: name)
-_value("step", lambda n, way: (way, n) if n else NOTHING)
+_value("step", lambda n, way: (way, n))
 _value("steps_one", lambda one: (one,))
 _value("steps_more", lambda one, more: (one, *more))
 _value("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
@@ -642,6 +642,11 @@ def new_plain(n: int) -> New:
 @maker
 def new_colorless(n: int) -> New:
     return New(n, None)
+
+
+@maker
+def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
+    return New(1, None, kind, () if n is None else (n,))
 
 
 @maker

@@ -12,7 +12,7 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.grammar.answers import Lacking
-from iglu_marl.language.grammar.engine import Grammar, Parser
+from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
@@ -23,8 +23,8 @@ from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
@@ -108,6 +108,13 @@ class Reader(Parser):
                 best = (total, found)
         self._texts[key] = best
         return best
+
+    @property
+    def stuck(self) -> int:
+        """The first word that no rule got past; where all end too early, the first of the last sentence."""
+        if self.furthest < len(self.said):
+            return self.furthest
+        return max((at for at, _ in self._texts if at < len(self.said)), default=0)
 
     def lacking(self) -> Lacking | None:
         """A single sentence that is whole but for one thing."""
@@ -211,7 +218,7 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def unknown_words(said: list[str]) -> list[str]:
     """Those of some words that no rule has."""
     known = grammar().words
-    return [word for word in said if word not in known and not word.isdigit() and word != "."]
+    return [word for word in said if word not in known and not is_number(word) and word != "."]
 
 
 @lru_cache(maxsize=4096)
@@ -259,7 +266,7 @@ def _read_words(said: list[str], text: str) -> Any:
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
     if not made:
-        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
+        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
     if len(lacking) == len(made):
