@@ -37,7 +37,12 @@ def lacking(fill: str, slot: str, **slots: Any) -> Lacking:
     return Lacking(_LACKS[slot], fill, slot, tuple(slots.items()))
 
 
-_LACKS = {"n": Reason.NO_NUMBER, "level": Reason.NO_HEIGHT, "way": Reason.NO_DIRECTION, "where": Reason.NO_PLACE}
+_LACKS = {
+    "n": Reason.NO_NUMBER,
+    "level": Reason.NO_HEIGHT,
+    "way": Reason.NO_DIRECTION,
+    "where": Reason.NO_PLACE,
+}
 
 
 @maker
