@@ -274,8 +274,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Spot | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Spot, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -303,6 +303,18 @@ class Context:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
+
+    def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
+        """The context of what is said next, when `instruction` was carried out on `grid` with this `ExpectedWorld`."""
+        undone = type(instruction).__name__ == "Undo" and self.before is not None
+        again = self.before[0] if undone and self.before else None  # what can be said anew
+        return replace(
+            self,
+            last=outcome.cells,
+            earlier=(*self.earlier, self.last, *outcome.earlier),
+            before=(instruction, grid) if again is None else (again, outcome.grid),
+            further=self.further[1:] if again is not None else (grid, *self.further),
+        )
 
 
 class Unresolved(Exception):
@@ -431,6 +443,8 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Spot):
+        return [((reference.x, -1, reference.z),)]
     if isinstance(reference, Them):
         cells = list(setting.last)
         for part in reversed(setting.earlier):
@@ -466,7 +480,9 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     if items and reference.where is not None:
         if reference.is_of_several:
             return _in_each_part(reference, items, setting)
-        items = _placed(reference, reference.where, items, setting)
+        items = _placed(reference, reference.where, items, setting) or _placed_on_part(
+            reference, items, setting
+        )
     if reference.unless is not None:
         left_out = {cell for item in resolve(reference.unless, setting) for cell in item}
         items = [item for item in items if not left_out.intersection(item)]
@@ -585,6 +601,24 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
+def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+    """ "The block on top of the tower", where that block is of another colour and else would belong to the tower."""
+    where = reference.where
+    if not (
+        isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
+    ):
+        return []
+    found = {}
+    for color in range(1, 7) if where.of.kind in _RUNS else ():
+        try:
+            told = replace(where, of=replace(where.of, colors=(color,)))
+            fits = _placed(reference, told, items, setting)
+        except Unresolved:
+            continue
+        found |= {item: None for item in fits}
+    return list(found)
+
+
 def _relation(where: Where, setting: Setting) -> str | None:
     """The relation on the map that a place tells, None where it tells a number of steps."""
     if isinstance(where, NextTo):
@@ -683,7 +717,11 @@ def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
         return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
     if which == "inside":
         own = set(item)
-        inner = [c for c in setting.blocks if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))]
+        inner = [
+            c
+            for c in setting.blocks
+            if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))
+        ]
         return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
     return cells
 

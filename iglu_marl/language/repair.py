@@ -23,8 +23,19 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, Lacking, LevelOf, Tints, Toward, Until, Which
-from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.answers import (
+    Above,
+    ColorOf,
+    CountOf,
+    FreeCorner,
+    Lacking,
+    LevelOf,
+    Tints,
+    Toward,
+    Until,
+    Which,
+)
+from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
@@ -237,7 +248,11 @@ class _Answer:
         """Whether the question is answered, and another one comes up."""
         asked = self.question
         if failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD):
-            return self.unknown != "" and failure.reason is Reason.UNKNOWN_WORD and failure.detail != asked.detail
+            return (
+                self.unknown != ""
+                and failure.reason is Reason.UNKNOWN_WORD
+                and failure.detail != asked.detail
+            )
         return (failure.reason, failure.reference) != (asked.reason, asked.reference)
 
     # -- the ways to fill it in
@@ -502,7 +517,9 @@ class _Answer:
 
     def _furthest(self, items: list[Item], way: Direction, rank: int) -> list[Item]:
         vector = VECTORS[self.setting.on_map(way)]
-        reach = {item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items}
+        reach = {
+            item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items
+        }
         ranks = sorted(set(reach.values()), reverse=True)
         return [item for item in items if rank <= len(ranks) and reach[item] == ranks[rank - 1]]
 
@@ -649,7 +666,9 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
 
 def _placed(part: Any, where: Any) -> Any:
     if isinstance(where, tuple):  # steps
-        blocks = dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        blocks = (
+            dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        )
         return None if blocks is None else Move(blocks, where)
     if isinstance(part, Lacking):
         return part.filled(where) if part.slot == "where" else None
@@ -660,11 +679,21 @@ def _raised(part: Any, steps: int) -> Any:
     """A placement so many steps above what it is told from."""
     if isinstance(part, Lacking) and part.slot == "level":
         part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
-    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    where = (
+        part.where
+        if isinstance(part, Place)
+        else part.where[0]
+        if isinstance(part, Put) and part.where
+        else None
+    )
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None
     higher = Beside(((Direction.UP, steps),), where.of)
-    return replace(part, where=higher) if isinstance(part, Place) else replace(part, where=(higher, *part.where[1:]))
+    return (
+        replace(part, where=higher)
+        if isinstance(part, Place)
+        else replace(part, where=(higher, *part.where[1:]))
+    )
 
 
 def _replaced(value: Any, old: Any, new: Any) -> Any:
@@ -674,5 +703,6 @@ def _replaced(value: Any, old: Any, new: Any) -> Any:
         return tuple(_replaced(part, old, new) for part in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    return replace(value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)})
-
+    return replace(
+        value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)}
+    )

@@ -153,6 +153,8 @@ _SINGLE = (
     "total",
     "flat",
     "centred",
+    "bare",
+    "until",
 )
 
 
@@ -179,6 +181,8 @@ class Mods:
     total: int | None = None
     flat: bool | None = None
     centred: bool | None = None
+    bare: bool | None = None
+    until: int | None = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -252,6 +256,19 @@ def corner_of(up: str, over: str) -> tuple[int, int]:
 
 
 @maker
+def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
+    vector = VECTORS[way]
+    steps = [n for n in (a, b, c) if n is not None]
+    if len(set(steps)) < len(steps) or max(steps) > 5:
+        return NOTHING
+    return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
+
+
+_value("ref_centre", lambda: Spot(0, 0))
+_value("ref_corner", lambda x: Spot(*x))
+
+
+@maker
 def spot_between(one: Direction, two: Direction) -> Any:
     if one.axis == two.axis:
         return NOTHING
@@ -262,6 +279,8 @@ def spot_between(one: Direction, two: Direction) -> Any:
 @maker
 def spot_steps(offset: Any) -> Any:
     ways = [way for way, _ in offset]
+    if any(way.relative for way in ways) and not any(way.vertical for way in ways):
+        return Beside(offset, Spot(0, 0))
     if len(offset) > 2 or not set(ways) <= set(COMPASS) or len({way.axis for way in ways}) < len(ways):
         return NOTHING
     x, z = (sum(VECTORS[way][axis] * count for way, count in offset) for axis in (0, 2))
@@ -277,6 +296,8 @@ class Outside:
 
 @maker
 def cell(place: Spot, n: int) -> Any:
+    if not isinstance(place, Spot):
+        return NOTHING
     told = place.x, n - 2, place.z
     return At(told) if in_zone(*told) else Outside(told)
 
@@ -771,6 +792,11 @@ def shape_counted(kind: Kind, n: int, c: int, ways: Any) -> Any:
 
 
 @maker
+def shape_stacked(p: Any) -> Any:
+    return (_shape(Kind.TOWER, (len(p),), ()), tuple(p)) if len(set(p)) > 1 else NOTHING
+
+
+@maker
 def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
     return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
@@ -804,8 +830,12 @@ _value(
 )
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_bare", lambda: Mods(bare=True))
+_value("mod_until", lambda n, k=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
-_value("look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset)))
+_value(
+    "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
+)
 _value("look_from", lambda offset: Look(Beside(offset, It())))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
@@ -964,6 +994,8 @@ def _described(new: New, mods: Mods) -> Any:
         hollow=bool(mods.hollow),
         like=mods.like,
         centred=bool(mods.centred),
+        bare_ends=bool(mods.bare),
+        until=mods.until,
     )
 
 
@@ -1001,6 +1033,8 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     """The plainest value for a placement that leaves nothing open; None when it does."""
     assert new.color is not None
     several = is_several(where)
+    if new.bare_ends or new.until is not None:
+        return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
     if new.kind is Kind.BLOCK and new.count == 1:
@@ -1269,7 +1303,7 @@ def remove_some(n: int, core: Core) -> Any:
 
 
 @maker
-def replace_(blocks: Any, color: int, n: int | None = None) -> Any:
+def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None) -> Any:
     if isinstance(blocks, You):
         return NOTHING
     if n is not None:
@@ -1301,6 +1335,27 @@ _value("copy", lambda blocks, steps: Copy(blocks, steps))
 _value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
 _value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
 _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+
+
+@maker
+def move_it_to(where: Any) -> Any:
+    return move_to(It(), where)
+
+
+@maker
+def move_top(of: Any, where: Any) -> Any:
+    if isinstance(of, (It, You)):
+        return NOTHING
+    return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
+
+
+_value("remove_colored", lambda colors: Remove(Blocks(tuple(colors), count=None)))
+_value("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
+
+
+@maker
+def np_other(core: Core) -> Any:
+    return NOTHING if core.rank != 1 or core.middle else core.blocks(None, It())
 
 
 @maker

@@ -46,7 +46,9 @@ def grammar() -> Grammar:
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
-    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt"))
+    text = "\n".join(
+        files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt")
+    )
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -167,7 +169,13 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _beside(part: Any) -> Beside | None:
     """The place of a placement, if it is told by one thing in one direction that is not up or down."""
-    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    where = (
+        part.where
+        if isinstance(part, Place)
+        else part.where[0]
+        if isinstance(part, Put) and part.where
+        else None
+    )
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
     return None

@@ -11,7 +11,9 @@ from iglu_marl.language.grammar.engine import is_number
 
 LEAST = 4
 """Shorter words are too near to too many others; only swapped letters are put right in them."""
-REAL = frozenset({"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"})
+REAL = frozenset(
+    {"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"}
+)
 """Words that are spelt right, and not known."""
 MAX_CHOICES = 24
 
