@@ -275,8 +275,6 @@ def _where(where: Where, choose: Chooser, clear: bool = False, each: bool = True
         return str(choose(texts["in_place"])).format(of=of)
     *before, (way, count) = where.offset
     relations = texts["relations"][way]
-    if isinstance(where.of, Blocks) and where.of.kind is Kind.STRUCTURE:
-        relations = [relation for relation in relations if relation != "on"]  # what is on it is a part of it
     if len(where.offset) == 1 and count == 1:
         return f"{choose(relations)} {of}"
     relation = choose(texts["far_relations"].get(way.value, relations))
