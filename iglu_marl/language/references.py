@@ -215,8 +215,10 @@ class Blocks:
         object.__setattr__(self, "colors", colors)
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
-        if self.size is not None and not 2 <= self.size <= (11 if self.kind in _RUNS else 121):
-            raise DialogueError(f"size {self.size!r} of a {self.kind}, expected 2..11, or more of an area")
+        largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
+        if self.size is not None and not 2 <= self.size <= largest:
+            expected = "none" if largest == 1 else f"2..{largest}"
+            raise DialogueError(f"size {self.size!r} of a {self.kind}, expected {expected}")
         if self.rank != 1 and (
             (self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9
         ):

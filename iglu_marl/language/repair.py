@@ -532,7 +532,7 @@ class _Answer:
             return
         known = grammar().words
         start = end = text.index(self.unknown)
-        while end < len(text) and text[end] not in known and not text[end].isdigit() and text[end] != ".":
+        while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
             end += 1
         losable = _LIGHT | set(said)
         ways: dict[int, list[list[str]]] = {}

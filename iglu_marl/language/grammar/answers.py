@@ -42,6 +42,7 @@ _LACKS = {
     "level": Reason.NO_HEIGHT,
     "way": Reason.NO_DIRECTION,
     "where": Reason.NO_PLACE,
+    "color": Reason.NO_COLOR,
 }
 
 

@@ -217,7 +217,7 @@ _value("color_named", lambda name: color_id(name))
 _value("way", lambda name: Direction(name))
 _value("kind", lambda name: Kind(name))
 _value("axis", lambda name: name)
-_value("step", lambda n, way: (way, n) if n else NOTHING)
+_value("step", lambda n, way: (way, n))
 _value("steps_one", lambda one: (one,))
 _value("steps_more", lambda one, more: (one, *more))
 _value("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
@@ -311,7 +311,7 @@ def at_level(n: int) -> Any:
 
 @maker
 def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
-    if n < 1 or (isinstance(of, You) and way.vertical):
+    if n < 1:
         return NOTHING
     return Beside((*before, (way, n)), of)
 
@@ -661,6 +661,11 @@ def new_plain(n: int) -> New:
 @maker
 def new_colorless(n: int) -> New:
     return New(n, None)
+
+
+@maker
+def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
+    return New(1, None, kind, () if n is None else (n,))
 
 
 @maker
@@ -1040,7 +1045,7 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
         return (
             Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
         )
-    if several and not new.each:
+    if several and not new.each and new.kind is Kind.BLOCK:
         return None
     n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
     if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
@@ -1353,8 +1358,6 @@ def np_other(core: Core) -> Any:
 
 @maker
 def move_to(blocks: Any, where: Any) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, It) and not isinstance(blocks, It):
-        return NOTHING  # "move the block to the west" tells no place
     return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -12,7 +12,7 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.grammar.answers import Lacking
-from iglu_marl.language.grammar.engine import Grammar, Parser
+from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
@@ -23,8 +23,8 @@ from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
@@ -73,6 +73,13 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Elided:
+    """A placement behind another one, without its verb: "and another one south of it"."""
+
+    put: Any
+
+
 class Reader(Parser):
     """Reads whole texts: clause after clause, the plainest readings."""
 
@@ -91,7 +98,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, Put) else "other")
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, (Put, Elided)) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -103,6 +110,13 @@ class Reader(Parser):
                 best = (total, found)
         self._texts[key] = best
         return best
+
+    @property
+    def stuck(self) -> int:
+        """The first word that no rule got past; where all end too early, the first of the last sentence."""
+        if self.furthest < len(self.said):
+            return self.furthest
+        return max((at for at, _ in self._texts if at < len(self.said)), default=0)
 
     def lacking(self) -> Lacking | None:
         """A single sentence that is whole but for one thing."""
@@ -127,7 +141,7 @@ class Reader(Parser):
             for category in ("clause", "viewed", "remark", "picked"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
-                found += self.read("elided", start)
+                found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if at == 0 or start > at:  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
         if after and starts:
@@ -139,14 +153,16 @@ class Reader(Parser):
 
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """ "A block north of it and another south of it": "it" is the same both times."""
-    found = list(parts)
+    found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in (found[number - 1], parts[number]))
+        before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+            continue
+        if not isinstance(parts[number], Elided):
             continue
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
-            part = parts[number]
+            part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
     return tuple(found)
 
@@ -210,7 +226,7 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def unknown_words(said: list[str]) -> list[str]:
     """Those of some words that no rule has."""
     known = grammar().words
-    return [word for word in said if word not in known and not word.isdigit() and word != "."]
+    return [word for word in said if word not in known and not is_number(word) and word != "."]
 
 
 @lru_cache(maxsize=4096)
@@ -258,7 +274,7 @@ def _read_words(said: list[str], text: str) -> Any:
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
     if not made:
-        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
+        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
     if len(lacking) == len(made):
