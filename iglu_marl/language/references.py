@@ -339,12 +339,14 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     """The middle one of an odd number of items that differ along one axis only."""
-    starts = [min(item) for item in items]
-    axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
-    if len(axes) > 1 or len(items) % 2 == 0:
+    table, first = table_of(items)
+    given, out = np.zeros((2, len(table)), np.uint8)
+    given[first:] = 1
+    kernels.middle(table, len(table), given, out)
+    if not out.any():
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
-    return [sorted(items)[len(items) // 2]]
+    return [item for item, fits in zip(items, out[first:], strict=True) if fits]
 
 
 def _counted(reference: Blocks, items: list[Item]) -> list[Item]:
