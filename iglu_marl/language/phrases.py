@@ -437,10 +437,11 @@ class PhraseReader:
             for colors, noun in self._colors(middle):
                 for shape, after_noun in self.read("nouns", noun):
                     for size, end in self._size(shape, after_noun):
-                        if rank is None or extreme not in (None, "middle"):
+                        if extreme is None and rank is not None:
+                            for way, last in self.read("ends", end):
+                                yield Phrase(shape, colors, size, extreme=way, rank=rank), last
+                        elif extreme != "middle" or rank is None:
                             yield Phrase(shape, colors, size, extreme=extreme, rank=rank or 1), end
-                        for way, last in self.read("ends", end) if rank and extreme is None else ():
-                            yield Phrase(shape, colors, size, extreme=way, rank=rank), last
 
     def _colors(self, at: int) -> Iterator[tuple[tuple[str, ...], int]]:
         one, other = self.word(at), self.word(at + 2)
