@@ -369,12 +369,10 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     others = resolve(where.of, setting)
     relation = _relation(where, setting)
     if relation is None:
-        vector = (
-            setting.vector(where.offset, isinstance(where.of, You))
-            if isinstance(where, Beside)
-            else (0, 0, 0)
-        )
+        steps = where.offset if isinstance(where, Beside) else ()
+        vector = setting.vector(steps, isinstance(where.of, You))
         near = {shifted(cell, vector) for item in others for cell in item}
+        near -= {cell for item in others for cell in item if steps}
         return [item for item in items if not near.isdisjoint(item)]
     table, first = table_of([*items, *others])
     count, middle = len(table), first + len(items)

@@ -181,6 +181,9 @@ def test_a_number_of_steps_is_exact() -> None:
     setting = Setting.of(grid, Context())
     two = Beside((("north", 2),), Blocks((B,)))  # type: ignore[arg-type]
     assert meant(Blocks((R,), where=two), setting) == [((0, -1, -2),)]
+    row = blocks_to_grid([(0, -1, z, B) for z in range(4)] + [(0, -1, -2, R)])
+    two = Beside((("north", 2),), Blocks((B,), "row"))  # type: ignore[arg-type]
+    assert meant(Blocks(where=two), Setting.of(row, Context())) == [((0, -1, -2),)]  # none of the row itself
 
 
 # ------------------------------------------------------------------------------------------------- what people ask
