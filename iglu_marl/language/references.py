@@ -518,11 +518,15 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
-    """The middle ones of items that differ along one axis only, as many as there are told."""
-    starts = [min(item) for item in items]
-    axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
+    """The middle one of items that stand in a line, or as many in the middle as there are told."""
     rest, odd = divmod(len(items) - (reference.count or 1), 2)
-    if len(axes) > 1 or odd or rest < 0:
+    table, first = table_of(items)
+    given, out = np.zeros((2, len(table)), np.uint8)
+    given[first:] = 1
+    # of an even number the line is seen by leaving one out
+    given[len(table) - 1] = len(items) % 2
+    kernels.middle(table, len(table), given, out)
+    if odd or rest < 0 or not out.any():
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     return sorted(items)[rest : len(items) - rest]
@@ -582,12 +586,10 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     others = resolve(where.of, setting)
     relation = _relation(where, setting)
     if relation is None:
-        vector = (
-            setting.vector(where.offset, isinstance(where.of, You))
-            if isinstance(where, Beside)
-            else (0, 0, 0)
-        )
+        steps = where.offset if isinstance(where, Beside) else ()
+        vector = setting.vector(steps, isinstance(where.of, You))
         near = {shifted(cell, vector) for item in others for cell in item}
+        near -= {cell for item in others for cell in item if steps}
         return [item for item in items if not near.isdisjoint(item)]
     table, first = table_of([*items, *others])
     count, middle = len(table), first + len(items)

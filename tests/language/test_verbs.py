@@ -76,7 +76,7 @@ def after(text: str, *blocks: tuple[int, int, int, int], **context: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(instructions(), seeds)
 def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> None:
     for text in (render(instruction, **LONG), render(instruction, rng, **LONG)):
@@ -87,11 +87,11 @@ def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> N
 
 
 @settings(max_examples=60, deadline=None)
-@given(sentences | drawn_builds())
-def test_reading_inverts_every_wording(instruction: Any) -> None:
-    texts = list(islice(wordings(instruction), 40))
+@given(sentences | drawn_builds(), seeds)
+def test_reading_inverts_every_wording(instruction: Any, rng: np.random.Generator) -> None:
+    texts = list(islice(wordings(instruction), 400))
     assert len(set(texts)) == len(texts) >= 2
-    for text in texts:
+    for text in rng.choice(texts, min(20, len(texts)), replace=False):
         assert parse(text) == instruction, text
 
 
@@ -102,20 +102,10 @@ def test_case_punctuation_and_manners_do_not_matter(instruction: Any, rng: Any, 
     assert parse(f"  Okay,  please {text}\n") == instruction
 
 
-@settings(max_examples=200, deadline=None)
-@given(instructions(), seeds, st.data())
-def test_what_generous_reading_adds_changes_nothing_that_was_clear(
-    instruction: Any, rng: Any, data: Any
-) -> None:
-    """A text that is read plainly is read in the same way, or found to have two readings."""
-    text = render(instruction, rng, **LONG)
-    generous = parse(text, generous=True)
-    assert generous == instruction or (isinstance(generous, Failure) and "and as" in generous.detail), text
-
-
+@settings(deadline=None)
 @given(instructions())
 def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
-    shortest = min(map(len, islice(wordings(instruction), 2000)))
+    shortest = min(map(len, islice(wordings(instruction), 500)))
     if shortest > 200:
         return
     text = render(instruction)
@@ -125,6 +115,7 @@ def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
             render(instruction, max_words=16)
 
 
+@settings(deadline=None)
 @given(shapes, st.integers(1, 6), st.sampled_from([(0, -1, 0), (-5, 7, 5), (3, 2, -4)]))
 def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, color: int, cell: Any) -> None:
     """Except for directions as the builder sees them, which take more words than those of the map."""
@@ -333,7 +324,6 @@ STACKED = [(0, -1, 0, RED), (0, 0, 0, RED), (0, 1, 0, RED)]
 ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
 
 
-@pytest.mark.parametrize("generous", [False, True])
 @pytest.mark.parametrize(
     ("text", "blocks", "added"),
     [
@@ -381,11 +371,9 @@ ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
         ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, None),
     ],
 )
-def test_a_number_of_blocks_is_that_of_all_of_them(
-    text: str, blocks: list[Any], added: Any, generous: bool
-) -> None:
+def test_a_number_of_blocks_is_that_of_all_of_them(text: str, blocks: list[Any], added: Any) -> None:
     """Unless it is told of each: nothing is built more often than was said, and the verifier sees it the same way."""
-    instruction, before = parse(text, generous=generous), world(*blocks)
+    instruction, before = parse(text), world(*blocks)
     if added is None:
         assert isinstance(instruction, Failure)
         return

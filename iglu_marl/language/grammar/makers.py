@@ -808,9 +808,7 @@ def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
     where = told.where[0]
-    if isinstance(where, Spot):
-        where = At((where.x, -1, where.z))
-    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo)) else NOTHING
+    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
 _value("mods_none", Mods)
@@ -960,6 +958,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
+    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
+        kind = Kind.TOWER  # "a blue one of the same height"
     if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
         return NOTHING
     if mods.standing is not None:

@@ -10,16 +10,16 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
-from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, It, LastBlock, NextTo, Spot
-from iglu_marl.language.shapes import Direction
+from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, NextTo, Spot
+from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Facing, Pick, Place, Then
+from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
@@ -80,6 +80,9 @@ class Elided:
     put: Any
 
 
+_PLACEMENTS = (Put, Place, Build, CellEdit, Elided)  # after which a verb can be left out
+
+
 class Reader(Parser):
     """Reads whole texts: clause after clause, the plainest readings."""
 
@@ -98,7 +101,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, (Put, Elided)) else "other")
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -162,6 +165,9 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             continue
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
+            if isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1:
+                steps = before.offset[0][1] + now.offset[0][1]  # past it: by now the words may fit both
+                same = Beside(((now.offset[0][0], steps),), It())
             part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
     return tuple(found)
