@@ -541,7 +541,8 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             return [[(cell, color) for cell in cells]]
         if len(cells) == 1:
             return _at_one(new, Anchors(tuple(cells), groups[0].way), color, setting)
-        raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+        what = f"one line of {count}" if arranged else f"{count} blocks"
+        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(cells)} places")
     return _at_one(new, groups[0], color, setting)
 
 
