@@ -581,7 +581,19 @@ def _cells(reference: Reference, setting: Setting) -> list[Cell]:
 
 
 def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
-    return [_changed(setting, [(cell, 0) for cell in _cells(instruction.blocks, setting)])]
+    cells = _cells(instruction.blocks, setting)
+    world = _changed(setting, [(cell, 0) for cell in cells])
+    if _is_part_of_it(instruction.blocks):  # "it" is still what it was: what is left of it
+        rest = tuple(cell for cell in setting.last if cell not in cells)
+        return [replace(world, cells=rest or world.cells)]
+    return [world]
+
+
+def _is_part_of_it(blocks: Reference) -> bool:
+    whole = blocks.of if isinstance(blocks, Part) else None
+    if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
+        whole = blocks.where.of
+    return isinstance(whole, It)
 
 
 def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
