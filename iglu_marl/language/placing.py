@@ -62,8 +62,8 @@ class Spots:
 class Sides:
     """Several sides of something.
 
-    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its layer,
-    the corners with it; or the directions of the sides.
+    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its
+    layer, the corners with it; or the directions of the sides.
     """
 
     of: Reference
@@ -364,9 +364,9 @@ def _spaced(where: Places, gap: int) -> Places:
 def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     """The blocks of a placement: the ways to do it that are as plain as each other.
 
-    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there are
-    as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that goes on
-    in that direction. 4. A shape lies where it fits: on top of something of its length, along it; else it goes the way
+    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there
+    are as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that goes
+    on in that direction. 4. A shape lies where it fits: on top of something of its length, along it; else it goes the way
     it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
     """
     new = instruction.new

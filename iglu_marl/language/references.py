@@ -163,7 +163,7 @@ class Recent:
 
 @dataclass(frozen=True)
 class Part:
-    """The ends, corners, border, middle, inside or blocks of something; of a direction, if one is told; or the half there."""
+    """The ends, corners, border, middle, inside or blocks of something, in one direction if it is told; or its half."""
 
     of: Reference
     which: str
@@ -604,7 +604,7 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
 
 
 def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """ "The block on top of the tower", where that block is of another colour and else would belong to the tower."""
+    """The block on top of the tower, where it is of another colour and else would belong to the tower."""
     where = reference.where
     if not (
         isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
@@ -617,7 +617,7 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> l
             fits = _placed(reference, told, items, setting)
         except Unresolved:
             continue
-        found |= {item: None for item in fits}
+        found |= dict.fromkeys(fits)
     return list(found)
 
 

@@ -111,7 +111,7 @@ class Kind(str, Enum):
     DIAGONAL = "diagonal"
     U = "u"
     H = "h"
-    O = "o"
+    O = "o"  # noqa: E741 (the letter)
     X = "x"
     CUBE = "cube"
 

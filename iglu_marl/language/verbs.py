@@ -230,7 +230,7 @@ class Extend:
 
 @dataclass(frozen=True)
 class Resize:
-    """Makes something taller or longer, or shorter: by `size` blocks, or `to` so many in all; or as tall as `like`; or so
+    """Makes something taller, longer or shorter: by `size` blocks, or `to` so many in all; or as tall as `like`; or so
     many `times` as large. way: where it grows; None = up, or of a row the only way there is. color: of what is added.
     """
 
@@ -866,7 +866,7 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _like(blocks: Any, of: Any) -> Any:
-    """ "The top block of the blue tower" of another tower."""
+    """The same part of another thing: "the top block of the blue tower" of the red one."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         whole = blocks.where.of
         if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):

@@ -1077,7 +1077,7 @@ def _filling(new: Any) -> Any:
 
 
 @maker
-def fill(gap: Any, new: Any, mods: Mods) -> Any:
+def fill(gap: Any, new: Any, mods: Mods = Mods()) -> Any:
     new = _filling(new)
     if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
         return NOTHING
@@ -1120,7 +1120,7 @@ _value("surround_color", lambda of, color, mods: surround(of, New(None, color), 
 
 
 @maker
-def cover(of: Any, new: Any, mods: Mods) -> Any:
+def cover(of: Any, new: Any, mods: Mods = Mods()) -> Any:
     if isinstance(new, Around) or mods.where:
         return NOTHING
     if new.kind is Kind.RECTANGLE and not new.sizes:
@@ -1226,7 +1226,7 @@ def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
 
 
 def _of_it(reference: Any, of: Any) -> Any:
-    """ "Its end", of what the sentence is about."""
+    """Of what the sentence is about: "its end"."""
     if isinstance(reference, Part) and isinstance(reference.of, It):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(It()):
@@ -1251,9 +1251,9 @@ def remove_leaving(whole: Any, of: Any) -> Any:
     kept = of
     if isinstance(of, Part) and isinstance(of.of, It):
         kept = replace(of, of=whole)
-    elif isinstance(of, Blocks) and of.where is None:
-        kept = replace(of, where=PartOf(whole))
-    elif isinstance(of, Blocks) and of.where == PartOf(It()):
+    elif (isinstance(of, Blocks) and of.where is None) or (
+        isinstance(of, Blocks) and of.where == PartOf(It())
+    ):
         kept = replace(of, where=PartOf(whole))
     return Remove(Blocks(count=None, where=PartOf(whole), unless=kept))
 
@@ -1388,10 +1388,11 @@ def harmless(x: tuple[str, ...]) -> Any:
     return NOTHING if _NAMING.intersection(x) else Remark()
 
 
-_NAMING = frozenset(
-    "blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line "
-    "one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove".split()
-)
+_NAMING_WORDS = """
+blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line
+one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
+"""
+_NAMING = frozenset(_NAMING_WORDS.split())
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

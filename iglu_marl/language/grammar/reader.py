@@ -155,7 +155,7 @@ class Reader(Parser):
 
 
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """ "A block north of it and another south of it": "it" is the same both times."""
+    """With "it" the same both times: "a block north of it and another south of it"."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
