@@ -622,7 +622,8 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         if kind is Kind.ROW and group.item and way is not None and way[1]:
             n = len(free)  # as long as what it lies on
         else:
-            raise Unresolved(Reason.NO_NUMBER, str(kind))
+            upright = kind is not Kind.ROW
+            raise Unresolved(Reason.NO_HEIGHT if upright else Reason.NO_NUMBER, str(kind))
     standing = new.standing
     if kind in (Kind.COLUMN, Kind.TOWER):
         standing = True
