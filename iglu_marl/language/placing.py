@@ -533,26 +533,30 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             if shape and count not in (None, 1, len(groups)):
                 raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
             return _for_each(one, groups, color, setting)
-        if count == len(groups):
-            return _for_each(New(1, new.color), groups, color, setting)
+        arranged = bool(new.standing) or new.way is not None
+        if count == len(groups) and not arranged:
+            return _for_each(New(1, new.color), groups, color, setting, all_of_them=True)
         cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
-        if count == len(cells):
+        if count == len(cells) and not arranged:
             return [[(cell, color) for cell in cells]]
         if len(cells) == 1:
             return _at_one(new, Anchors(tuple(cells), groups[0].way), color, setting)
-        raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+        what = f"one line of {count}" if arranged else f"{count} blocks"
+        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(cells)} places")
     return _at_one(new, groups[0], color, setting)
 
 
-def _for_each(new: New, groups: list[Anchors], color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
-    """The same at each thing; where it cannot be, because something stands there, it is left out."""
+def _for_each(
+    new: New, groups: list[Anchors], color: int, setting: Setting, all_of_them: bool = False
+) -> list[list[tuple[Cell, int]]]:
+    """The same at each thing; where something stands in the way, it is left out, unless a number was told."""
     found = []
     failure: Unresolved | None = None
     for group in groups:
         try:
             found.append(_at_one(new, group, color, setting))
         except Unresolved as error:
-            if error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
+            if all_of_them or error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
                 raise
             failure = error
     if not found:

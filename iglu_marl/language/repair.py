@@ -35,7 +35,7 @@ from iglu_marl.language.grammar.answers import (
     Until,
     Which,
 )
-from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse

@@ -296,6 +296,8 @@ class Outside:
 
 @maker
 def cell(place: Spot, n: int) -> Any:
+    if not isinstance(place, Spot):
+        return NOTHING
     told = place.x, n - 2, place.z
     return At(told) if in_zone(*told) else Outside(told)
 
