@@ -12,7 +12,8 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning import Plan
+from iglu_marl.planning import Plan, PlanLevel
+from iglu_marl.planning.problem import level_of
 
 
 class OracleBuilder(BuilderBase):
@@ -23,8 +24,8 @@ class OracleBuilder(BuilderBase):
     unresolved plan is done. In a progressive task it goes on with the next turns.
 
     controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. pose: where
-    episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`. width: of
-    the search for short plans, as of `planning.plan`; 0 takes the first plan found.
+    episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`. level: of
+    planning, as of `planning.plan`; `width` is its deprecated form.
     """
 
     privileged = True
@@ -34,12 +35,13 @@ class OracleBuilder(BuilderBase):
         controls: ControlsName = "walking",
         *,
         pose: tuple[float, float, float, float, float] = Pose(),
-        width: int = 3,
+        level: PlanLevel = "shortest",
+        width: int | None = None,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
-        self.pose, self._width = pose, width
+        self.pose, self._level = pose, level_of(level, width)
         self._task: Task | None = None
         self._steps: list[Any] = []
         self.plan: Plan | None = None
@@ -90,5 +92,5 @@ class OracleBuilder(BuilderBase):
 
     def _plan(self) -> None:
         assert self._task is not None
-        self.plan = self._state.plan(self._task.target_grid, width=self._width)
+        self.plan = self._state.plan(self._task.target_grid, self._level)
         self._steps = self.plan.actions[::-1]

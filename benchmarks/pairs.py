@@ -215,6 +215,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"
     )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="play only every Nth")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
     parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
@@ -233,7 +234,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Play, and print the figures."""
     args = parse_arguments(arguments)
-    tasks = tasks_of(args.tasks, args.count, args.seed)
+    tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
     rows = run(tasks, args, Console(stderr=True, quiet=args.json and not sys.stderr.isatty()))
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": summary(rows), "games": rows}))

@@ -1,7 +1,8 @@
 """How long plans are, against a lower bound: `python -m benchmarks.plan_lengths --controls flying --tasks varied`.
 
 Every task is planned for as a whole, from its starting grid and the usual starting pose. A plan counts as built when
-the kernel says so, and as impossible when its certificate passes the independent check; both are done here once more.
+the kernel says so, and as impossible when its certificate passes the check; both are done here once more. `--ablation`
+tells what each layer of the search is worth: a row for each level, and for the planner without one of its layers.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -22,16 +25,68 @@ from rich.table import Table
 
 from benchmarks.pairs import SOURCES, VERDICTS, tasks_of
 from iglu_marl import Pose
-from iglu_marl.planning import check_certificate, lower_bound, plan, replays
+from iglu_marl.planning import PlanLevel, check_certificate, lower_bound, plan, replays
+from iglu_marl.planning.flying import search
+from iglu_marl.planning.problem import PLAN_LEVELS
+from iglu_marl.planning.walking import viewpoints
 from iglu_marl.tasks import Task
 
+# Layer -> what stands in for it: (module, name, replacement).
+LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
+    "shortening": tuple(
+        (f"iglu_marl.planning.{module}", "shortened", lambda problem, actions: list(actions))
+        for module in ("planner", "walking.viewpoints")
+    ),
+    "scaffolds": ((viewpoints.__name__, "pillars", lambda grid, desired: np.zeros(grid.shape, bool)),),
+    "trials": ((viewpoints.__name__, "_tried", lambda problem, viewpoint: viewpoint),),
+    "camera beam": ((viewpoints.__name__, "WORK_WIDTH", 1),),
+    "side prices": (
+        (
+            search.__name__,
+            "SEARCHES",
+            tuple(weights._replace(side=0.0, short=0.0) for weights in search.SEARCHES),
+        ),
+    ),
+    "flight beam": ((search.__name__, "BEAM_WIDTH", 1),),
+}
+# Rows of the table: the level, and the layer that is left out.
+ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
+    "walking": (
+        ("fast", None),
+        ("short", None),
+        ("shortest", None),
+        ("fast", "shortening"),
+        ("short", "shortening"),
+        ("short", "scaffolds"),
+        ("short", "trials"),
+        ("short", "camera beam"),
+    ),
+    "flying": (
+        ("fast", None),
+        ("short", None),
+        ("shortest", None),
+        ("short", "side prices"),
+        ("short", "flight beam"),
+    ),
+}
 
-def plan_one(task: Task, controls: Any, width: int) -> dict[str, Any]:
+
+@contextmanager
+def without(layer: str | None) -> Iterator[None]:
+    """The planner without one of its layers."""
+    with ExitStack() as stack:
+        for module, name, replacement in LAYERS[layer] if layer else ():
+            stack.enter_context(patch(f"{module}.{name}", replacement))
+        yield
+
+
+def plan_one(task: Task, controls: Any, level: PlanLevel, layer: str | None = None) -> dict[str, Any]:
     """One plan: verdict, length, bound. Raises `AssertionError` where the planner claims what is not so."""
     world, target = (task.start_grid, Pose()), task.target_grid
-    began = time.process_time()
-    made = plan(world, target, controls, width=width)
-    seconds = time.process_time() - began
+    with without(layer):
+        began = time.process_time()
+        made = plan(world, target, controls, level)
+        seconds = time.process_time() - began
     bound = lower_bound(world, target, controls)
     if made.built:
         assert replays(world, made.actions, controls, target), f"{task.task_id}: not built"
@@ -65,26 +120,33 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"tasks": len(rows), **{verdict: verdicts[verdict] for verdict in VERDICTS}, **medians}
 
 
-def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
+def run(
+    tasks: list[Task], args: argparse.Namespace, level: PlanLevel, layer: str | None, console: Console
+) -> list[dict[str, Any]]:
     """All plans, over the processes asked for."""
-    columns = tasks, [args.controls] * len(tasks), [args.width] * len(tasks)
+    columns = tasks, *([value] * len(tasks) for value in (args.controls, level, layer))
     with ExitStack() as stack:
         if args.processes == 1:
             results = map(plan_one, *columns)
         else:
             results = stack.enter_context(ProcessPoolExecutor(args.processes)).map(plan_one, *columns)
-        title = f"{args.controls}, {args.tasks}"
+        title = f"{args.controls}, {args.tasks}, {level}"
         return list(track(results, title, len(tasks), console=console, transient=True))
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plan_lengths", description=__doc__)
-    parser.add_argument("--controls", choices=("flying", "walking"), default="flying")
+    parser.add_argument("--controls", choices=tuple(ABLATION), default="flying")
     parser.add_argument("--tasks", default="varied", help=SOURCES)
     parser.add_argument("--count", type=int, help="plan only so many (default: 200 random ones, or all)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="plan only every Nth")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--width", type=int, default=3, help="of the search for shorter plans")
+    parser.add_argument("--level", choices=PLAN_LEVELS, default="shortest")
+    parser.add_argument("--without", choices=tuple(LAYERS), help="leave out a layer of the search")
+    parser.add_argument(
+        "--ablation", action="store_true", help="a row for each level, and without each layer"
+    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args(arguments)
@@ -93,19 +155,27 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Plan, and print the figures."""
     args = parse_arguments(arguments)
-    tasks = tasks_of(args.tasks, args.count, args.seed)
-    rows = run(tasks, args, Console(stderr=True, quiet=args.json and not sys.stderr.isatty()))
+    tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
+    plan_one(tasks[0], args.controls, args.level)  # compiles what is not compiled yet
+    progress = Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
+    chosen = ABLATION[args.controls] if args.ablation else ((args.level, args.without),)
+    found = []
+    for level, layer in chosen:
+        rows = run(tasks, args, level, layer, progress)
+        found.append({"level": level, "without": layer, "summary": summary(rows), "plans": rows})
     if args.json:
-        print(json.dumps({"settings": vars(args), "summary": summary(rows), "plans": rows}))
+        print(json.dumps({"settings": vars(args), "runs": found}))
         return 0
-    table = Table("figure", "value", title=f"{args.controls}, {args.tasks}")
-    for name, value in summary(rows).items():
-        table.add_row(name.replace("_", " "), str(value))
+    names = [f"{run['level']}{' without ' + run['without'] if run['without'] else ''}" for run in found]
+    table = Table("figure", *names, title=f"{args.controls}, {args.tasks}")
+    for figure in found[0]["summary"]:
+        table.add_row(figure.replace("_", " "), *(str(run["summary"].get(figure, "")) for run in found))
     console = Console()
     console.print(table)
-    for row in rows:
-        if row["verdict"] != "built":
-            console.print(f"{row['task']}: {row['verdict']}: {row['reason']}")
+    for name, result in zip(names, found, strict=True):
+        for row in result["plans"]:
+            if row["verdict"] != "built":
+                console.print(f"{name}: {row['task']}: {row['verdict']}: {row['reason']}")
     return 0
 
 

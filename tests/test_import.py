@@ -143,6 +143,9 @@ assert own.oracle.__spec__.name == own.oracle.__name__ == "iglu_marl.agents.orac
         ("metrics", "evaluation.metrics"),
         ("action_prediction", "evaluation.action_prediction"),
         ("rollout", "recording.rollout"),
+        ("language.kernels", "language.scene.kernels"),
+        ("language.program", "language.scene.program"),
+        ("language.interpreter", "language.scene.interpreter"),
     ],
 )
 def test_modules_that_moved_are_found_under_their_old_names_with_a_warning(old: str, new: str) -> None:

@@ -1,10 +1,23 @@
-"""What tests of planning share: worlds made of a few blocks."""
+"""What tests of planning share: worlds made of a few blocks, structures, and what plans lead to."""
 
 from __future__ import annotations
 
-from iglu_marl.core.grid import blocks_to_grid
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.planning import Plan
+from iglu_marl.planning.support import supported_cells
+
+BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
 
 Block = tuple[int, int, int, int]
 
@@ -15,3 +28,33 @@ def world_with(blocks: list[Block], pose: Pose | None = None) -> Worlds:
     grid = blocks_to_grid(blocks)
     worlds.spawn(0, Task("", grid, starting_grid=grid), pose=pose)
     return worlds
+
+
+def carry_out(worlds: Worlds, made: Plan) -> np.ndarray:
+    """The grid after the plan's actions, by the encoding and kernel that every environment uses."""
+    encoding, state = Controls(made.controls), worlds.get_state()  # type: ignore[arg-type]
+    for action in made.actions:
+        assert encoding.space.contains(action)
+        records, index = encoding.encode(action)
+        step_at(state, 0, records, index)
+    return state["grid"][0]
+
+
+def structure(rng: np.random.Generator, blocks: int = 8, levels: int = 3) -> np.ndarray:
+    """A random structure without floating blocks, within two cells of a centre."""
+    grid = np.zeros((9, 11, 11), np.int8)
+    near = np.zeros(grid.shape, bool)
+    x, z = rng.integers(1, 10, 2)
+    near[:levels, max(0, x - 2) : x + 3, max(0, z - 2) : z + 3] = True
+    for _ in range(int(rng.integers(1, blocks + 1))):
+        free = np.argwhere(supported_cells(grid != 0) & near & (grid == 0))
+        grid[tuple(free[rng.integers(len(free))])] = rng.integers(1, 7)
+    return grid
+
+
+def dev_structures(shared: Path) -> Iterator[tuple[str, np.ndarray]]:
+    data = json.loads((shared / "data" / "structures-dev.json").read_text(encoding="utf-8"))
+    names = {int(number): name for number, name in data["colours"].items()}
+    for key, entry in data["structures"].items():
+        blocks = [(x, y, z, color_id(names[c])) for x, y, z, c in entry["blocks"]]
+        yield key, blocks_to_grid(blocks)

@@ -29,8 +29,7 @@ from iglu_marl.language import (
     outcomes,
 )
 from iglu_marl.planning import order_edits
-from iglu_marl.planning.edits import supported_cells
-from iglu_marl.planning.order import shuts_in
+from iglu_marl.planning.support import shuts_in, supported_cells
 
 Grid = npt.NDArray[np.int8]
 Sayable = Callable[[Instruction], bool]

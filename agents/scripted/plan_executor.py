@@ -11,9 +11,9 @@ from iglu_marl.agents.scripted.dialogue_tracker import SHOW_BUILDER, need
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.grid import Cell, color_at, index_of
-from iglu_marl.planning import Plan
+from iglu_marl.planning import Plan, PlanLevel
 
-SEARCH_WIDTH = 3  # of the longer search for a plan, where the first one comes to nothing
+SEARCHED: PlanLevel = "shortest"  # the level of planning where the fast one comes to nothing
 
 Grid = npt.NDArray[np.int8]
 PoseTuple = tuple[float, float, float, float, float]
@@ -85,7 +85,7 @@ class PlanExecutor:
             return True
         self.plan = self.state.plan(goal)
         if self.plan.verdict == "unresolved":
-            self.plan = self.state.plan(goal, width=SEARCH_WIDTH)
+            self.plan = self.state.plan(goal, SEARCHED)
         if self.plan.verdict == "built":
             self.steps = self.plan.actions[::-1]
             return True

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from iglu_marl import AgentError, Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning import Plan, plan
+from iglu_marl.planning import Plan, PlanLevel, plan
 
 PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
 
@@ -26,11 +26,11 @@ _CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observati
 
 
 @lru_cache(maxsize=256)
-def _searched(state: bytes, target: bytes, controls: ControlsName, width: int) -> Plan:
+def _searched(state: bytes, target: bytes, controls: ControlsName, level: PlanLevel) -> Plan:
     """The plan from a state: a long search, and the same tasks come up again with every partner."""
     world = Worlds(1)
     world.state[:] = np.frombuffer(state, world.state.dtype)
-    return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, width=width)
+    return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, level)
 
 
 class StateTracker:
@@ -47,8 +47,8 @@ class StateTracker:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.world = Worlds(1)
         self._pending = 0  # a colour to be chosen together with the next placement
-        # Plans that came to nothing, by world, target and width, so that they need not be made again.
-        self._hopeless: dict[tuple[bytes, int], Plan] = {}
+        # Plans that came to nothing, by world, target and level, so that they need not be made again.
+        self._hopeless: dict[tuple[bytes, PlanLevel], Plan] = {}
 
     @property
     def grid(self) -> npt.NDArray[np.int8]:
@@ -65,9 +65,15 @@ class StateTracker:
         self._hopeless.clear()
 
     def correct(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
-        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last."""
-        active = int(self.world.active[0])
-        self.begin(grid, pose)
+        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last.
+
+        Coordinates that agree are kept: on the border of two cells, what is seen is too coarse to tell which it is.
+        """
+        active, own = int(self.world.active[0]), self.world.pose[0].tolist()
+        seen = [
+            mine if abs(mine - new) < _CELL_TOLERANCE else new for mine, new in zip(own, pose, strict=True)
+        ]
+        self.begin(grid, seen)
         self.world.active[0] = active
 
     def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
@@ -82,20 +88,20 @@ class StateTracker:
 
     # -- acting
 
-    def plan(self, target: npt.NDArray[np.int8], *, width: int = 0) -> Plan:
-        """How to get from here to a grid, in the actions of "walking" or "flying"; `width` as of `planning.plan`."""
+    def plan(self, target: npt.NDArray[np.int8], level: PlanLevel = "fast") -> Plan:
+        """How to get from here to a grid, in the actions of "walking" or "flying"; `level` as of `planning.plan`."""
         self._pending = 0
         world = self.world
         parts = (world.grid, world.pose, world.inventory, np.asarray(target))
-        key = b"".join(part.tobytes() for part in parts), width
+        key = b"".join(part.tobytes() for part in parts), level
         if key in self._hopeless:
             return self._hopeless[key]
         controls = PLANNED_AS[self.controls.name]
-        if width:
-            found = _searched(world.state.tobytes(), np.asarray(target, np.int8).tobytes(), controls, width)
-            found = replace(found, actions=list(found.actions))
+        if level == "fast":
+            found = plan(world, target, controls, level)
         else:
-            found = plan(world, target, controls, width=0)
+            found = _searched(world.state.tobytes(), np.asarray(target, np.int8).tobytes(), controls, level)
+            found = replace(found, actions=list(found.actions))
         if found.verdict != "built":
             self._hopeless[key] = found
         return found

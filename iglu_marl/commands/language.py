@@ -32,13 +32,14 @@ def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, B
     from iglu_marl.language.generator import Generator
     from iglu_marl.language.questions import KINDS
     from iglu_marl.language.scene import Scene
-    from iglu_marl.language.scene.random_scenes import random_world
+    from iglu_marl.language.scene.random_scenes import SIMPLE, VARIED, random_world
 
     rng = np.random.default_rng(seed)
     generator = Generator(kinds=KINDS if kind == "both" else (kind,))
     for number in range(count):
         if number % _PER_WORLD == 0:
-            grid, yaw_deg = random_world(rng), float(rng.uniform(0, 360))
+            shapes = SIMPLE if rng.random() < 0.5 else VARIED
+            grid, yaw_deg = random_world(rng, shapes=shapes), float(rng.uniform(0, 360))
             scene = Scene(grid, yaw_deg)
         yield generator.sample(scene, rng), grid, yaw_deg, number % _PER_WORLD == 0
 

@@ -340,60 +340,49 @@ def say_link(relation: str, choose: Choose = first) -> str:
 # -- reading
 
 
-def _by_words(entries: Iterator[tuple[str, Any]]) -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    """Wordings by their first word, the longest first."""
+_PARTS = {"links": ("relations", "likeness")}  # of `questions.json`, where names differ
+
+
+def _texts(wordings: Any) -> Iterator[str]:
+    if isinstance(wordings, str):
+        yield wordings.lower()
+    else:
+        for part in wordings:
+            yield from _texts(part)
+
+
+def _heights(name: str) -> Iterator[tuple[str, int]]:
+    for height in range(1, MAX_HEIGHT + 1):
+        numbers = (templates()["numbers"][height], str(height))
+        ordinals = (templates()["ordinals"][height - 1], ordinal_digits(height))
+        for text in data()[name]:
+            yield from ((text.format(n=n, nth=nth), height) for n, nth in zip(numbers, ordinals, strict=True))
+    yield from ((text, 1) for text in data()["ground"] if name == "level")
+
+
+@lru_cache(maxsize=8)
+def _wordings(name: str) -> dict[str, list[tuple[tuple[str, ...], Any]]]:
+    """Wordings and what they mean: "height", "level", "links" or a part of `questions.json`; by their first word, the
+    longest first.
+    """
+    if name in ("height", "level"):
+        entries = list(_heights(name))
+    else:
+        parts = [data()[part] for part in _PARTS.get(name, (name,))]
+        entries = [(text, meaning) for part in parts for meaning in part for text in _texts(part[meaning])]
     found: dict[str, list[tuple[tuple[str, ...], Any]]] = {}
     for text, meaning in entries:
-        parts = tuple(text.split())
-        found.setdefault(parts[0], []).append((parts, meaning))
+        words = tuple(text.split())
+        found.setdefault(words[0], []).append((words, meaning))
     for options in found.values():
         options.sort(key=lambda option: -len(option[0]))
     return found
 
 
 @lru_cache(maxsize=1)
-def _nouns() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    return _by_words(
-        (word.lower(), shape) for shape, forms in data()["nouns"].items() for pair in forms for word in pair
-    )
-
-
-@lru_cache(maxsize=1)
-def _extremes() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    return _by_words((text, way) for way, texts in data()["extremes"].items() for text in texts)
-
-
-@lru_cache(maxsize=1)
-def _ends() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    return _by_words((text, way) for way, text in data()["ends"].items())
-
-
-@lru_cache(maxsize=1)
 def _ordinals() -> dict[str, int]:
     numbered = list(enumerate(templates()["ordinals"], start=1))
     return {word: n for n, word in numbered} | {ordinal_digits(n): n for n, _ in numbered}
-
-
-@lru_cache(maxsize=1)
-def _links() -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    return _by_words(
-        (text, name)
-        for part in ("relations", "likeness")
-        for name, texts in data()[part].items()
-        for text in texts
-    )
-
-
-@lru_cache(maxsize=2)
-def _heights(name: str) -> dict[str, list[tuple[tuple[str, ...], Any]]]:
-    entries = [(text, 1) for text in data()["ground"]] if name == "level" else []
-    for height in range(1, MAX_HEIGHT + 1):
-        numbers = (templates()["numbers"][height], str(height))
-        ordinals = (templates()["ordinals"][height - 1], ordinal_digits(height))
-        for text in data()[name]:
-            for n, nth in zip(numbers, ordinals, strict=True):
-                entries.append((text.format(n=n, nth=nth), height))
-    return _by_words(iter(entries))
 
 
 class PhraseReader:
@@ -407,28 +396,15 @@ class PhraseReader:
         """The word at a position; "" behind the end."""
         return self.said[at] if at < len(self.said) else ""
 
-    def _fixed(
-        self, table: dict[str, list[tuple[tuple[str, ...], Any]]], at: int
-    ) -> Iterator[tuple[Any, int]]:
-        for parts, meaning in table.get(self.word(at), ()):
+    def read(self, name: str, at: int) -> Iterator[tuple[Any, int]]:
+        """Any of the wordings of "height", "level", "links" (relations and likeness), "nouns", "extremes" or "ends"."""
+        for parts, meaning in _wordings(name).get(self.word(at), ()):
             if self.said[at : at + len(parts)] == parts:
                 yield meaning, at + len(parts)
 
-    def height(self, at: int) -> Iterator[tuple[int, int]]:
-        """The height of a top."""
-        return self._fixed(_heights("height"), at)
-
-    def level(self, at: int) -> Iterator[tuple[int, int]]:
-        """The level of a bottom."""
-        return self._fixed(_heights("level"), at)
-
-    def extreme(self, at: int) -> Iterator[tuple[str, int]]:
-        """A direction, in "highest", "leftmost"."""
-        return self._fixed(_extremes(), at)
-
-    def relation(self, at: int) -> Iterator[tuple[str, int]]:
-        """A relation or likeness."""
-        return self._fixed(_links(), at)
+    def _maybe(self, name: str, at: int) -> Iterator[tuple[Any, int]]:
+        yield None, at
+        yield from self.read(name, at)
 
     def number(self, at: int) -> Iterator[tuple[int, int]]:
         """A number in words or digits."""
@@ -445,8 +421,8 @@ class PhraseReader:
 
     def _phrase(self, at: int, definite: bool) -> Iterator[tuple[Phrase, int]]:
         for phrase, start in self._bare(at, definite):
-            for height, after_height in self._maybe(self.height, start):
-                for level, after in self._maybe(self.level, after_height):
+            for height, after_height in self._maybe("height", start):
+                for level, after in self._maybe("level", after_height):
                     base = replace(phrase, height=height, level=level)
                     yield base, after
                     for links, joined, end in self._all_links(after):
@@ -456,14 +432,14 @@ class PhraseReader:
         """Extreme, colours, noun, size."""
         rank = _ordinals().get(self.word(at)) if definite else None
         start = at + (rank is not None)
-        for extreme, middle in self._maybe(self.extreme, start) if definite else ((None, start),):
+        for extreme, middle in self._maybe("extremes", start) if definite else ((None, start),):
             for colors, noun in self._colors(middle):
-                for shape, after_noun in self._fixed(_nouns(), noun):
+                for shape, after_noun in self.read("nouns", noun):
                     for size, end in self._size(shape, after_noun):
                         if extreme is not None or rank is None:
                             yield Phrase(shape, colors, size, extreme=extreme, rank=rank or 1), end
                             continue
-                        for way, last in self._fixed(_ends(), end):
+                        for way, last in self.read("ends", end):
                             yield Phrase(shape, colors, size, extreme=way, rank=rank), last
 
     def _colors(self, at: int) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -475,21 +451,16 @@ class PhraseReader:
         else:
             yield (one,), at + 1
 
-    @staticmethod
-    def _maybe(read: Callable[[int], Iterator[tuple[Any, int]]], at: int) -> Iterator[tuple[Any, int]]:
-        yield None, at
-        yield from read(at)
-
     def _size(self, shape: str, at: int) -> Iterator[tuple[int | None, int]]:
         yield None, at
         if shape != "block" and self.word(at) == "of":
             for size, end in self.number(at + 1):
-                for noun, last in self._fixed(_nouns(), end):
+                for noun, last in self.read("nouns", end):
                     if 2 <= size <= MAX_SIZE and noun == "block":
                         yield size, last
 
     def _link(self, at: int) -> Iterator[tuple[Link, int]]:
-        for relation, after in self.relation(at):
+        for relation, after in self.read("links", at):
             article = self.word(after)
             if article == "the" or (article in ("a", "an") and relation not in LIKENESS):
                 for phrase, end in self.phrase(after + 1, article == "the"):

@@ -17,6 +17,7 @@ from iglu_marl.language.references import (
     At,
     Beside,
     Between,
+    Edge,
     It,
     Item,
     LastBlock,
@@ -35,6 +36,8 @@ from iglu_marl.language.references import (
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
 FLOOR, CEILING, REACH = -1, 7, 5
+ALIKE = -1
+"""The colour of `New` that is that of what its place is told from."""
 SAME = 0
 """The colour of `New` that is that of what was placed last."""
 
@@ -53,13 +56,6 @@ class Spots:
     """Several places of the map, (x, z) each."""
 
     at: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The row of cells along an edge of the zone."""
-
-    way: Direction
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,8 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that. vague: it was said that there are several, and not how many.
+    its middle. like: as tall or long as that. centred: in the middle of its place. vague: it was said that there are
+    several, and not how many.
     """
 
     count: int | None = 1
@@ -102,6 +99,7 @@ class New:
     gap: int = 0
     hollow: bool = False
     like: Reference | None = None
+    centred: bool = False
     vague: bool = False
 
     def __post_init__(self) -> None:
@@ -194,7 +192,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, At):
         return [Anchors((where.cell,))]
     if isinstance(where, Spot):
-        return [Anchors((_column(where.x, where.z, setting),))]
+        along = [(1, 0, 0)] * (abs(where.z) == REACH) + [(0, 0, 1)] * (abs(where.x) == REACH)
+        return [Anchors((_column(where.x, where.z, setting),), axes=tuple(along))]
     if isinstance(where, Spots):
         return [Anchors((_column(x, z, setting),)) for x, z in where.at]
     if isinstance(where, Corners):
@@ -223,7 +222,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Sides):
         return [anchor for item in items for anchor in _sides(item, where.which, setting)]
     if not where.offset:
-        return [Anchors((cell,), None, (cell,)) for item in items for cell in item]
+        cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+        return [Anchors(cells, None, cells)]
     way, distance = where.offset[0]
     flipped = isinstance(where.of, You)
     vector = setting.vector(((way, 1),), flipped)
@@ -235,10 +235,21 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     ):
         floor = min(cell[1] for cell in items[0])  # where something was taken away
         return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
-    return [
+    found = [
         Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
         for item in items
     ]
+    if way is Direction.UP and isinstance(where.of, It):  # on all that stands on it by now
+        found = [
+            replace(group, cells=tuple(_climbed(cell, setting) for cell in group.cells)) for group in found
+        ]
+    return found
+
+
+def _climbed(cell: Cell, setting: Setting) -> Cell:
+    while setting.color_at(cell):
+        cell = shifted(cell, (0, 1, 0))
+    return cell
 
 
 def _ring(item: Item) -> list[Cell]:
@@ -348,16 +359,19 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
     """
     new = instruction.new
-    color = _color(new, setting)
     if not instruction.where:
         raise Unresolved(Reason.NO_PLACE, "")
+    color = _color(new, instruction.where, setting)
     told = tuple(_spaced(where, new.gap) for where in instruction.where)
     if told != instruction.where:
         new = replace(new, gap=0)
     if new.like is not None:
         new = replace(new, sizes=(_length(new, resolve(new.like, setting)),), like=None)
     groups = _combined(told, setting)
-    if instruction.fill or (new.kind is Kind.BLOCK and all(group.whole for group in groups)):
+    if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
+        new = replace(new, kind=Kind.BLOCK, count=None)
+    laid = new.standing is False or new.centred
+    if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
     return _put_at(new, groups, color, setting)
 
@@ -372,6 +386,8 @@ def put_shape(
     failure: Unresolved | None = None
     for group in groups:
         first = [line[0] for line in _lines(New(1), group, list(group.cells), setting)]
+        if group.way is None:
+            first = [cell for cell in first if cell[1] == min(other[1] for other in first)]
         options = []
         for cell in first:
             made = blocks(cell)
@@ -401,17 +417,27 @@ def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
 
 def _length(new: New, items: list[Item]) -> int:
     """How tall or long something is that is to be matched."""
-    cells = [cell for item in items for cell in item]
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) + 1 for axis in range(3)]
-    return spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2])
+    found = set()
+    for item in items:
+        spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) + 1 for axis in range(3)]
+        found.add(spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2]))
+    if len(found) != 1:
+        raise Unresolved(Reason.NO_NUMBER, "they are not alike")
+    return found.pop()
 
 
-def _color(new: New, setting: Setting) -> int:
+def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
-    if new.color != SAME:
+    if new.color > SAME:
         return new.color
-    found = {setting.color_at(cell) for cell in setting.last} - {0}
+    told_from = [
+        of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None
+    ]
+    cells = list(setting.last)
+    if new.color == ALIKE and told_from:
+        cells = [cell for item in resolve(told_from[0], setting) for cell in item]
+    found = {setting.color_at(cell) for cell in cells} - {0}
     if len(found) != 1:
         raise Unresolved(Reason.NO_COLOR, "")
     return found.pop()
@@ -510,15 +536,15 @@ def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list
     cells = [cell for cell in group.cells if in_zone(*cell)]
     if not cells:
         raise Unresolved(Reason.OUTSIDE, str(group.cells[0]) if group.cells else "")
-    free = [cell for cell in cells if setting.color_at(cell) in (0, color)]  # what is right already is fine
+    fixed = group.way is None and not group.item  # a place of the map: what is right already is fine
+    allowed = (0, color) if fixed else (0,)
+    free = [cell for cell in cells if setting.color_at(cell) in allowed]
     if not free:
         there = setting.color_at(cells[0])
         raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cells[0]}", color=there)
     lines = _lines(new, group, free, setting)
     good = [
-        line
-        for line in lines
-        if all(in_zone(*cell) and setting.color_at(cell) in (0, color) for cell in line)
+        line for line in lines if all(in_zone(*cell) and setting.color_at(cell) in allowed for cell in line)
     ]
     distinct = list({frozenset(line): line for line in good}.values())
     if not distinct:
@@ -541,6 +567,9 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     told = VECTORS[setting.on_map(new.way)] if new.way is not None else None
     sideways = way is not None and way[1] == 0
     lowest = free
+    if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
+        floor = min(cell[1] for cell in free)
+        lowest = [cell for cell in free if cell[1] == floor]
     if (
         way is not None and len(free) > 1
     ):  # from the outermost side, at the lowest layer of what stands upright
@@ -591,12 +620,14 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     # a level row
     if told is not None:
         return [_run(cell, told, n, new.gap) for cell in lowest]
-    axes = _axes(new.axis, setting)
+    axes = list(group.axes) or _axes(new.axis, setting)
     inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
+    if new.centred and lying:
+        middle = len(lying) // 2
+        return [sorted(lying)[middle]] if len(lying) % 2 else lying
     if way is None and len(lowest) == 1 and not group.item and len(axes) == 2:
-        axes = list(group.axes or axes)
         runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:
@@ -626,7 +657,19 @@ def _axes(axis: str | None, setting: Setting) -> list[Cell]:
     return {"x": [east], "z": [south]}.get(axis or "", [east, south])
 
 
-FIGURES = (Kind.SQUARE, Kind.RECTANGLE, Kind.WALL, Kind.CUBE, Kind.PLUS, Kind.L, Kind.T, Kind.U, Kind.H, Kind.O, Kind.X)
+FIGURES = (
+    Kind.SQUARE,
+    Kind.RECTANGLE,
+    Kind.WALL,
+    Kind.CUBE,
+    Kind.PLUS,
+    Kind.L,
+    Kind.T,
+    Kind.U,
+    Kind.H,
+    Kind.O,
+    Kind.X,
+)
 
 
 def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
@@ -649,7 +692,9 @@ def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> li
     spot = free[0]
     if new.way is not None and len(free) == 1 and not new.way.vertical:
         vector = VECTORS[setting.on_map(new.way)]
-        return [tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))]
+        return [
+            tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))
+        ]
     if group.way is None and not group.item and len(free) == 1:
         return _at_spot(drawn, (width, height, depth), spot, standing, new.axis, setting)
     found = []

@@ -43,6 +43,7 @@ from iglu_marl.language.templates import templates as instruction_data
 STATEMENT, QUESTION = "statement", "question"
 KINDS = (STATEMENT, QUESTION)
 MAX_COUNT = 20  # the largest number of things that is spoken of
+_READ = {"H": "height", "V": "level", "E": "extremes", "R": "links"}
 _SLOT = re.compile(r"\{([a-zA-Z]+)(?::([#\w]+))?\}")
 
 
@@ -248,7 +249,7 @@ class Question:
     def is_possible(self) -> bool:
         """False for what no world can hold (see `Phrase.is_possible`), and for numbers that nothing can have."""
         fillings = dict(self.fillings)
-        phrase, number = fillings.get("A"), fillings.get("N", 0)
+        phrase, number = fillings["A"], fillings.get("N", 0)
         if self.template in ("count_is", "at_least") and not phrase.can_be(number):
             return False
         if self.template == "more_than" and not phrase.can_be(number + 1):
@@ -350,15 +351,10 @@ def _fill(
         if reader.word(at) in ("is", "are"):
             yield {}, at + 1
         return
-    readers = {
-        "N": reader.number,
-        "H": reader.height,
-        "V": reader.level,
-        "E": reader.extreme,
-        "R": reader.relation,
-    }
-    if name in readers:
-        found = [({name: value}, end) for value, end in readers[name](at)]
+    if name == "N":
+        found: list[tuple[dict[str, Any], int]] = [({name: value}, end) for value, end in reader.number(at)]
+    elif name in _READ:
+        found = [({name: value}, end) for value, end in reader.read(_READ[name], at)]
     elif name == "C":
         found = [({name: reader.word(at)}, at + 1)]
     elif form is not None and form.startswith("#"):

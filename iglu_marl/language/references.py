@@ -12,7 +12,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.scene import cells_of, find, kernels, plain, table_of
+from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,
@@ -21,6 +21,7 @@ from iglu_marl.language.shapes import (
     Kind,
     as_color,
     facing,
+    is_figure,
     on_map,
 )
 
@@ -33,7 +34,7 @@ Offset = tuple[tuple[Direction, int], ...]
 MAX_DISTANCE = 20
 
 _RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
-_SHAPES = {"column": "tower", "structure": "group"}
+_SHAPES = {"column": "tower", "structure": "group", "o": "ring"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
@@ -111,6 +112,35 @@ class Between:
 
 
 @dataclass(frozen=True)
+class Them:
+    """What was changed last, several things: with what was changed before, when it was only one."""
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of something of which a part was taken away: the structure that adjoins what is gone."""
+
+
+@dataclass(frozen=True)
+class Floating:
+    """Of no structure that touches the ground; or, not `whole`, only not on the ground itself."""
+
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Free:
+    """With nothing on top of it."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The row of cells along an edge of the zone."""
+
+    way: Direction
+
+
+@dataclass(frozen=True)
 class PartOf:
     """What belongs to something: "the top block of the tower"."""
 
@@ -153,9 +183,10 @@ class Blocks:
 
     colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
     extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place. unless: but not these. by_size: only the "largest" or
-    "smallest". rank: the second, third, ... one from that end, instead of the first. middle: the
-    one in the middle of those that fit, which stand in a line.
+    where: only those at this place; one step from something, all that stand in that relation to it, or where one is
+    meant the nearest of them (see `iglu_marl.language.scene.graph`). unless: but not these. by_size: only the "largest"
+    or "smallest". rank: the second, third, ... one from that end, instead of the first. middle: those in the middle
+    of all that fit, which stand in a line.
 
     Raises `DialogueError` for values that make no description.
     """
@@ -165,7 +196,7 @@ class Blocks:
     count: int | None = 1
     extreme: Direction | None = None
     size: int | None = None
-    where: Where | Spot | Level | PartOf | Between | None = None
+    where: Where | Spot | Level | PartOf | Between | Floating | Free | Edge | None = None
     rank: int = 1
     middle: bool = False
     unless: Reference | None = None
@@ -186,7 +217,9 @@ class Blocks:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
         if self.size is not None and not 2 <= self.size <= (11 if self.kind in _RUNS else 121):
             raise DialogueError(f"size {self.size!r} of a {self.kind}, expected 2..11, or more of an area")
-        if self.rank != 1 and ((self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9):
+        if self.rank != 1 and (
+            (self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9
+        ):
             raise DialogueError(
                 f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
             )
@@ -195,6 +228,13 @@ class Blocks:
         if self.where is not None and not isinstance(self.where, _FILTERS):
             expected = ", ".join(place.__name__ for place in _FILTERS)
             raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether this is one thing in each of several: "the tops of the towers"."""
+        where = self.where
+        several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
+        return several and self.count == 1 and (self.extreme is not None or self.middle)
 
     @property
     def is_cell(self) -> bool:
@@ -232,10 +272,10 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Union)
 Where = At | Beside | NextTo
-_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between)
+_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
 
 def is_several(where: Where) -> TypeGuard[Beside]:
@@ -353,16 +393,17 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
 
     Columns are towers, and structures are groups; a structure of several colours has no others.
     """
+    if kind in (Kind.H, Kind.X, Kind.CUBE):
+        return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
+    if kind is Kind.BLOCK:
+        return sorted((cell,) for cell, color in setting.blocks.items() if not colors or color in colors)
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
-    layers = [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]
     found: list[Item] = []
-    for wanted in layers:
-        grid = (
-            setting.grid if not wanted else np.where(np.isin(setting.grid, wanted), setting.grid, np.int8(0))
-        )
-        table = find(plain(grid), 1 << shape)
+    for wanted in [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]:
+        kept = np.array([color if not wanted or color in wanted else 0 for color in range(7)], np.int8)
+        table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
-        found += [tuple(sorted(cells_of(table, number))) for number in np.flatnonzero(things)]
+        found += cells_of(table, np.flatnonzero(things).tolist())
     return sorted(found)
 
 
@@ -388,6 +429,23 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Them):
+        cells = list(setting.last)
+        for part in reversed(setting.earlier):
+            if len(cells) > 1:
+                break
+            cells = list(dict.fromkeys((*part, *cells)))
+        cells = [cell for cell in cells if setting.color_at(cell)]
+        if not cells:
+            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        return [(cell,) for cell in cells]
+    if isinstance(reference, Remaining):
+        near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
+        items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
+        items = items or [(cell,) for cell in setting.blocks if cell in near]
+        if len(items) != 1:
+            raise Unresolved(Reason.NO_MATCH, "what is left")
+        return items
     if isinstance(reference, Part):
         return _part(reference, setting)
     if isinstance(reference, Union):
@@ -400,9 +458,11 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         items = [item for item in items if len(item) == reference.size]
     if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
         if reference == Blocks(reference.colors, Kind.STRUCTURE):
-            items = [tuple(sorted(cell for item in items for cell in item))]  # all that stands, taken together
+            items = [
+                tuple(sorted(cell for item in items for cell in item))
+            ]  # all that stands, taken together
     if items and reference.where is not None:
-        if _one_of_each(reference):
+        if reference.is_of_several:
             return _in_each_part(reference, items, setting)
         items = _placed(reference, reference.where, items, setting)
     if reference.unless is not None:
@@ -479,6 +539,28 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
         return [item for item in items if whole.issuperset(item)]
     if isinstance(where, Between):
         return _between(where, items, setting)
+    if isinstance(where, Edge):
+        vector = VECTORS[setting.on_map(where.way)]
+        return [
+            item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)
+        ]
+    if isinstance(where, Floating) and not where.whole:
+        return [item for item in items if all(cell[1] > -1 for cell in item)]
+    if isinstance(where, Floating):
+        standing = {
+            cell
+            for group in find_items(setting, Kind.STRUCTURE, ())
+            if any(cell[1] == -1 for cell in group)
+            for cell in group
+        }
+        return [item for item in items if standing.isdisjoint(item) and all(cell[1] > -1 for cell in item)]
+    if isinstance(where, Free):
+        above = [{shifted(cell, (0, 1, 0)) for cell in item} - set(item) for item in items]
+        return [
+            item
+            for item, over in zip(items, above, strict=True)
+            if not any(setting.color_at(cell) for cell in over)
+        ]
     others = resolve(where.of, setting)
     relation = _relation(where, setting)
     if relation is None:
@@ -497,7 +579,7 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     if reference.count == 1 and reference.extreme is None and not reference.middle:
         kernels.nearest(table, count, 0, code, given, to, out)
     else:
-        kernels.relate(table, count, 0, code, to, out)
+        kernels.relate(table, count, 0, code, to, 1 << kernels.RECTANGLE | 1 << kernels.GROUP, out)
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
@@ -527,13 +609,6 @@ def _between(where: Between, items: list[Item], setting: Setting) -> list[Item]:
     ]
 
 
-def _one_of_each(reference: Blocks) -> bool:
-    """Whether a description is of one thing in each of several: "the top block of each tower"."""
-    where = reference.where
-    several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
-    return several and reference.count == 1 and (reference.extreme is not None or reference.middle)
-
-
 def _in_each_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     assert isinstance(reference.where, PartOf)
     found: list[Item] = []
@@ -560,12 +635,21 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
 def _part(reference: Part, setting: Setting) -> list[Item]:
     """The blocks that a part of something is made of: one thing for each of its blocks."""
     found: list[Item] = []
-    for item in resolve(reference.of, setting):
+    items = resolve(reference.of, setting)
+    if len(items) > 1 and all(len(item) == 1 for item in items):
+        items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
+    for item in items:
         cells = _part_of(item, reference, setting)
         if not cells:
             raise Unresolved(Reason.NO_MATCH, f"{reference.which} of that")
         found += [(cell,) for cell in sorted(cells)]
     return list(dict.fromkeys(found))
+
+
+def _is_bend(cell: Cell, item: set[Cell]) -> bool:
+    """Whether exactly two blocks adjoin a block, round a corner."""
+    near = [way for way in VECTORS.values() if shifted(cell, way) in item]
+    return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
 def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
@@ -587,13 +671,18 @@ def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
         axis = spans.index(max(spans))
         return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
     if which == "corners":
+        bends = [cell for cell in item if _is_bend(cell, set(item))]
+        if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
+            return bends
         return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
     if which == "border":
         return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]
     if which == "middle":
         return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
     if which == "inside":
-        return [cell for cell in item if all(low[i] < cell[i] < high[i] for i in wide)]
+        own = set(item)
+        inner = [c for c in setting.blocks if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))]
+        return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
     return cells
 
 

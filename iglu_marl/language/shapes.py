@@ -10,7 +10,7 @@ import numpy as np
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell
-from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene import kernels, table_of
 from iglu_marl.language.scene.program import SHAPE_NAMES
 
 LONGEST = 11
@@ -261,8 +261,9 @@ def _cells(kind: Kind, sizes: tuple[int, ...], vectors: list[Cell], anchor: Cell
 
 def is_shape(kind: Kind, cells: frozenset[Cell]) -> bool:
     """Whether cells are exactly a shape of this kind, in any size and direction."""
-    told = np.array([(y, x, z) for x, y, z in cells], np.int16)
-    shapes = kernels.exact_shapes(told, len(told), np.empty((3, 2), np.int16))
+    table, size = table_of([tuple(cells)])
+    box = table[size, kernels.X0 : kernels.Z1 + 1].reshape(3, 2)[[1, 0, 2]]
+    shapes = kernels.exact_shapes(table, np.arange(size, dtype=np.int16), size, box)
     name = "tower" if kind is Kind.COLUMN else kind.value
     return bool(shapes >> SHAPE_NAMES.index(name) + 1 & 1)
 
@@ -284,7 +285,10 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     middle, centre = width // 2, height // 2
     odd = width % 2 == 1 and width >= 3
     left, right = frozenset(c for c in inside if c[0] == 0), frozenset(c for c in inside if c[0] == width - 1)
-    top, bottom = frozenset(c for c in inside if c[1] == height - 1), frozenset(c for c in inside if c[1] == 0)
+    top, bottom = (
+        frozenset(c for c in inside if c[1] == height - 1),
+        frozenset(c for c in inside if c[1] == 0),
+    )
     upright = frozenset(c for c in inside if c[0] == middle)
     across = frozenset(c for c in inside if c[1] == centre)
     possible = {
@@ -309,3 +313,21 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
         Kind.X: crossed,
     }
     return found.get(kind, inside)
+
+
+def is_figure(kind: Kind, cells: tuple[Cell, ...]) -> bool:
+    """Whether cells are an H or an X in one plane, seen from any side, or a cube."""
+    spans = [sorted({cell[axis] for cell in cells}) for axis in range(3)]
+    if kind is Kind.CUBE:
+        return len(spans[0]) == len(spans[1]) == len(spans[2]) > 1 and len(cells) == len(spans[0]) ** 3
+    wide = [axis for axis in range(3) if len(spans[axis]) > 1]
+    if len(wide) != 2:
+        return False
+    for a, b in (wide, wide[::-1]):
+        try:
+            drawn = figure(kind, len(spans[a]), len(spans[b]))
+        except DialogueError:
+            continue
+        if {(cell[a] - spans[a][0], cell[b] - spans[b][0]) for cell in cells} == drawn:
+            return True
+    return False

@@ -44,8 +44,10 @@ from iglu_marl.language.references import (
     PartOf,
     Recent,
     Reference,
+    Remaining,
     Setting,
     Spot,
+    Them,
     Union,
     Unresolved,
     Where,
@@ -63,7 +65,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Remaining, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -73,8 +75,8 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo)):
-        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside or NextTo")
+    if not isinstance(value, (At, Beside, NextTo, Spot)):
+        raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,9 @@ class Rotate:
 
 @dataclass(frozen=True)
 class Undo:
-    """Takes the last instruction back."""
+    """Takes the last instructions back."""
+
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -511,6 +515,8 @@ def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
+    if isinstance(instruction.at, Spot):
+        return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
@@ -628,9 +634,21 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    vectors = [setting.vector(instruction.by)] if instruction.to is None else _vectors_to(instruction.to, cells, setting)
+    if isinstance(instruction.to, Beside) and instruction.to.of == instruction.blocks and instruction.to.offset:
+        way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
+        step = setting.vector(((way, 1),))
+        reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
+        far = max(reach) - min(reach) + count
+        by = far * step[0], far * step[1], far * step[2]
+        return [_added(setting, [(shifted(cell, by), setting.color_at(cell)) for cell in cells])]
+    vectors = (
+        [setting.vector(instruction.by)]
+        if instruction.to is None
+        else _vectors_to(instruction.to, cells, setting)
+    )
     return [
-        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]) for vector in vectors
+        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])
+        for vector in vectors
     ]
 
 
@@ -756,6 +774,10 @@ def _before(setting: Setting) -> tuple[Any, Grid]:
 
 def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
     _, grid = _before(setting)
+    if instruction.count > 1:
+        if len(setting.further) < instruction.count:
+            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+        grid = setting.further[instruction.count - 1]
     cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
     return [ExpectedWorld(grid.copy(), tuple(cells))]
 
@@ -783,7 +805,10 @@ def _as_put(instruction: Any) -> Any:
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return Put(New(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
-        return Put(New(1 if instruction.count is None else instruction.count, instruction.color), (instruction.where,))
+        return Put(
+            New(1 if instruction.count is None else instruction.count, instruction.color),
+            (instruction.where,),
+        )
     if isinstance(instruction, Build) and len(instruction.colors) == 1 and len(instruction.shape.sizes) == 1:
         shape = instruction.shape
         kind = Kind.TOWER if shape.kind in (Kind.TOWER, Kind.COLUMN) else shape.kind
@@ -802,12 +827,19 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
-        if instruction.of is not None and isinstance(part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)):
+        if instruction.of is not None and isinstance(
+            part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)
+        ):
             return replace(part, blocks=_like(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, Put):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
             where = instruction.where
-            if isinstance(where, Beside) and isinstance(where.of, It) and part.where and isinstance(part.where[0], Beside):
+            if (
+                isinstance(where, Beside)
+                and isinstance(where.of, It)
+                and part.where
+                and isinstance(part.where[0], Beside)
+            ):
                 where = replace(part.where[0], offset=where.offset)
             return replace(part, new=new, where=(where,))
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
@@ -816,7 +848,7 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _like(blocks: Any, of: Any) -> Any:
-    """"The top block of the blue tower" of another tower."""
+    """ "The top block of the blue tower" of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         return replace(blocks, where=PartOf(of))
     if isinstance(blocks, Part):
@@ -855,17 +887,20 @@ def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
 
 def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
     found = [ExpectedWorld(setting.grid, setting.last)]
+    before: tuple[Any, Grid] | None = None
     for part in instruction.parts:
         following: list[ExpectedWorld] = []
         failure: Unresolved | None = None
         for outcome in found:
             try:
-                following += _follow(part, setting.then(outcome.grid, outcome.cells))
+                now = setting.then(outcome.grid, outcome.cells)
+                following += _follow(part, now if before is None else replace(now, before=before))
             except Unresolved as error:
                 failure = error
         if not following:
             assert failure is not None
             raise failure
+        before = part, found[0].grid
         found = following[:MAX_OUTCOMES]
     return found
 

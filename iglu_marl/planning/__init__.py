@@ -6,18 +6,19 @@
 'built'
 """
 
-from iglu_marl.planning.bounds import Bound, lower_bound
-from iglu_marl.planning.certificates import check_certificate
-from iglu_marl.planning.edits import Edit, Plan, edits_between
 from iglu_marl.planning.executor import Executor
-from iglu_marl.planning.order import order_edits
+from iglu_marl.planning.feasibility import check_certificate
+from iglu_marl.planning.lower_bound import Bound, lower_bound
+from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.planner import plan, replays
+from iglu_marl.planning.problem import Edit, Plan, PlanLevel, edits_between
 
 __all__ = [
     "Bound",
     "Edit",
     "Executor",
     "Plan",
+    "PlanLevel",
     "check_certificate",
     "edits_between",
     "lower_bound",

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from iglu_marl.core.controls import Controls, ControlsName
-from iglu_marl.core.kernels.step import step_at
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.planning.edits import Plan, desired_grid
 from iglu_marl.planning.planner import plan
-from iglu_marl.planning.site import private_world
+from iglu_marl.planning.problem import Plan, PlanLevel, WorldArray, desired_grid, level_of, private_state
+from iglu_marl.planning.simulation import step
+
+FELT = ("pose", "speed", "slices", "inventory", "active", "grid")  # what motion and hands depend on
 
 
 class Executor:
@@ -20,20 +21,26 @@ class Executor:
 
     It plans at the first `next_action`, checks at every one that the world is where the plan expects it, and plans
     again from where it is otherwise, at most `replans` times. What shall result is fixed at the first call: the grid
-    as it is then with the edits made; a block that somebody else adds later is removed again. width: as of `plan`.
+    as it is then with the edits made; a block that somebody else adds later is removed again. level, width: as of
+    `plan`.
     """
 
     def __init__(
-        self, edits: Any, controls: ControlsName = "walking", *, replans: int = 4, width: int = 0
+        self,
+        edits: Any,
+        controls: ControlsName = "walking",
+        level: PlanLevel = "fast",
+        *,
+        replans: int = 4,
+        width: int | None = None,
     ) -> None:
         self.controls = controls
-        self._width = width
+        self.level = level_of(level, width)
         self.plan: Plan | None = None
         self._edits = edits
         self._replans = replans
-        self._encoding = Controls(controls)
-        self._desired: npt.NDArray[np.int8] | None = None
-        self._expected: Worlds | None = None
+        self._desired: BlockGrid | None = None
+        self._expected: WorldArray | None = None
         self._at = 0
 
     def next_action(self, world: Worlds) -> Any | None:
@@ -41,7 +48,7 @@ class Executor:
         if self._desired is None:
             self._desired = desired_grid(world.grid[0], self._edits)
             self._make_plan(world)
-        elif self.plan is not None and not self._as_expected(world):
+        elif not self._as_expected(world):
             if self._replans <= 0:
                 return None
             self._replans -= 1
@@ -50,23 +57,18 @@ class Executor:
             return None
         action = self.plan.actions[self._at]
         self._at += 1
-        self._foresee(action)
+        if self._expected is not None:
+            step(self._expected, self.controls, action)
         return action
 
     def _make_plan(self, world: Worlds) -> None:
-        self.plan = plan(world, self._desired, self.controls, width=self._width)
-        self._expected = private_world(world)
+        self.plan = plan(world, self._desired, self.controls, self.level)
+        self._expected = private_state(world)
         self._at = 0
 
     def _as_expected(self, world: Worlds) -> bool:
-        """Whether the parts of the state that motion and hands depend on are what the last action led to."""
+        """Whether what motion and hands depend on is what the last action led to."""
         expected = self._expected
-        if expected is None:
-            return False
-        names = ("pose", "speed", "slices", "inventory", "active", "grid")
-        return all(np.array_equal(world.state[name][0], expected.state[name][0]) for name in names)
-
-    def _foresee(self, action: Any) -> None:
-        records, index = self._encoding.encode(action)
-        if self._expected is not None:
-            step_at(self._expected.state, 0, records, index)
+        return expected is not None and all(
+            np.array_equal(world.state[name][0], expected[name][0]) for name in FELT
+        )

@@ -2,34 +2,90 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.grid import Cell, in_zone
-from iglu_marl.planning.edits import SIDES, rests_on, supported_cells, touched_cells
+from iglu_marl.core.grid import BlockGrid, Cell, cells_of, in_zone, index_of
+from iglu_marl.planning import kernels
 
-Grid = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+SIDES: tuple[Cell, ...] = ((0, -1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -1), (0, 0, 1), (0, 1, 0))
+EDGES: tuple[Cell, ...] = tuple(
+    (x, y, z) for x, y, z in product((0, -1, 1), repeat=3) if abs(x) + abs(y) + abs(z) == 2
+)
+AROUND: tuple[Cell, ...] = tuple((x, y, z) for x, y, z in product((-1, 0, 1), repeat=3) if x or y or z)
 
 
-def carries(filled: npt.NDArray[np.bool_], desired: Grid, cell: Cell) -> bool:
-    """Whether a missing block beside `cell` has nothing else to hold on to."""
+def near_cells(filled: Mask, links: Iterable[Cell]) -> Mask:
+    """The cells, bool [9, 11, 11], with the ground or a filled cell at one of `links`."""
+    padded = np.pad(filled, 1)
+    padded[0] = True  # the ground
+    near = np.zeros_like(filled)
+    for x, y, z in links:
+        near |= padded[y + 1 : y + 10, x + 1 : x + 12, z + 1 : z + 12]
+    return near
+
+
+def supported_cells(filled: Mask) -> Mask:
+    """The cells, bool [9, 11, 11], that touch the ground or a filled cell with a side."""
+    return near_cells(filled, SIDES)
+
+
+def touched_cells(filled: Mask) -> Mask:
+    """The cells, bool [9, 11, 11], with the ground or another filled cell among the 26 around them."""
+    return near_cells(filled, AROUND)
+
+
+def neighbours(cell: Cell) -> list[Cell]:
+    """The cells of the zone that share a side with a cell."""
+    around = [(cell[0] + x, cell[1] + y, cell[2] + z) for x, y, z in SIDES]
+    return [other for other in around if in_zone(*other)]
+
+
+def carries(filled: Mask, wanted: Mask, cell: Cell) -> bool:
+    """Whether a cell beside `cell` that is wanted, and not filled yet, has nothing else to hold on to."""
+    waiting = [other for other in map(index_of, neighbours(cell)) if wanted[other] and not filled[other]]
+    if not waiting:
+        return False
     without = filled.copy()
-    x, y, z = cell
-    without[y + 1, x + 5, z + 5] = False
-    for dx, dy, dz in SIDES:
-        other = (x + dx, y + dy, z + dz)
-        if in_zone(*other):
-            at = other[1] + 1, other[0] + 5, other[2] + 5
-            if desired[at] and not filled[at] and not rests_on(without, *other):
+    without[index_of(cell)] = False
+    near = supported_cells(without)
+    return not all(near[other] for other in waiting)
+
+
+def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
+    """Whether a block at `cell` would cut off a neighbouring cell in `left` from the open air."""
+    return any(
+        other in left and not filled[index_of(other)] and not _open(filled, other, cell)
+        for other in neighbours(cell)
+    )
+
+
+def _open(filled: Mask, start: Cell, closed: Cell) -> bool:
+    """Whether air leads from `start`, past `closed`, out of the zone."""
+    seen, todo = {start, closed}, [start]
+    while todo:
+        x, y, z = todo.pop()
+        for dx, dy, dz in SIDES:
+            other = (x + dx, y + dy, z + dz)
+            if other[1] < -1 or other in seen:
+                continue
+            if not in_zone(*other):
                 return True
+            seen.add(other)
+            if not filled[index_of(other)]:
+                todo.append(other)
     return False
 
 
-def scaffold_color(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16], active: int = 0) -> int:
+def scaffold_color(
+    grid: BlockGrid, desired: BlockGrid, inventory: npt.NDArray[np.int16], active: int = 0
+) -> int:
     """The colour that is best used where any will do; 0 when nothing is in hand.
 
     The active one when it is plentiful (no action to select it), else the one with most to spare.
@@ -42,82 +98,50 @@ def scaffold_color(grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16], 
     return best + 1 if inventory[best] > 0 else 0
 
 
-# Straight up first: a pillar can always be built. Then the other faces, then edges.
-FACES = tuple(reversed(SIDES))
-EDGES: tuple[Cell, ...] = tuple(
-    (x, y, z) for x, y, z in product((0, -1, 1), repeat=3) if abs(x) + abs(y) + abs(z) == 2
-)
+def scaffold_prices(grid: BlockGrid, wanted: Mask, links: Ints, through: bool = True) -> tuple[Ints, Ints]:
+    """(price, support) of `kernels.price_support`: scaffolds cost `SCAFFOLD`, wanted cells next to nothing.
+
+    through: whether wanted cells can be filled on the way to others.
+    """
+    price = np.where(wanted, kernels.WANTED if through else kernels.CLOSED, kernels.SCAFFOLD)
+    support = np.empty(grid.shape, np.int64)
+    kernels.price_support(grid, price, links, support)
+    return price, support
 
 
-def chain_to(
-    grid: Grid,
-    desired: Grid,
+def scaffold_for(
+    grid: BlockGrid,
+    desired: BlockGrid,
     inventory: npt.NDArray[np.int16],
-    closed: Container[Cell],
-    links: tuple[Cell, ...] = FACES,
-) -> list[Cell]:
-    """Empty cells, from one that is supported, that lead to a missing block without support; fewest first.
+    closed: Container[Cell] = (),
+    links: tuple[Cell, ...] = SIDES,
+) -> Cell | None:
+    """The first cell of the shortest chain of scaffolds that gives a missing block something to hold on to.
 
     closed: missing cells that are to stay empty for now. links: how a cell may lie to what it holds on to.
     """
-    filled = grid != 0
-    near = supported_cells(filled) if len(links) == len(FACES) else touched_cells(filled)
-    missing = (desired != 0) & ~filled
-    cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(missing & ~near)]
-    goals = {
-        (x, y, z)
-        for x, y, z in cells
-        if (x, y, z) not in closed and inventory[desired[y + 1, x + 5, z + 5] - 1] > 0
-    }
-    queue: list[tuple[float, Cell, tuple[Cell, ...]]] = []
-    for iy, ix, iz in np.argwhere(near & ~filled & ~missing):
-        cell = (int(ix) - 5, int(iy) - 1, int(iz) - 5)
-        queue.append((1.0, cell, (cell,)))
-    heapq.heapify(queue)
-    seen: set[Cell] = set()
-    while queue:
-        cost, cell, path = heapq.heappop(queue)
-        if cell in goals:
-            return list(path[:-1])
-        if cell in seen:
-            continue
-        seen.add(cell)
-        for number, (dx, dy, dz) in enumerate(links):
-            new = (cell[0] + dx, cell[1] + dy, cell[2] + dz)
-            if in_zone(*new) and new not in seen and not filled[new[1] + 1, new[0] + 5, new[2] + 5]:
-                heapq.heappush(queue, (cost + 1.0 + 0.01 * number, new, (*path, new)))
-    return []
+    missing, steps = (desired != 0) & (grid == 0), np.array(links)
+    price, support = scaffold_prices(grid, missing, steps, through=False)
+    best: tuple[int, Cell] | None = None
+    for x, y, z in cells_of(missing & (support > 0) & (support < kernels.CLOSED)).tolist():
+        at = index_of((x, y, z))
+        if inventory[desired[at] - 1] > 0 and (x, y, z) not in closed:
+            if best is None or support[at] < best[0]:
+                best = int(support[at]), (x, y, z)
+    return best and kernels.first_scaffold(grid, price, steps, support, *best[1])
 
 
-def bridge_cells(
-    grid: Grid, desired: Grid, inventory: npt.NDArray[np.int16], upright: bool = False
-) -> npt.NDArray[np.bool_]:
-    """Cells, bool [9, 11, 11], that scaffolds can fill so that every missing block has something to hold on to.
-
-    Along the shortest chains; or upright, straight down from each: more cells, but all can be placed from above.
-    """
-    built, bridges = grid.copy(), np.zeros(grid.shape, bool)
-    for _ in range(int(np.count_nonzero(desired))):
-        while True:  # what can be placed by now is placed
-            ready = (desired != 0) & (built == 0) & supported_cells(built != 0)
-            if not ready.any():
-                break
-            built[ready] = desired[ready]
-        chain = _pillar_to(built, desired) if upright else chain_to(built, desired, inventory, frozenset())
-        if not chain:
-            break
-        for x, y, z in chain:
-            bridges[y + 1, x + 5, z + 5] = True
-            built[y + 1, x + 5, z + 5] = 1
-    return bridges
-
-
-def _pillar_to(built: Grid, desired: Grid) -> list[Cell]:
-    """The empty cells below the lowest missing block, down to what holds."""
-    missing = np.argwhere((desired != 0) & (built == 0))
-    if not len(missing):
-        return []
-    iy, ix, iz = (int(v) for v in missing[0])
-    solid = np.flatnonzero(built[:iy, ix, iz])
-    lowest = int(solid.max()) + 1 if len(solid) else 0
-    return [(ix - 5, y - 1, iz - 5) for y in range(lowest, iy)]
+def pillars(grid: BlockGrid, desired: BlockGrid) -> Mask:
+    """Cells, bool [9, 11, 11], straight below what floats: filled with scaffolds, they hold every missing block."""
+    built, found = grid != 0, np.zeros(grid.shape, bool)
+    wanted = desired != 0
+    while True:
+        while (ready := wanted & ~built & supported_cells(built)).any():
+            built |= ready
+        floating = np.argwhere(wanted & ~built)
+        if not len(floating):
+            return found
+        iy, ix, iz = floating[0]
+        solid = np.flatnonzero(built[:iy, ix, iz])
+        below = slice(solid.max() + 1 if len(solid) else 0, iy), ix, iz
+        found[below] = built[below] = True

@@ -15,6 +15,7 @@ import pytest
 import iglu_marl
 from iglu_marl import Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import CellEdit, render
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
@@ -286,6 +287,27 @@ def test_what_a_quick_plan_does_not_find_is_looked_for_longer(
     game = play(env, agents_for(env), seed=0, options={"pose": (*place, 0, 0)})
     assert game.completed
     assert [part.role for part in game.dialogue] == [Role.ARCHITECT], "nobody objects"
+
+
+def test_a_pose_on_the_border_of_two_cells_is_not_taken_from_what_is_seen() -> None:
+    """Observations are of single precision: the body is one cell farther than they tell."""
+    state = StateTracker("walking", select_and_place=False, can_yield=True)
+    grid, beyond = np.zeros((9, 11, 11), np.int8), float(np.nextafter(0.5, 1.0))
+    state.begin(grid, (beyond, 0.73, 2.0, 20.0, -35.0))
+    state.correct(grid, (0.5, 0.59, 2.0, 20.0, -35.0))
+    assert state.world.pose[0].tolist() == [beyond, 0.59, 2.0, 20.0, -35.0]
+
+
+def test_a_builder_on_the_border_of_two_cells_is_not_stuck() -> None:
+    """It planned one and the same act again and again: 1,732 steps."""
+    task = next(task for task in BundledTasks(mode="structures") if "spiral-stair" in task.task_id)
+    env = iglu_marl.env(
+        tasks=task, controls="walking", builder_can_ask=True, builder_sees=("dialog", "inventory", "pose", "grid"),
+        max_turns=None, max_steps=2000,
+    )  # fmt: skip
+    game = play(env, agents_for(env, "precise", "asking"), seed=2016256462)
+    assert game.completed
+    assert game.builder_steps < 400
 
 
 @pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])

@@ -36,7 +36,7 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.planning import order_edits
-from iglu_marl.planning.edits import supported_cells
+from iglu_marl.planning.support import supported_cells
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)

@@ -358,7 +358,7 @@ class Parser:
                 while end < len(self.said) and self.said[end] != ".":
                     end += 1
                 if end > at:
-                    yield ((node.name, None),), end, 0
+                    yield ((node.name, tuple(self.said[at:end])),), end, 0
                 return
             if node.category == NUMBER:
                 if at < len(self.said) and self.said[at].isdigit():

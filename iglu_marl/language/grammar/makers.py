@@ -10,6 +10,8 @@ from iglu_marl.core.grid import Cell, color_id, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
+    ALIKE,
+    FIGURES,
     SAME,
     Check,
     Clear,
@@ -18,7 +20,6 @@ from iglu_marl.language.placing import (
     Look,
     New,
     Places,
-    FIGURES,
     Put,
     Sides,
     Spots,
@@ -28,6 +29,8 @@ from iglu_marl.language.references import (
     Beside,
     Between,
     Blocks,
+    Floating,
+    Free,
     It,
     LastBlock,
     Level,
@@ -35,7 +38,9 @@ from iglu_marl.language.references import (
     Part,
     PartOf,
     Recent,
+    Remaining,
     Spot,
+    Them,
     Union,
     You,
     is_several,
@@ -133,7 +138,22 @@ class Core:
         )
 
 
-_SINGLE = ("standing", "way", "axis", "tall", "long", "gap", "color", "like", "area", "hollow", "four", "total", "flat")
+_SINGLE = (
+    "standing",
+    "way",
+    "axis",
+    "tall",
+    "long",
+    "gap",
+    "color",
+    "like",
+    "area",
+    "hollow",
+    "four",
+    "total",
+    "flat",
+    "centred",
+)
 
 
 @dataclass(frozen=True)
@@ -148,6 +168,8 @@ class Mods:
     long: int | None = None
     each: bool = False
     also: Any = None
+    split: bool = False
+    one_each: bool = False
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -156,6 +178,7 @@ class Mods:
     four: bool | None = None
     total: int | None = None
     flat: bool | None = None
+    centred: bool | None = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -168,7 +191,12 @@ class Mods:
         if self.also is not None and other.also is not None:
             return None
         return Mods(
-            (*self.where, *other.where), each=self.each or other.each, also=self.also or other.also, **told
+            (*self.where, *other.where),
+            each=self.each or other.each,
+            also=self.also or other.also,
+            split=self.split or other.split,
+            one_each=self.one_each or other.one_each,
+            **told,
         )
 
 
@@ -286,8 +314,8 @@ _value("edge", lambda way: Edge(way))
 
 
 @maker
-def between(one: Any, other: Any = None) -> Any:
-    if other is None and isinstance(one, Blocks) and one.count == 1:
+def between(one: Any, other: Any = None, n: int | None = None) -> Any:
+    if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
     if other is None and isinstance(one, (It, LastBlock)):
         one = Part(one, "blocks")
@@ -328,8 +356,13 @@ def spot_half(one: Spot, two: Spot) -> Any:
 
 
 _value("edge_middles", lambda: Each(Spots(_EDGES)))
-_value("border_all", lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)))
-_value("end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of))
+_value(
+    "border_all",
+    lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)),
+)
+_value(
+    "end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of)
+)
 _value("zero", lambda: 0)
 
 
@@ -361,6 +394,16 @@ _value("it", It)
 _value("last_block", LastBlock)
 _value("you", You)
 _value("everything", lambda: Blocks(count=None))
+_value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
+_value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
+_value("them", Them)
+_value("at_end", lambda way, of: PartOf(Part(of, "ends", way)))
+_value("off_ground", lambda: Floating(False))
+_value("remaining", lambda: Remaining())
+_value("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(It())))
+_value("free_top", lambda: Free())
+_value("floating", lambda: Floating())
+_value("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
 _value("everything_but", lambda but: Blocks(count=None, unless=but))
 
 
@@ -383,7 +426,11 @@ _value("nothing_ref", lambda: NOTHING)
 
 
 def _tops(of: Any) -> Any:
-    return Blocks(extreme=Direction.UP, where=PartOf(of)) if isinstance(of, Blocks) and of.count != 1 else NOTHING
+    return (
+        Blocks(extreme=Direction.UP, where=PartOf(of))
+        if isinstance(of, Blocks) and of.count != 1
+        else NOTHING
+    )
 
 
 @maker
@@ -452,7 +499,11 @@ def core_extreme(core: Core, way: Direction) -> Any:
 
 
 @maker
-def core_rank(n: int, core: Core, way: Direction | None = None) -> Any:
+def core_rank(n: int, core: Core, way: Direction | None = None, of: Any = None) -> Any:
+    if of is not None:
+        if core.where is not None:
+            return NOTHING
+        core = replace(core, where=PartOf(of))
     if core.extreme is not None and way is None:
         way, core = core.extreme, replace(core, extreme=None)
     if core.extreme is not None or way is None or not 1 <= n <= 9:
@@ -490,6 +541,13 @@ def np(n: int, core: Core) -> Any:
     if n < 1:
         return NOTHING
     return core.blocks(n)
+
+
+@maker
+def np_extreme_of(way: Direction, of: Any) -> Any:
+    if not isinstance(of, Blocks) or of.extreme is not None or of.middle or of.count == 1:
+        return NOTHING
+    return replace(of, count=1, extreme=way)
 
 
 @maker
@@ -596,6 +654,7 @@ def new_shape(
     way: str | None = None,
     colors: int | None = None,
     colors2: int | None = None,
+    k: int = 1,
 ) -> Any:
     if colors is not None and colors2 is not None:
         return NOTHING
@@ -608,7 +667,7 @@ def new_shape(
         kind = Kind.ROW
     elif way == "diagonal" or kind is Kind.DIAGONAL:
         return NOTHING
-    return New(1, SAME if color is None else color, kind, () if n is None else (n,))
+    return New(k, SAME if color is None else color, kind, () if n is None else (n,))
 
 
 @maker
@@ -625,6 +684,10 @@ def new_area(
         return NOTHING
     color = colors2 if colors is None else colors
     sizes = (n, m) if d is None else (n, m, d)
+    if kind is Kind.ROW:
+        sizes = (max(n, m),)
+        if min(n, m) != 1 or d is not None:
+            return NOTHING
     if kind is Kind.CUBE and d is None:
         return NOTHING
     standing = True if kind is Kind.WALL else None
@@ -724,21 +787,50 @@ _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n: Mods(tall=n))
 _value("mod_long", lambda n: Mods(long=n))
-_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods((where,), also=also))
+_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods(also=(where, also)))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
-_value("mod_color", lambda color=None, of=None: NOTHING if of is not None else Mods(color=SAME if color is None else color))
+_value(
+    "mod_color",
+    lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
+)
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_middle", lambda where: mod_where(where))
-_value("mod_centred", lambda: Mods(hollow=None))
-_value("mod_area", lambda n, m, high=False, **_: Mods(area=(m, n) if high else (n, m)))
+_value("mod_centred", lambda: Mods(centred=True))
+
+
+@maker
+def mod_area(n: int, m: int, high: bool = False, x: Any = None, **_: Any) -> Mods:
+    axis = None if x is None or x.axis not in ("x", "z", "side") else x.axis
+    return Mods(area=(m, n) if high else (n, m), axis=axis)
+
+
 _value("mod_hollow", lambda: Mods(hollow=True))
 _value("mod_around", lambda: Mods(four=False))
 _value("mod_four", lambda: Mods(four=True))
-_value("mod_from_to", lambda way, way2: Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING)
+_value(
+    "mod_from_to",
+    lambda way, way2: (
+        Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING
+    ),
+)
+_value("mod_ground", lambda: Mods((Level(1),)))
 _value("mod_total", lambda n, c=None: Mods(total=n))
-_value("mod_each", lambda: Mods(each=True))
+
+
+@maker
+def mod_split(where: Any, also: Any) -> Any:
+    return NOTHING if None in (where, also) else Mods(also=(where, also), split=True)
+
+
+@maker
+def mod_start(where: Any, way: Direction) -> Any:
+    return NOTHING if where is None or isinstance(where, Each) else Mods((where,), way=way)
+
+
+_value("mod_each", lambda **_: Mods(each=True))
+_value("mod_one_each", lambda **_: Mods(one_each=True))
 
 
 @maker
@@ -777,10 +869,23 @@ def put(
     made = _described(new, mods)
     if made is NOTHING:
         return NOTHING
+    if mods.one_each:
+        if made.kind is Kind.BLOCK and made.count not in (None, 1):
+            mods = replace(mods, total=made.count)
+        made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
+    if made.like == It() and told_from is not None:
+        made = replace(made, like=told_from)
+    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
+        made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total is not None:
         return _checked(made, wheres, mods.total)
-    if len(wheres) == 1 and isinstance(wheres[0], (At, Beside, NextTo)) and made.color not in (None, SAME):
+    if (
+        len(wheres) == 1
+        and isinstance(wheres[0], (At, Beside, NextTo))
+        and made.color not in (None, SAME, ALIKE)
+    ):
         return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
 
@@ -794,7 +899,7 @@ def _described(new: New, mods: Mods) -> Any:
     kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
     color = new.color
     if mods.color is not None:
-        if color not in (None, SAME) and color != mods.color:
+        if color not in (None, SAME) and mods.color != color:
             return NOTHING
         color = mods.color
     if mods.area is not None:
@@ -847,6 +952,7 @@ def _described(new: New, mods: Mods) -> Any:
         gap=mods.gap or 0,
         hollow=bool(mods.hollow),
         like=mods.like,
+        centred=bool(mods.centred),
     )
 
 
@@ -862,11 +968,15 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _both(new: New, mods: Mods) -> Any:
-    """The same at two places."""
+    """The same at two places; split: one of two at each."""
+    if mods.split:
+        if new.count != 2:
+            return NOTHING
+        new, mods = replace(new, count=1), replace(mods, split=False)
     parts = []
-    for where in (mods.where[0], mods.also):
+    for where in mods.also:
         told = mod_where(where)
-        rest = replace(mods, where=mods.where[1:], also=None)
+        rest = replace(mods, also=None)
         more = NOTHING if told is NOTHING else told.plus(rest)
         if more is NOTHING or more is None:
             return NOTHING
@@ -908,32 +1018,6 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     return None
 
 
-def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
-    """ "next to the red block, on its east side": to the east of the red block."""
-    if len(wheres) == 2:
-        for one, other in (wheres, wheres[::-1]):
-            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
-                return (Beside(other.offset, one.of),)
-    return wheres
-
-
-def _both(new: New, mods: Mods) -> Any:
-    """The same at two places."""
-    parts = []
-    for where in (mods.where[0], mods.also):
-        told = Mods((*mods.where[1:],)).plus(mod_where(where))
-        assert told is not None
-        more = told.plus(Mods((), mods.standing, mods.way, mods.axis, mods.tall, mods.long, mods.each))
-        assert more is not None
-        parts.append(put(new, more))
-    return NOTHING if NOTHING in parts else Then(tuple(parts))
-
-
-@maker
-def put_two(new: New, mods: Mods, new2: New, mods2: Mods) -> Any:
-    return NOTHING
-
-
 def _filling(new: Any) -> Any:
     """New blocks that fill a place: a row or a line without a length is as long as it has to be."""
     if isinstance(new, Around):
@@ -972,10 +1056,14 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 @maker
 def surround(of: Any, new: Any, mods: Mods) -> Any:
+    if not isinstance(new, Around) and new.kind is Kind.O and not new.sizes:
+        new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
     which = "four" if mods.four or new.count == 4 else "around"
-    made = replace(new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four")
+    made = replace(
+        new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
+    )
     if any(not isinstance(where, Level) for where in mods.where):
         return NOTHING
     return Put(made, (Sides(of, which), *mods.where))
@@ -1043,7 +1131,18 @@ _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 @maker
 def copy_to(blocks: Any, where: Any) -> Any:
-    return Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+    if isinstance(where, Beside) and isinstance(where.of, It):
+        where = replace(where, of=blocks)
+    return (
+        Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
+    )
+
+
+@maker
+def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
+    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK:
+        blocks = replace(blocks, kind=kind)
+    return copy_to(blocks, where)
 
 
 @maker
@@ -1066,13 +1165,26 @@ _value("again_ref", lambda of: Again(of=of) if not isinstance(of, (It, You)) els
 _value("amend_color", lambda color: Amend(color=color))
 _value("amend_count", lambda n: Amend(count=n))
 _value("amend_way", lambda way: Amend(way=way))
-_value("amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where))
+_value(
+    "amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where)
+)
 _value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
 
 
 @maker
 def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
+    if isinstance(about, (Part, Blocks)):
+        about = _of_it(about, of)
     return Rotate(of, -q if left else q, about)
+
+
+def _of_it(reference: Any, of: Any) -> Any:
+    """ "Its end", of what the sentence is about."""
+    if isinstance(reference, Part) and isinstance(reference.of, It):
+        return replace(reference, of=of)
+    if isinstance(reference, Blocks) and reference.where == PartOf(It()):
+        return replace(reference, where=PartOf(of))
+    return reference
 
 
 _value("pivot_centre", lambda: Spot(0, 0))
@@ -1126,9 +1238,16 @@ _value("remove_all", lambda **_: Clear())
 
 
 @maker
+def take_off(blocks: Any, of: Any) -> Any:
+    if not isinstance(blocks, Blocks) or blocks.where is not None:
+        return NOTHING
+    return remove(replace(blocks, where=PartOf(of)))
+
+
+@maker
 def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
-    parts = [remove(part) for part in (blocks, more, third) if part is not None]
-    return NOTHING if NOTHING in parts else Then(tuple(parts))
+    parts = tuple(part for part in (blocks, more, third) if part is not None)
+    return NOTHING if any(isinstance(part, You) for part in parts) else Remove(Union(parts))
 
 
 @maker
@@ -1178,9 +1297,35 @@ def move_to(blocks: Any, where: Any) -> Any:
     return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
+@maker
+def clear_edge(way: Direction) -> Any:
+    return Remove(Blocks(count=None, where=Edge(way)))
+
+
+@maker
+def first_then(later: Any, first: Any) -> Any:
+    if isinstance(later, Then) or isinstance(first, Then):
+        return NOTHING
+    return Then((first, later))
+
+
 _value("undo", Undo)
 _value("view", lambda way: View(way))
 _value("look", lambda of: Look(of))
+_value("look_spot", lambda place: Look(place))
+_value("undo_two", lambda: Undo(2))
+
+
+@maker
+def harmless(x: tuple[str, ...]) -> Any:
+    """Words that ask for nothing, since they name nothing that could be built."""
+    return NOTHING if _NAMING.intersection(x) else Remark()
+
+
+_NAMING = frozenset(
+    "blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line "
+    "one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove".split()
+)
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -15,17 +16,19 @@ from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, NextTo, Spot
+from iglu_marl.language.references import At, Beside, It, LastBlock, NextTo, Spot
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Facing, Pick, Then
+from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:(?<=^)|(?<=[.\s]))\d{1,2}[.)](?=\s*[A-Za-z])")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
+    "centered": "centred",
+    "recolour": "recolor",
     "centers": "centres",
     "grey": "gray",
     "violet": "purple",
@@ -123,7 +126,8 @@ class Reader(Parser):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += self.read("elided", start)
-            found += self.read("bare", start)
+            if at == 0 or start > at:  # a verb can only be left out behind words that join
+                found += self.read("bare", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):
@@ -131,8 +135,31 @@ class Reader(Parser):
         return found
 
 
+def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """ "A block north of it and another south of it": "it" is the same both times."""
+    found = list(parts)
+    for number in range(1, len(parts)):
+        before, now = (_beside(part) for part in (found[number - 1], parts[number]))
+        if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+            continue
+        if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
+            same = replace(now, of=before.of)
+            part = parts[number]
+            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+    return tuple(found)
+
+
+def _beside(part: Any) -> Beside | None:
+    """The place of a placement, if it is told by one thing in one direction that is not up or down."""
+    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
+        return where
+    return None
+
+
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
+    parts = _told_together(parts)
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -184,8 +211,9 @@ def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = unknown_words(said)
-    if not unknown:
-        return _read_words(said, text), ()
+    plain = _read_words(said, text)
+    if not unknown or not isinstance(plain, Failure):
+        return plain, ()  # also where what is not known stands in a remark
     found: list[tuple[Any, list[str]]] = []
     least = 0
     for rank, words in respellings(said, grammar().words):

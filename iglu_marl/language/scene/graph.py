@@ -39,10 +39,10 @@ one that touches before all others (`nearest` in programs). Several that are equ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import product, takewhile
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ from iglu_marl.core.grid import COLOR_NAMES, ZONE_SHAPE, Cell, as_grid
 from iglu_marl.language.scene import kernels
 from iglu_marl.language.scene.program import RELATIONS, SHAPE_NAMES
 
-ALL_SHAPES = sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
+ALL_SHAPES = kernels.SEVERAL | sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
 MIXED = "mixed"
 """The colour of a thing of several colours."""
 _ATTRIBUTES = ("shape", "color", "size", "height", "level", "layers", "whole")
@@ -138,7 +138,8 @@ class Scene:
     @cached_property
     def things(self) -> tuple[Thing, ...]:
         """All things by shape, in the order of `SHAPE_NAMES`; each shape by its first cell, lowest layer first."""
-        return tuple(_thing(self.table, number) for number in range(len(self.table)))
+        cells = cells_of(self.table, range(len(self.table)))
+        return tuple(map(_thing, range(len(cells)), self.table.tolist(), cells))
 
     @cached_property
     def by_shape(self) -> dict[str, tuple[Thing, ...]]:
@@ -171,7 +172,9 @@ class Scene:
             raise LanguageError(f"unknown relation {relation!r}, expected one of {', '.join(RELATIONS)}")
         given, out = np.zeros((2, len(self.table)), np.uint8)
         given[thing.number] = 1
-        kernels.relate(self.table, len(self.table), self.quarter, RELATIONS.index(relation), given, out)
+        kernels.relate(
+            self.table, len(self.table), self.quarter, RELATIONS.index(relation), given, ALL_SHAPES, out
+        )
         return tuple(self.things[number] for number in np.flatnonzero(out))
 
     def edges(self) -> Iterator[tuple[int, str, int]]:
@@ -204,23 +207,28 @@ class Scene:
 
 
 def find(grid: npt.NDArray[np.int8], wanted: int) -> npt.NDArray[np.int16]:
-    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`."""
+    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`; see
+    `kernels.find_things`.
+    """
     room = kernels.THINGS_PER_BLOCK * int(np.count_nonzero(grid)) + 1
     things = np.empty((room, kernels.COLUMNS), np.int16)
     return things[: kernels.find_things(grid, wanted, things)]
 
 
-def cells_of(table: npt.NDArray[np.int16], number: int) -> tuple[Cell, ...]:
-    """The cells (x, y, z) of a thing of a table, by layers."""
-    row = [int(value) for value in table[number]]
-    (x0, x1), (y0, y1), (z0, z1) = row[6:8], row[8:10], row[10:12]
-    if kernels.fills_box(table[number]):
-        box = range(y0, y1 + 1), range(x0, x1 + 1), range(z0, z1 + 1)
-        return tuple((x - 5, y - 1, z - 5) for y, x, z in product(*box))
-    blocks = table[table[:, kernels.SHAPE] == kernels.BLOCK]
-    label = row[kernels.LABEL]
-    own = blocks[(blocks[:, kernels.LABEL] == label) | (blocks[:, kernels.PART] == label)]
-    return tuple((x - 5, y - 1, z - 5) for x, y, z in own[:, [kernels.X0, kernels.Y0, kernels.Z0]].tolist())
+def cells_of(table: npt.NDArray[np.int16], numbers: Iterable[int]) -> list[tuple[Cell, ...]]:
+    """The cells (x, y, z) of things of a table, sorted."""
+    rows = table.tolist()
+    found = []
+    for number in numbers:
+        row = rows[number]
+        x0, x1, y0, y1, z0, z1 = row[kernels.X0 : kernels.Z1 + 1]
+        if row[kernels.SIZE] == (x1 - x0 + 1) * (y1 - y0 + 1) * (z1 - z0 + 1):
+            found.append(tuple(product(range(x0 - 5, x1 - 4), range(y0 - 1, y1), range(z0 - 5, z1 - 4))))
+            continue
+        blocks = takewhile(lambda row: row[kernels.SHAPE] == kernels.BLOCK, rows)
+        own = [block for block in blocks if row[kernels.LABEL] in block[kernels.LABEL : kernels.PART + 1]]
+        found.append(tuple(sorted((b[kernels.X0] - 5, b[kernels.Y0] - 1, b[kernels.Z0] - 5) for b in own)))
+    return found
 
 
 def table_of(items: Sequence[Sequence[Cell]]) -> tuple[npt.NDArray[np.int16], int]:
@@ -246,8 +254,7 @@ def table_of(items: Sequence[Sequence[Cell]]) -> tuple[npt.NDArray[np.int16], in
     return table, first
 
 
-def _thing(table: npt.NDArray[np.int16], number: int) -> Thing:
-    row = [int(value) for value in table[number]]
+def _thing(number: int, row: list[int], cells: tuple[Cell, ...]) -> Thing:
     return Thing(
         number=number,
         shape=SHAPE_NAMES[row[kernels.SHAPE] - 1],
@@ -259,5 +266,5 @@ def _thing(table: npt.NDArray[np.int16], number: int) -> Thing:
         whole=bool(row[kernels.WHOLE]),
         low=(row[kernels.X0] - 5, row[kernels.Y0] - 1, row[kernels.Z0] - 5),
         high=(row[kernels.X1] - 5, row[kernels.Y1] - 1, row[kernels.Z1] - 5),
-        cells=cells_of(table, number),
+        cells=cells,
     )

@@ -51,7 +51,7 @@ def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[ProgramStep] 
     kind = program.kind
     if trace is None and kind is not Type.THINGS and kind is not Type.THING:
         answers, answered = np.empty((1, 1), np.int32), np.empty((1, 1), np.bool_)
-        kernels.ask_one(scene.grid, scene.quarter, program.code, program.wanted, answers, answered)
+        kernels.ask_one(scene.grid, scene.quarter, program.narrow_code, program.wanted, answers, answered)
         return _decoded(kind, int(answers[0, 0])) if answered[0, 0] else None
     return _answer_in_full(program, scene, trace)
 
@@ -122,7 +122,7 @@ class Programs:
         self.lengths = np.array([program.nodes for program in self.programs], np.int32)
         self.codes = np.zeros((len(self.programs), int(self.lengths.max()), 4), np.int16)
         for row, program in zip(self.codes, self.programs, strict=True):
-            row[: program.nodes] = program.code
+            row[: program.nodes] = program.narrow_code
         self.wanted = np.array([program.wanted for program in self.programs], np.int32)
 
     def __len__(self) -> int:

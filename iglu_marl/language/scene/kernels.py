@@ -18,6 +18,7 @@ from iglu_marl.core.jit import jit
 BLOCK, ROW, TOWER, SQUARE, GROUP = 1, 2, 3, 4, 5
 RECTANGLE, WALL, L, T, PLUS, STAIRCASE, DIAGONAL, U, RING = 6, 7, 8, 9, 10, 11, 12, 13, 14
 MIXED = 0  # the colour of a thing of several colours
+SEVERAL = 1  # beside bits `1 << shape`: things of several colours are wanted, or which ones are whole
 
 # columns of the table of things
 SHAPE, COLOR, SIZE = 0, 1, 2  # size in blocks
@@ -34,12 +35,13 @@ THINGS_PER_BLOCK = 8  # at most: 1 block, 2 rows, 1 tower, 1 group, 1 diagonal, 
 MAX_THINGS = THINGS_PER_BLOCK * CELLS
 _LONGEST = 11
 _FORMS = sum(1 << shape for shape in (SQUARE, GROUP, RECTANGLE, WALL, L, T, PLUS, STAIRCASE, U, RING))
-# faces first, then edges, as steps (y, x, z)
+# Sets are found in a zone with a margin of one cell; the steps from cell to cell there, over faces, then over edges.
+_ROW = WIDTH + 2
+_LAYER = _ROW * _ROW
 _SIDES = np.array(
-    [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
-    + [(a, b, 0) for a in (1, -1) for b in (1, -1)]
-    + [(a, 0, b) for a in (1, -1) for b in (1, -1)]
-    + [(0, a, b) for a in (1, -1) for b in (1, -1)],
+    [sign * step for step in (_LAYER, _ROW, 1) for sign in (1, -1)]
+    + [sign * (a + b) for a, b in ((_LAYER, _ROW), (_LAYER, 1), (_ROW, 1)) for sign in (1, -1)]
+    + [sign * (a - b) for a, b in ((_LAYER, _ROW), (_LAYER, 1), (_ROW, 1)) for sign in (1, -1)],
     np.int16,
 )
 
@@ -69,30 +71,23 @@ def add_thing(things, n, shape, color, size, x0, x1, y0, y1, z0, z1, whole, labe
 
 
 @jit
-def color_at(grid, y, x, z):
-    """The colour of a cell, 0 outside of the zone."""
-    if y < 0 or x < 0 or z < 0 or y >= HEIGHTS or x >= WIDTH or z >= WIDTH:
-        return 0
-    return grid[y, x, z]
-
-
-@jit
-def add_runs(grid, things, n, b, shape, dy, dx, dz):
+def add_runs(grid, wanted, things, n, b, shape, dy, dx, dz):
     """Append the lines that begin at a block, of two blocks or more: of its colour, and of several colours."""
     y, x, z, color = int(things[b, Y0]), int(things[b, X0]), int(things[b, Z0]), int(things[b, COLOR])
-    before = color_at(grid, y - dy, x - dx, z - dz)
+    before = grid[y - dy, x - dx, z - dz] if y >= dy and x >= dx and z >= dz else 0
     if before == color:
         return n
+    room = HEIGHTS - y if dy else WIDTH - x if dx else WIDTH - z
     k = 1
-    while color_at(grid, y + k * dy, x + k * dx, z + k * dz) == color:
+    while k < room and grid[y + k * dy, x + k * dx, z + k * dz] == color:
         k += 1
-    after = color_at(grid, y + k * dy, x + k * dx, z + k * dz)
+    after = grid[y + k * dy, x + k * dx, z + k * dz] if k < room else 0
     if k > 1:
         i = k - 1
         whole = before == 0 and after == 0
         n = add_thing(things, n, shape, color, k, x, x + i * dx, y, y + i * dy, z, z + i * dz, whole, 0)
-    if before == 0 and after != 0:
-        while color_at(grid, y + k * dy, x + k * dx, z + k * dz) != 0:
+    if before == 0 and after != 0 and wanted & SEVERAL:
+        while k < room and grid[y + k * dy, x + k * dx, z + k * dz] != 0:
             k += 1
         i = k - 1
         n = add_thing(things, n, shape, MIXED, k, x, x + i * dx, y, y + i * dy, z, z + i * dz, True, 0)
@@ -100,49 +95,44 @@ def add_runs(grid, things, n, b, shape, dy, dx, dz):
 
 
 @jit
-def flood(grid, index, labels, label, sides, same_color, cells):
-    """Number the blocks that hang together with `cells[0]` by `sides` of 6 faces and 12 edges; returns how many.
+def flood(things, index, places, labels, label, sides, same_color, members):
+    """Number the blocks that hang together with `members[0]`; returns how many.
 
-    index: the number of the block at a cell. labels: of the blocks, 0 where there is none yet. cells: int16 [:, 3]
-    (y, x, z), gets all of them.
+    index: the number of the block at each place of the zone with its margin, -1 where there is none. places: of the
+    blocks. labels: of the blocks, 0 where there is none yet. sides: 6 faces, or with edges 18. members: gets them all.
     """
-    color = grid[cells[0, 0], cells[0, 1], cells[0, 2]]
-    labels[index[cells[0, 0], cells[0, 1], cells[0, 2]]] = label
+    color = things[members[0], COLOR]
+    labels[members[0]] = label
     head, tail = 0, 1
     while head < tail:
-        y, x, z = int(cells[head, 0]), int(cells[head, 1]), int(cells[head, 2])
+        place = places[members[head]]
         head += 1
         for side in range(sides):
-            ny, nx, nz = y + _SIDES[side, 0], x + _SIDES[side, 1], z + _SIDES[side, 2]
-            found = color_at(grid, ny, nx, nz)
-            if found == 0 or (same_color and found != color):
-                continue
-            b = index[ny, nx, nz]
-            if labels[b] == 0:
+            b = index[place + _SIDES[side]]
+            if b >= 0 and labels[b] == 0 and not (same_color and things[b, COLOR] != color):
                 labels[b] = label
-                cells[tail, 0], cells[tail, 1], cells[tail, 2] = ny, nx, nz
+                members[tail] = b
                 tail += 1
     return tail
 
 
 @jit
-def box_of(cells, n, box):
-    """Write the least and largest coordinates of cells (y, x, z) into `box` int16 [3, 2]."""
-    for axis in range(3):
-        box[axis, 0] = box[axis, 1] = cells[0, axis]
+def box_of(things, members, n, box):
+    """Write the box of blocks into `box` int16 [3, 2]: the least and largest y, x and z."""
+    for axis, column in ((0, Y0), (1, X0), (2, Z0)):
+        low = high = things[members[0], column]
         for i in range(1, n):
-            box[axis, 0] = min(box[axis, 0], cells[i, axis])
-            box[axis, 1] = max(box[axis, 1], cells[i, axis])
+            low, high = min(low, things[members[i], column]), max(high, things[members[i], column])
+        box[axis, 0], box[axis, 1] = low, high
 
 
 @jit
-def exact_shapes(cells, n, box):
-    """Which shapes n different cells (y, x, z) are exactly, as bits `1 << shape`. Fills `box`, see `box_of`.
+def exact_shapes(things, members, n, box):
+    """Which shapes n different blocks with a box (see `box_of`) are exactly, as bits `1 << shape`.
 
     All but rows and towers fill two sides of their box, and are told by how many of them lie in each line along one
     side, and along the other: these numbers leave no choice.
     """
-    box_of(cells, n, box)
     a, b, wide, longest = 0, 0, 0, 0
     for axis in range(3):
         span = box[axis, 1] - box[axis, 0] + 1
@@ -158,10 +148,11 @@ def exact_shapes(cells, n, box):
     upright = a == 0
     if n == p * q:
         return (1 << RECTANGLE) | (int(p == q) << SQUARE) | (int(upright) << WALL)
-    counts = np.zeros((2, _LONGEST), np.int16)  # of cells in each line
+    counts = np.zeros((2, _LONGEST), np.int16)  # of blocks in each line
     rising, falling = 0, 0
     for i in range(n):
-        u, v = cells[i, a] - box[a, 0], cells[i, b] - box[b, 0]
+        u = things[members[i], Y0 if upright else X0] - box[a, 0]
+        v = things[members[i], X0 if b == 1 else Z0] - box[b, 0]
         counts[0, u] += 1
         counts[1, v] += 1
         rising += u == v
@@ -169,9 +160,8 @@ def exact_shapes(cells, n, box):
     shapes = 0
     if p == q == n and (rising == n or falling == n):
         shapes |= 1 << DIAGONAL
-    ends = (counts[0, 0] == q) + (
-        counts[0, p - 1] == q
-    )  # full lines at the ends of one side, and of the other
+    # full lines at the ends of one side, and of the other; and those in the middle
+    ends = int(counts[0, 0] == q) + int(counts[0, p - 1] == q)
     others = int(counts[1, 0] == p) + int(counts[1, q - 1] == p)
     middle_p, middle_q = p % 2 == 1 and counts[0, p // 2] == q, q % 2 == 1 and counts[1, q // 2] == p
     if n == p + q - 1:
@@ -195,52 +185,38 @@ def exact_shapes(cells, n, box):
 
 
 @jit
-def find_sets(grid, index, things, blocks, sides, wanted, labels, first, found):
+def find_sets(things, blocks, index, places, sides, wanted, labels, first, found):
     """Fill `found` with the connected sets of two blocks or more, of any colours and of one colour: rows of the table,
     but for bits of their shapes as SHAPE, and as WHOLE those of the set of any colours around. Returns how many.
 
     labels: int16 [2, blocks], gets the set of any colours and of one that each block belongs to, numbered from `first`.
     """
-    cells, box = np.empty((blocks, 3), np.int16), np.empty((3, 2), np.int16)
+    members, box = np.empty(blocks, np.int16), np.empty((3, 2), np.int16)
     forms = np.zeros(2 * blocks, np.int16)  # the shapes of each set
     labels[:] = 0
     count, label = 0, first
     for b in range(blocks):
-        for one in range(2):
+        for one in range(0 if wanted & SEVERAL else 1, 2):
             if labels[one, b] != 0:
                 continue
-            cells[0, 0], cells[0, 1], cells[0, 2] = things[b, Y0], things[b, X0], things[b, Z0]
-            size = flood(grid, index, labels[one], label, sides, one == 1, cells)
+            members[0] = b
+            size = flood(things, index, places, labels[one], label, sides, one == 1, members)
             color = things[b, COLOR]
             for i in range(1, size):
-                if grid[cells[i, 0], cells[i, 1], cells[i, 2]] != color:
+                if things[members[i], COLOR] != color:
                     color = MIXED
             if one == 0 and color != MIXED:
                 for i in range(size):
-                    labels[1, index[cells[i, 0], cells[i, 1], cells[i, 2]]] = label
+                    labels[1, members[i]] = label
             if size > 1:
+                box_of(things, members, size, box)
                 shapes = 1 << GROUP
-                if wanted == shapes:
-                    box_of(cells, size, box)
-                else:
-                    shapes = wanted & (shapes | exact_shapes(cells, size, box))
+                if wanted & ~SEVERAL != shapes:
+                    shapes = wanted & (shapes | exact_shapes(things, members, size, box))
                 forms[label - first] = shapes
-                around = forms[labels[0, b] - first] if one == 1 else 0
-                count = add_thing(
-                    found,
-                    count,
-                    shapes,
-                    color,
-                    size,
-                    box[1, 0],
-                    box[1, 1],
-                    box[0, 0],
-                    box[0, 1],
-                    box[2, 0],
-                    box[2, 1],
-                    around,
-                    label,
-                )
+                around = forms[labels[0, b] - first] if one == 1 and wanted & SEVERAL else 0
+                x0, x1, y0, y1, z0, z1 = box[1, 0], box[1, 1], box[0, 0], box[0, 1], box[2, 0], box[2, 1]
+                count = add_thing(found, count, shapes, color, size, x0, x1, y0, y1, z0, z1, around, label)
             label += 1
     return count
 
@@ -249,7 +225,8 @@ def find_sets(grid, index, things, blocks, sides, wanted, labels, first, found):
 def find_things(grid, wanted, things):
     """Fill the table: blocks always, and each other shape s with `wanted & (1 << s)`. Returns how many there are.
 
-    In the order of shapes, and within a shape by the first cell (y, x, z).
+    In the order of shapes, and within a shape by the first cell (y, x, z). Without `wanted & SEVERAL` there are only
+    things of one colour, and WHOLE is not known.
     """
     n = 0
     for y in range(HEIGHTS):
@@ -260,11 +237,11 @@ def find_things(grid, wanted, things):
     blocks = n
     if wanted & (1 << ROW):
         for b in range(blocks):
-            n = add_runs(grid, things, n, b, ROW, 0, 1, 0)
-            n = add_runs(grid, things, n, b, ROW, 0, 0, 1)
+            n = add_runs(grid, wanted, things, n, b, ROW, 0, 1, 0)
+            n = add_runs(grid, wanted, things, n, b, ROW, 0, 0, 1)
     if wanted & (1 << TOWER):
         for b in range(blocks):
-            n = add_runs(grid, things, n, b, TOWER, 1, 0, 0)
+            n = add_runs(grid, wanted, things, n, b, TOWER, 1, 0, 0)
     if wanted >> SQUARE:
         n = add_sets(grid, wanted, things, blocks, n)
     return n
@@ -273,18 +250,19 @@ def find_things(grid, wanted, things):
 @jit
 def add_sets(grid, wanted, things, blocks, n):
     """Append the things that are connected sets of blocks; returns how many there are."""
-    index = np.empty((HEIGHTS, WIDTH, WIDTH), np.int16)
+    index, places = np.full((HEIGHTS + 2) * _LAYER, -1, np.int16), np.empty(blocks, np.int16)
     for b in range(blocks):
-        index[things[b, Y0], things[b, X0], things[b, Z0]] = b
+        places[b] = (things[b, Y0] + 1) * _LAYER + (things[b, X0] + 1) * _ROW + things[b, Z0] + 1
+        index[places[b]] = b
     labels, found = np.empty((2, blocks), np.int16), np.empty((2 * blocks, COLUMNS), np.int16)
     sets = 0
     if wanted & _FORMS:
-        sets = find_sets(grid, index, things, blocks, 6, wanted & _FORMS, labels, 1, found)
+        sets = find_sets(things, blocks, index, places, 6, wanted & (_FORMS | SEVERAL), labels, 1, found)
         for b in range(blocks):
             things[b, LABEL], things[b, PART] = labels[0, b], labels[1, b]
     if wanted & (1 << DIAGONAL):
-        before, first = sets, 2 * blocks + 1
-        sets += find_sets(grid, index, things, blocks, 18, 1 << DIAGONAL, labels, first, found[sets:])
+        before, first, lines = sets, 2 * blocks + 1, wanted & (1 << DIAGONAL | SEVERAL)
+        sets += find_sets(things, blocks, index, places, 18, lines, labels, first, found[sets:])
         for s in range(before, sets):  # no face of its blocks touches another: they are in no other set
             if found[s, SHAPE]:
                 for b in range(blocks):
@@ -414,13 +392,14 @@ def size_of(members, count):
 
 
 @jit
-def relate(things, count, quarter, relation, given, out):
-    """The things that stand in a relation to any of the given ones."""
+def relate(things, count, quarter, relation, given, shapes, out):
+    """The things, of shapes with bits `1 << shape`, that stand in a relation to any of the given ones."""
     out[:count] = 0
     for b in range(count):
         if given[b]:
             for a in range(count):
-                if out[a] == 0 and a != b and related(things, count, quarter, relation, a, b):
+                of_shape = shapes >> things[a, SHAPE] & 1
+                if of_shape and out[a] == 0 and a != b and related(things, count, quarter, relation, a, b):
                     out[a] = 1
 
 
@@ -481,7 +460,7 @@ def execute(things, count, quarter, code, length, sets, values):
             for t in range(count):
                 out[t] = one[t] != 0 and things[t, b] == value
         elif operation == RELATE:
-            relate(things, count, quarter, value, one, out)
+            relate(things, count, quarter, value, one, b, out)
         elif operation == SAME:
             alike(things, count, value, values[a], out)
         elif operation == UNIQUE:

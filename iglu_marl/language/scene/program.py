@@ -113,6 +113,7 @@ _CODES: dict[str, dict[Any, int]] = {
 _TOKEN = re.compile(r"\s*(?:([a-z_]+)|([0-9]+)|([(),]))")
 _MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
 _PASSES_THINGS = (kernels.FILTER, kernels.UNION, kernels.INTERSECT, kernels.EXTREME, kernels.NEAREST)
+_AS_BLOCKS = tuple(name for name in RELATIONS if name not in ("above", "below"))
 _ALL_SHAPES = sum(1 << number for number in _CODES["shape"].values())
 
 
@@ -282,6 +283,8 @@ class Program:
             if signature.operation == kernels.FILTER:
                 second = signature.column
                 number = 1 if program.value is None else number  # of a column of truth
+            elif signature.operation == kernels.RELATE:
+                second = _ALL_SHAPES
             elif signature.operation in (kernels.QUERY, kernels.SAME):
                 number = signature.column
             rows.append((signature.operation, inputs[0], second, number))
@@ -291,25 +294,59 @@ class Program:
         return np.array(rows, dtype=np.int16)
 
     @cached_property
-    def wanted(self) -> int:
-        """Which shapes of things can matter to the answer, as bits `1 << shape code`: the others are not
-        looked for.
-        """
-        found = 0
+    def shapes(self) -> int:
+        """The shapes of the things that it can give, as bits `1 << shape code`."""
+        if self.operation in (*_PASSES_THINGS, kernels.UNIQUE):
+            first, second = self.inputs[0].shapes, self.inputs[-1].shapes
+            if self.operation == kernels.UNION:
+                return first | second
+            if self.operation == kernels.INTERSECT:
+                return first & second
+            return first & (
+                1 << _CODES["shape"][self.value] if self.function == "filter_shape" else _ALL_SHAPES
+            )
+        return _ALL_SHAPES
 
-        def demand(program: Program, shapes: int) -> None:
-            nonlocal found
+    @cached_property
+    def wanted(self) -> int:
+        """What can matter to the answer, as `kernels.find_things` takes it: other things are not looked for."""
+        return int(np.bitwise_or.reduce([0, *self.demands.values()]))
+
+    @cached_property
+    def demands(self) -> dict[Program, int]:
+        """What matters of the things that its functions make, as `wanted`."""
+        found: dict[Program, int] = {}
+
+        def demand(program: Program, shapes: int, several: int) -> None:
+            """several: 1 where things of several colours matter, 2 where it does which ones are whole."""
             operation = program.operation
             if operation in _MAKES_THINGS:
-                found |= shapes
+                more = kernels.SEVERAL if several and shapes & ~(1 << kernels.BLOCK) else 0
+                found[program] = found.get(program, 0) | shapes | more
             if program.function == "filter_shape":
                 shapes &= 1 << _CODES["shape"][program.value]
+            several = {"filter_color": several & 2, "filter_whole": 2}.get(program.function, several)
             for number, given in enumerate(program.inputs):
-                passed = operation in _PASSES_THINGS and not (operation == kernels.NEAREST and number)
-                demand(given, shapes if passed else _ALL_SHAPES)
+                if operation == kernels.EXIST and given.function == "relate" and given.value in _AS_BLOCKS:
+                    demand(given, 1 << kernels.BLOCK, 0)  # what stands so has a block that does
+                elif operation == kernels.INTERSECT:
+                    demand(given, shapes & program.inputs[1 - number].shapes, several)
+                elif operation in _PASSES_THINGS and not (operation == kernels.NEAREST and number):
+                    demand(given, shapes, several)
+                else:
+                    demand(given, _ALL_SHAPES, 1)
 
-        demand(self, _ALL_SHAPES)
+        demand(self, _ALL_SHAPES, 1)
         return found
+
+    @cached_property
+    def narrow_code(self) -> npt.NDArray[np.int16]:
+        """`code` that relates only what matters to the answer."""
+        code = self.code.copy()
+        for row, part in zip(code, self.walk(), strict=True):
+            if part.operation == kernels.RELATE:
+                row[2] = self.demands[part]
+        return code
 
     @cached_property
     def uses_view(self) -> bool:

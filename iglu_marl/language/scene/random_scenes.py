@@ -1,21 +1,37 @@
-"""Random worlds to talk about: a few blocks, rows, towers and squares, put down at random."""
+"""Random worlds to talk about: a few blocks and shapes, put down at random."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE, BlockGrid
 
 _TRIES = 60
 _SPREAD = 3.0  # cells: pieces lie around the middle of the zone
+SIMPLE = ("block", "block", "row", "tower", "square")
+"""The shapes that random worlds are made of, as often as they stand here."""
+_DRAWN = {
+    "l": ("x..", "x..", "xxx"),
+    "t": ("xxx", ".x.", ".x."),
+    "plus": (".x.", "xxx", ".x."),
+    "u": ("x.x", "xxx"),
+    "ring": ("xxx", "x.x", "xxx"),
+    "staircase": ("..x", ".xx", "xxx"),
+    "diagonal": ("..x", ".x.", "x.."),
+    "rectangle": ("xxx", "xxx"),
+    "wall": ("xxxx", "xxxx"),
+}
+VARIED = (*SIMPLE, *_DRAWN)
+"""All shapes that it can put down."""
 
 
 class Piece(NamedTuple):
-    """Something to put down: a box of blocks of one colour.
+    """Something to put down: blocks of one colour.
 
-    shape: its name. color: the id 1..6. length: blocks along its longest side, 1 for a block.
+    shape: its name, one of `VARIED`. color: the id 1..6. length: blocks along its longest side, 1 for a block.
     """
 
     shape: str
@@ -25,27 +41,36 @@ class Piece(NamedTuple):
     @property
     def blocks(self) -> int:
         """How many blocks it takes."""
+        if self.shape in _DRAWN:
+            return "".join(_DRAWN[self.shape]).count("x")
         return self.length**2 if self.shape == "square" else self.length
 
-    def extent(self, rng: np.random.Generator) -> tuple[int, int, int]:
-        """Its size in layers, x and z, turned at random."""
+    def cells(self, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        """Its cells, bool [layers, x, z], turned at random."""
         k = self.length
+        if self.shape in _DRAWN:
+            drawn = np.array([[mark == "x" for mark in line] for line in reversed(_DRAWN[self.shape])])
+            upright = self.shape in ("wall", "staircase") or rng.random() < 0.5
+            turned = drawn[:, :: int(rng.choice((1, -1)))][:, :, None] if upright else drawn[None]
+            return turned if rng.random() < 0.5 else turned.swapaxes(1, 2)
         if self.shape == "tower":
-            return k, 1, 1
+            return np.ones((k, 1, 1), np.bool_)
         if self.shape == "row":
-            return (1, k, 1) if rng.random() < 0.5 else (1, 1, k)
+            return np.ones((1, k, 1) if rng.random() < 0.5 else (1, 1, k), np.bool_)
         if self.shape == "square":
-            return ((1, k, k), (k, k, 1), (k, 1, k))[int(rng.integers(3))]
-        return 1, 1, 1
+            return np.ones(((1, k, k), (k, k, 1), (k, 1, k))[int(rng.integers(3))], np.bool_)
+        return np.ones((1, 1, 1), np.bool_)
 
 
-def draw_pieces(rng: np.random.Generator, count: int | None = None) -> tuple[Piece, ...]:
-    """Random pieces (3 to 9 unless `count` says), 20 blocks of a colour at most."""
+def draw_pieces(
+    rng: np.random.Generator, count: int | None = None, shapes: tuple[str, ...] = SIMPLE
+) -> tuple[Piece, ...]:
+    """Random pieces (3 to 9 unless `count` says) of some shapes, 20 blocks of a colour at most."""
     pieces: list[Piece] = []
     used = dict.fromkeys(COLORS, 0)
     colors = rng.permutation(COLORS)[: int(rng.integers(2, 7))]  # few colours make things alike
     for _ in range(int(rng.integers(3, 10)) if count is None else count):
-        shape = ("block", "block", "row", "tower", "square")[int(rng.integers(5))]
+        shape = shapes[int(rng.integers(len(shapes)))]
         color = int(colors[int(rng.integers(len(colors)))])
         length = {"block": 1, "square": 2 + int(rng.random() < 0.2)}.get(shape) or int(rng.integers(2, 5))
         piece = Piece(shape, color, length)
@@ -68,19 +93,22 @@ def arrange(
         grid[-1, clear[0], clear[1]] = 1  # nothing fits under it, or on it
     for piece in pieces:
         for _ in range(_TRIES):
-            layers, wide, deep = piece.extent(rng)
+            cells = piece.cells(rng)
+            layers, wide, deep = cells.shape
             x = int(np.clip(round(rng.normal(5, _SPREAD)), 0, 11 - wide))
             z = int(np.clip(round(rng.normal(5, _SPREAD)), 0, 11 - deep))
             filled = grid[:, x : x + wide, z : z + deep].any(axis=(1, 2))
             top = int(np.flatnonzero(filled).max(initial=-1)) + 1
             if top + layers <= ZONE_SHAPE[0] and (top == 0 or rng.random() < 0.6):
-                grid[top : top + layers, x : x + wide, z : z + deep] = piece.color
+                grid[top : top + layers, x : x + wide, z : z + deep][cells] = piece.color
                 break
     if clear is not None:
         grid[-1, clear[0], clear[1]] = 0
     return grid
 
 
-def random_world(rng: np.random.Generator, count: int | None = None) -> BlockGrid:
-    """A random world to talk about: `arrange(draw_pieces(rng, count), rng)`."""
-    return arrange(draw_pieces(rng, count), rng)
+def random_world(
+    rng: np.random.Generator, count: int | None = None, shapes: tuple[str, ...] = SIMPLE
+) -> BlockGrid:
+    """A random world to talk about: `arrange(draw_pieces(rng, count, shapes), rng)`."""
+    return arrange(draw_pieces(rng, count, shapes), rng)

@@ -7,21 +7,19 @@ stand in mid-air exists too, by way of a pillar: the walker jumps and places a b
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from iglu_marl.core.grid import Cell
-from iglu_marl.core.kernels.records import GROUND_Y
+from iglu_marl.core.actions import Action
+from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell
+from iglu_marl.core.kernels.cells import solid
+from iglu_marl.core.kernels.records import GROUND_Y, LIMIT
 
 Stand = tuple[int, int, int]
 
-EDGE = 7  # columns in which one can walk
-TOP_FLOOR = 7
-_SIZE, _LOW_Y, _HIGH_Y = 23, -3, 14
+EDGE = MAX_X + LIMIT  # columns in which one can walk
 
+# In actions. Falling: by height.
 WALK_COST = 4.0
 JUMP_COST = 9.0
 FALL_COST = (0.0, 4.0, 6.0, 8.0, 9.0, 11.0, 12.0, 13.0, 14.0, 15.0)
@@ -40,17 +38,12 @@ class Step(NamedTuple):
 class Terrain:
     """The stands of one grid."""
 
-    def __init__(self, grid: npt.NDArray[np.int8]) -> None:
-        padded = np.zeros((_HIGH_Y - _LOW_Y + 1, _SIZE, _SIZE), np.uint8)
-        padded[: GROUND_Y - _LOW_Y + 1] = 1
-        padded[-1 - _LOW_Y : 8 - _LOW_Y, 6:17, 6:17] = grid != 0
-        self._solid = padded.tobytes()
+    def __init__(self, grid: BlockGrid) -> None:
+        self._grid = grid
 
     def solid(self, x: int, y: int, z: int) -> bool:
         """Whether the cell stops a body."""
-        if not _LOW_Y <= y <= _HIGH_Y:
-            return y < _LOW_Y
-        return self._solid[((y - _LOW_Y) * _SIZE + x + 11) * _SIZE + z + 11] != 0
+        return y < GROUND_Y or bool(solid(self._grid, x, y, z))
 
     def roomy(self, x: int, y: int, z: int) -> bool:
         """Whether a body with its legs at y fits."""
@@ -78,14 +71,14 @@ class Terrain:
     def can_pillar(self, stand: Stand) -> bool:
         """Whether one can jump here and place a block under oneself."""
         x, z, b = stand
-        return b < TOP_FLOOR and abs(x) <= 5 and abs(z) <= 5 and not self.solid(x, b + 3, z)
+        return b < MAX_Y and max(abs(x), abs(z)) <= MAX_X and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
         """Whether one can walk from here to the rim, where nothing can be built, or to where one can climb."""
         seen, todo = {stand}, [stand]
         while todo:
             here = todo.pop()
-            if max(abs(here[0]), abs(here[1])) > 5 or self.can_pillar(here):
+            if max(abs(here[0]), abs(here[1])) > MAX_X or self.can_pillar(here):
                 return True
             for _, step in self.steps(here):
                 if step.stand not in seen:
@@ -100,7 +93,9 @@ class Terrain:
         ways = []
         for dx, dz in ((0, -1), (1, 0), (0, 1), (-1, 0)):
             columns = [(x + k * dx, z + k * dz) for k in range(1, 2 * EDGE)]
-            cells = [(cx, y, cz) for cx, cz in columns for y in (b + 2, b + 1) if max(abs(cx), abs(cz)) <= 5]
+            cells = [
+                (cx, y, cz) for cx, cz in columns for y in (b + 2, b + 1) if max(abs(cx), abs(cz)) <= MAX_X
+            ]
             wall = [cell for cell in cells if self.solid(*cell)]
             near = [cell for cell in wall if (cell[0], cell[2]) == columns[0]] or wall[:1]
             ways += [(len(wall), cell) for cell in near]
@@ -108,30 +103,35 @@ class Terrain:
 
 
 class Visit(NamedTuple):
-    """A stand that a search has reached: what it costs to get there, and over which blocks placed on the way."""
+    """A stand that a search has reached: what it costs to get there, and over how many blocks placed on the way.
+
+    keys: that lead from there off the centre of the column.
+    """
 
     cost: float
     stand: Stand
     pillars: int
+    keys: tuple[Action, ...] = ()
 
 
-class Search:
-    """Stands in order of their distance from the first, pillars included while blocks last."""
+class PathSearch:
+    """Stands in order of their distance from the first, by way of pillars too while blocks last (Dijkstra).
+
+    pillar_price: of a block under the feet, by its cell. blocks: for pillars. banned: steps not to be taken, with the
+    stand from which.
+    """
 
     def __init__(
         self,
         terrain: Terrain,
         start: Stand,
         pillar_price: Callable[[Cell], float],
-        spare: int,
-        banned: set[tuple[Stand, Step]],
+        blocks: int = 0,
+        banned: Collection[tuple[Stand, Step]] = (),
     ) -> None:
-        self.terrain = terrain
-        self._price = pillar_price
-        self._spare = spare
-        self._banned = banned
+        self.terrain, self._start = terrain, start
+        self._price, self._blocks, self._banned = pillar_price, blocks, banned
         self._came: dict[Stand, tuple[Stand, Step]] = {}
-        self._start = start
         self._queue: list[tuple[float, Stand, int]] = [(0.0, start, 0)]
         self._done: set[Stand] = set()
         self._best: dict[Stand, float] = {start: 0.0}
@@ -140,24 +140,21 @@ class Search:
         """The nearest stand not visited yet, or None."""
         while self._queue:
             cost, stand, pillars = heapq.heappop(self._queue)
-            if stand in self._done:
-                continue
-            self._done.add(stand)
-            self._expand(cost, stand, pillars)
-            return Visit(cost, stand, pillars)
+            if stand not in self._done:
+                self._done.add(stand)
+                self._expand(cost, stand, pillars)
+                return Visit(cost, stand, pillars)
         return None
 
     def _expand(self, cost: float, stand: Stand, pillars: int) -> None:
         for price, step in self.terrain.steps(stand):
             self._offer(cost + price, stand, step, pillars)
-        if pillars < self._spare and self.terrain.can_pillar(stand):
+        if pillars < self._blocks and self.terrain.can_pillar(stand):
             x, z, b = stand
-            price = self._price((x, b + 1, z))
             came = self._came.get(stand)
-            first = came is None or came[1].how != "pillar"
-            self._offer(
-                cost + price + first * PILLAR_AIM_COST, stand, Step("pillar", (x, z, b + 1)), pillars + 1
-            )
+            aim = 0.0 if came and came[1].how == "pillar" else PILLAR_AIM_COST
+            step = Step("pillar", (x, z, b + 1))
+            self._offer(cost + self._price((x, b + 1, z)) + aim, stand, step, pillars + 1)
 
     def _offer(self, cost: float, origin: Stand, step: Step, pillars: int) -> None:
         stand = step.stand

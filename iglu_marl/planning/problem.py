@@ -1,20 +1,35 @@
-"""What is asked of a planner and what it answers: `Edit`, `Plan`, and the bookkeeping of grids and stocks."""
+"""What is asked of a planner and what it answers: `Edit`, `Problem`, `Job`, `Plan`."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import GridError, PlanningError
-from iglu_marl.core.grid import BlockGrid, Cell, as_grid, cell_index, in_zone
+from iglu_marl.core.grid import (
+    BLOCKS_PER_COLOR,
+    BlockGrid,
+    Cell,
+    as_grid,
+    cells_of,
+    color_at,
+    in_zone,
+    index_of,
+)
+from iglu_marl.core.worlds import Worlds, as_pose
 
 Verdict = Literal["built", "impossible", "unresolved"]
+PlanLevel = Literal["fast", "short", "shortest"]
 
-SIDES = ((0, -1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -1), (0, 0, 1), (0, 1, 0))
+WorldArray = npt.NDArray[Any]  # WORLD[1]
+
+PLAN_LEVELS: tuple[PlanLevel, ...] = get_args(PlanLevel)
+PLANNED: tuple[ControlsName, ...] = ("walking", "flying")
 
 
 class Edit(NamedTuple):
@@ -29,6 +44,45 @@ class Edit(NamedTuple):
     def cell(self) -> Cell:
         """The cell (x, y, z)."""
         return self.x, self.y, self.z
+
+
+class Job(NamedTuple):
+    """A cell to change now: to `color`, or to air when 0; `penalty` in actions says how little it is wanted yet."""
+
+    cell: Cell
+    color: int
+    penalty: float = 0.0
+
+
+class Problem(NamedTuple):
+    """From which state, WORLD[1] and never stepped, to which grid, int8 [9, 11, 11], and by which controls."""
+
+    start: WorldArray
+    desired: BlockGrid
+    controls: ControlsName
+
+    @classmethod
+    def of(cls, world: Any, edits: Any, controls: ControlsName) -> Problem:
+        """From the arguments of `plan`. Raises `PlanningError` where they make no sense."""
+        if controls not in PLANNED:
+            raise PlanningError(f"controls is {controls!r}, expected one of {', '.join(PLANNED)}")
+        start = private_state(world)
+        return cls(start, desired_grid(start["grid"][0], edits), controls)
+
+    @property
+    def grid(self) -> BlockGrid:
+        """What stands at the start."""
+        return self.start["grid"][0]
+
+    @property
+    def pose(self) -> npt.NDArray[np.float64]:
+        """Where the builder is at the start: x, y, z, yaw_deg, pitch_deg."""
+        return self.start["pose"][0]
+
+    @property
+    def changes(self) -> int:
+        """How many cells have to change."""
+        return int(np.count_nonzero(self.grid != self.desired))
 
 
 @dataclass(frozen=True)
@@ -57,6 +111,31 @@ class Plan:
     def built(self) -> bool:
         """Whether the plan does all that was asked."""
         return self.verdict == "built"
+
+
+def level_of(level: PlanLevel, width: int | None = None) -> PlanLevel:
+    """The checked level; `width`, deprecated, is what it was called before: 0 (fast), 1 and 2 (short), 3 and more."""
+    if width is not None:
+        warnings.warn("width is now called level: 'fast', 'short' or 'shortest'", DeprecationWarning, 3)
+        return PLAN_LEVELS[(width > 0) + (width > 2)]
+    if level not in PLAN_LEVELS:
+        raise PlanningError(f"level is {level!r}, expected one of {', '.join(PLAN_LEVELS)}")
+    return level
+
+
+def private_state(world: Any) -> WorldArray:
+    """A copy to plan in: of world 0 of `Worlds`, or of a (grid, pose) pair with a full inventory less the blocks."""
+    if isinstance(world, Worlds):
+        state = world.state[:1].copy()
+    else:
+        grid, pose = world
+        state = Worlds(1).state
+        state["grid"], state["pose"] = as_grid(grid), as_pose(pose)
+        state["inventory"] = BLOCKS_PER_COLOR - np.bincount(state["grid"].ravel(), minlength=7)[1:]
+    # Nobody keeps the score here: an empty target in its place costs nothing per edit.
+    for name in ("target", "invariant", "matches", "target_blocks", "best", "completion"):
+        state[name] = 0
+    return state
 
 
 def as_edits(edits: Any) -> list[Edit]:
@@ -98,46 +177,20 @@ def desired_grid(grid: npt.ArrayLike, edits: Any) -> BlockGrid:
             raise PlanningError(str(error)) from None
     wanted = np.array(grid, dtype=np.int8)
     for edit in as_edits(edits):
-        wanted[cell_index(*edit.cell)] = edit.color
+        wanted[index_of(edit.cell)] = edit.color
     wanted.setflags(write=False)
     return wanted
+
+
+def acts_between(grid: BlockGrid, desired: BlockGrid) -> int:
+    """How many placements and removals lead from one grid to another at least."""
+    wrong = grid != desired
+    return int(wrong.sum()) + int((wrong & (grid != 0) & (desired != 0)).sum())
 
 
 def edits_between(grid: npt.ArrayLike, target: npt.ArrayLike) -> list[Edit]:
     """The edits that turn one dense grid into another, removals first, then bottom-up."""
     before, after = as_grid(grid, "grid"), as_grid(target, "target")
-    cells = np.argwhere(before != after)
-    edits = [Edit(int(x) - 5, int(y) - 1, int(z) - 5, int(after[y, x, z])) for y, x, z in cells]
+    cells = cells_of(before != after).tolist()
+    edits = [Edit(x, y, z, color_at(after, (x, y, z))) for x, y, z in cells]
     return sorted(edits, key=lambda edit: (edit.color != 0, edit.y, edit.x, edit.z))
-
-
-def touched_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The cells, bool [9, 11, 11], with the ground or another filled cell among the 26 around them."""
-    padded = np.pad(filled, 1)
-    padded[0] = True  # the ground
-    near = np.zeros_like(filled)
-    for dy, dx, dz in product(range(3), repeat=3):
-        if (dy, dx, dz) != (1, 1, 1):
-            near |= padded[dy : dy + 9, dx : dx + 11, dz : dz + 11]
-    return near
-
-
-def rests_on(filled: npt.NDArray[np.bool_], x: int, y: int, z: int) -> bool:
-    """Whether the cell touches the ground or a filled cell (bool [9, 11, 11]) with one of its six sides."""
-    if y == -1:
-        return True
-    around = [(x + dx, y + dy, z + dz) for dx, dy, dz in SIDES]
-    return any(in_zone(*cell) and filled[cell_index(*cell)] for cell in around)
-
-
-def supported_cells(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The cells, bool [9, 11, 11], that touch the ground or a filled cell with a side."""
-    near = np.zeros_like(filled)
-    near[0] = True
-    near[1:] |= filled[:-1]
-    near[:-1] |= filled[1:]
-    near[:, 1:] |= filled[:, :-1]
-    near[:, :-1] |= filled[:, 1:]
-    near[:, :, 1:] |= filled[:, :, :-1]
-    near[:, :, :-1] |= filled[:, :, 1:]
-    return near

@@ -1,0 +1,130 @@
+"""What cannot be built, by any builder under the rules of the world, and certificates of it.
+
+A certificate is a dict: the `kind` of argument, and what it is about. There are three kinds:
+
+"too few blocks" (`color`): what is held of a colour and what stands of it stay the same in sum, and placing takes one
+in hand. So where a block of the colour has to be placed, what is held of it at the end cannot be negative.
+
+"no last step": nothing is held at the end, and no block has to go. Then the last act is no removal: that of a block
+placed in between would leave one in hand. It is no placement either, because that needs something solid among the 26
+cells around, and all blocks of the result are alone.
+
+"out of reach" (`cell`): the builder is so far outside the zone that no step brings it back, and a cell that has to
+change is farther from wherever its eye can be than the hands reach.
+
+The planner looks for a certificate that `why_impossible` accepts: nothing is called impossible for any other reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.grid import COLORS, MAX_X, MAX_Y, Cell, cells_of, color_name, in_zone, index_of
+from iglu_marl.core.kernels.motion import highest_rise
+from iglu_marl.core.kernels.records import (
+    FLY_SPEED,
+    GROUND_RADIUS,
+    GROUND_Y,
+    JUMP_SPEED,
+    LIMIT,
+    PADDING,
+    STEP_S,
+)
+from iglu_marl.planning.kernels import REACH
+from iglu_marl.planning.problem import Problem
+from iglu_marl.planning.support import touched_cells
+
+Certificate = dict[str, Any]
+
+
+def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
+    """Why no builder can do it, in words, and a certificate of it; ("", {}) where none is found."""
+    return next(
+        ((reason, proof) for proof in _candidates(problem) if (reason := why_impossible(problem, proof))),
+        ("", {}),
+    )
+
+
+def check_certificate(world: Any, edits: Any, controls: ControlsName, proof: Certificate) -> bool:
+    """Whether a certificate shows that the edits cannot be made in this world; arguments as of `plan`."""
+    return why_impossible(Problem.of(world, edits, controls), proof) != ""
+
+
+def why_impossible(problem: Problem, proof: Certificate) -> str:
+    """Why nobody can do it, in words, where the certificate shows that; else ""."""
+    match proof:
+        case {"kind": "too few blocks", "color": int(color), **more} if color in COLORS and not more:
+            return _too_few_blocks(problem, color)
+        case {"kind": "no last step", **more} if not more:
+            return _no_last_step(problem)
+        case {"kind": "out of reach", "cell": (int(x), int(y), int(z)), **more} if not more:
+            return _out_of_reach(problem, (x, y, z)) if in_zone(x, y, z) else ""
+    return ""
+
+
+def _candidates(problem: Problem) -> Iterator[Certificate]:
+    yield from ({"kind": "too few blocks", "color": int(color)} for color in COLORS)
+    yield {"kind": "no last step"}
+    if _eye_box(problem) is not None:
+        for x, y, z in cells_of(problem.grid != problem.desired).tolist():
+            yield {"kind": "out of reach", "cell": (x, y, z)}
+
+
+def _balance(problem: Problem, color: int) -> tuple[int, int, int]:
+    """Of a colour: blocks in hand, cells that shall get it, and blocks of it that have to go."""
+    placed = np.count_nonzero((problem.desired == color) & (problem.grid != color))
+    returned = np.count_nonzero((problem.grid == color) & (problem.desired != color))
+    return int(problem.start["inventory"][0, color - 1]), int(placed), int(returned)
+
+
+def _too_few_blocks(problem: Problem, color: int) -> str:
+    held, placed, returned = _balance(problem, color)
+    if not placed or held + returned >= placed:
+        return ""
+    return (
+        f"not enough {color_name(color)} blocks: {placed} to place, {max(0, held)} in the inventory, "
+        f"{returned} to come back from removals"
+    )
+
+
+def _no_last_step(problem: Problem) -> str:
+    grid, wanted = problem.grid, problem.desired != 0
+    balances = (_balance(problem, color) for color in COLORS)
+    left = max(held - placed + returned for held, placed, returned in balances)
+    stays = np.array_equal(grid[grid != 0], problem.desired[grid != 0])
+    if left > 0 or not stays or not problem.changes or (wanted & touched_cells(wanted)).any():
+        return ""
+    return "every block floats alone, and no block is left over to hold the last one while it is placed"
+
+
+def _eye_box(problem: Problem) -> tuple[Cell, Cell] | tuple[Any, Any] | None:
+    """Where the eye stays for ever, as lower and upper corner; None unless it is stuck outside the zone."""
+    x, y, z = problem.pose[:3].tolist()
+    level, edge = max(abs(x), abs(z)), MAX_X + LIMIT
+    # A slice is at most half a step; one that would end outside the limits does not take place.
+    if problem.controls == "flying":
+        slice_s = STEP_S / 2
+        upright = (FLY_SPEED + JUMP_SPEED) * slice_s
+        stuck = level > edge + FLY_SPEED * slice_s or y > MAX_Y + 1 + LIMIT + upright
+        return ((x, y, z), (x, y, z)) if stuck else None
+    # A walker falls and jumps, and the ground may push it aside by as much as `PADDING`.
+    if not edge + PADDING < level < GROUND_RADIUS:
+        return None
+    floor = GROUND_Y + 0.5
+    top = max(y, floor + 2.0) + highest_rise(JUMP_SPEED) + highest_rise(float(problem.start["speed"][0]))
+    return (x - PADDING, min(y, floor), z - PADDING), (x + PADDING, top, z + PADDING)
+
+
+def _out_of_reach(problem: Problem, cell: Cell) -> str:
+    box, at = _eye_box(problem), index_of(cell)
+    if box is None or problem.grid[at] == problem.desired[at]:
+        return ""
+    gaps = (max(c - 0.5 - high, low - c - 0.5, 0.0) for c, low, high in zip(cell, *box, strict=True))
+    if math.hypot(*gaps) <= REACH + 1e-6:
+        return ""
+    return f"the builder cannot move from outside the zone, and {cell} is out of reach"

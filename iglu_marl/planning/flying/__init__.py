@@ -1,0 +1,1 @@
+"""Builders who fly: moving, turning and acting in one step."""

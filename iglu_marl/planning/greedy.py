@@ -1,0 +1,196 @@
+"""The greedy builder: always the cheapest useful job next, else a scaffold, else clearing the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from iglu_marl.core.grid import Cell, cells_of, in_zone, index_of
+from iglu_marl.planning.flying.controller import Flier
+from iglu_marl.planning.problem import Job
+from iglu_marl.planning.simulation import Simulation
+from iglu_marl.planning.support import carries, neighbours, scaffold_for, shuts_in, supported_cells
+from iglu_marl.planning.walking.controller import Walker
+
+Find = Callable[[list[Job]], Any]  # of a `Controller`
+
+MAX_RETURNS = 4  # of a scaffold to one and the same cell
+HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
+MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
+CLEARING_RINGS = 5
+
+
+class Controller(Protocol):
+    """What the builder needs of walking and flying."""
+
+    def find(self, jobs: list[Job]) -> Any:
+        """The cheapest way to do one of the jobs (it has `.job` and `.cost`), or None."""
+
+    def find_anywhere(self, jobs: list[Job]) -> Any:
+        """Some way to do one of the jobs from places that `find` leaves aside, or None; this takes long."""
+
+    def perform(self, way: Any) -> bool:
+        """Do it in the simulation; undone and False when it fails."""
+
+    def ways_out(self) -> list[Job]:
+        """Blocks to break when the builder is walled in; none when it is not."""
+
+
+CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {"walking": Walker, "flying": Flier}
+
+
+def build(simulation: Simulation, max_actions: float) -> str:
+    """Work until everything is as desired, from wherever the simulation is; returns "" or why not."""
+    return GreedyBuilder(simulation).build(max_actions)
+
+
+class GreedyBuilder:
+    """The loop that chooses what to do next."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.controller = CONTROLLERS[simulation.problem.controls](simulation)
+        self._cleared: Counter[Cell] = Counter()
+        self._scaffolded: Counter[Cell] = Counter()
+        self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is
+
+    def build(self, max_actions: float) -> str:
+        """Work until everything is as desired; returns "" or why not."""
+        simulation = self.simulation
+        rounds = 60 + 8 * int(simulation.difference().sum())
+        for _ in range(rounds):
+            if not simulation.difference().any():
+                return ""
+            if len(simulation.actions) > max_actions:
+                return f"no plan within {max_actions:.0f} actions"
+            attempts = (
+                self._edit,
+                self._get_out,
+                self._scaffold,
+                self._tidy,
+                self._clear,
+                self._scaffold_beside,
+            )
+            finds = (self.controller.find, self.controller.find_anywhere)
+            if not any(attempt(find) for find in finds for attempt in attempts):
+                return f"no way found to {self._remaining()}"
+        return f"no plan within {rounds} edits; left to do: {self._remaining()}"
+
+    def _left(self) -> list[Cell]:
+        return [(x, y, z) for x, y, z in cells_of(self.simulation.difference()).tolist()]
+
+    def _remaining(self) -> str:
+        cells = self._left()
+        words = [f"{'remove' if self.simulation.color_at(cell) else 'place'} {cell}" for cell in cells[:4]]
+        return ", ".join(words) + (f" and {len(cells) - 4} more" if len(cells) > 4 else "")
+
+    # -- attempts, most wanted first, to do what `find` finds a way for; each returns whether something was done
+
+    def _do(self, jobs: list[Job], find: Find, ways: int = MAX_WAYS) -> Job | None:
+        """The one of the jobs that was done."""
+        for _ in range(ways if jobs else 0):
+            way = find(jobs)
+            if way is None:
+                return None
+            if self.controller.perform(way):
+                done: Job = way.job
+                return done
+        return None
+
+    def _edit(self, find: Find) -> bool:
+        return self._do(self._edits(), find) is not None
+
+    def _get_out(self, find: Find) -> bool:
+        """Break out of where the builder is walled in; the hole stays until all that is left now is done."""
+        jobs = [job for job in self.controller.ways_out() if in_zone(*job.cell)]
+        return self._open_hole(jobs, self._stuck(), find)
+
+    def _scaffold(self, find: Find) -> bool:
+        """Place the first block of the shortest chain that gives a missing block something to hold on to."""
+        simulation = self.simulation
+        color = simulation.scaffold_color()
+        grid, desired, held = simulation.grid, simulation.desired, simulation.inventory
+        cell = scaffold_for(grid, desired, held, self._holes) if color else None
+        if cell is None or self._scaffolded[cell] >= MAX_RETURNS:
+            return False
+        return self._place_scaffold([Job(cell, color)], find)
+
+    def _scaffold_beside(self, find: Find) -> bool:
+        """Place a block beside a missing one whose own neighbours are out of sight, once."""
+        simulation = self.simulation
+        color, air = simulation.scaffold_color(), simulation.grid == 0
+        stuck = [cell for cell in self._stuck() if air[index_of(cell)]]
+        beside = {other for cell in stuck for other in neighbours(cell) if not self._scaffolded[other]}
+        jobs = [Job(cell, color) for cell in sorted(beside) if color and air[index_of(cell)]]
+        return self._place_scaffold([job for job in jobs if not simulation.wanted_at(job.cell)], find)
+
+    def _place_scaffold(self, jobs: list[Job], find: Find) -> bool:
+        job = self._do(jobs, find)
+        self._scaffolded.update([job.cell] if job else [])
+        return job is not None
+
+    def _tidy(self, find: Find) -> bool:
+        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again."""
+        scaffolds, done = set(self.simulation.scaffolds), False
+        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds], find):
+            done = True
+        return done
+
+    def _clear(self, find: Find) -> bool:
+        """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
+        stuck = self._stuck()
+        ring, seen = set(stuck), set(stuck)
+        for _ in range(CLEARING_RINGS):
+            ring = {other for cell in ring for other in neighbours(cell)} - seen
+            ring = {cell for cell in ring if self.simulation.color_at(cell)}
+            seen |= ring
+            jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in sorted(ring)]
+            if self._open_hole(jobs, stuck, find):
+                return True
+        return False
+
+    def _stuck(self) -> frozenset[Cell]:
+        """All that is left to do, holes aside."""
+        return frozenset(cell for cell in self._left() if cell not in self._holes)
+
+    def _replaceable(self, cell: Cell) -> bool:
+        """Whether a block can be put back once it is broken; of a colour overdrawn by the start, none can."""
+        wanted = self.simulation.wanted_at(cell)
+        return wanted == 0 or self.simulation.color_at(cell) != wanted or self.simulation.held(wanted) >= 0
+
+    def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell], find: Find) -> bool:
+        """Break one of these blocks, and keep the hole until its purpose is achieved."""
+        job = self._do([job for job in jobs if self._replaceable(job.cell)], find, CLEARING_WAYS)
+        if job is None:
+            return False
+        self._cleared[job.cell] += 1
+        if self.simulation.wanted_at(job.cell):
+            self._holes[job.cell] = purpose - {job.cell}
+        return True
+
+    # -- what there is to do
+
+    def _edits(self) -> list[Job]:
+        """The edits that can be made now, scaffolds left aside."""
+        simulation = self.simulation
+        self._close_holes()
+        filled, wanted, scaffolds = simulation.grid != 0, simulation.desired != 0, set(simulation.scaffolds)
+        near = supported_cells(filled)
+        left = set(self._left())
+        lowest = min((cell[1] for cell in left if not filled[index_of(cell)]), default=0)
+        jobs = []
+        for cell in sorted(left, key=index_of):
+            color = simulation.wanted_at(cell)
+            if filled[index_of(cell)]:
+                if color or cell not in scaffolds:
+                    jobs.append(Job(cell, 0, CARRIER_COST if carries(filled, wanted, cell) else 0.0))
+            elif cell not in self._holes and near[index_of(cell)] and simulation.held(color) > 0:
+                shut = SHUT_COST if shuts_in(filled, cell, left) else 0.0
+                jobs.append(Job(cell, color, HEIGHT_COST * (cell[1] - lowest) + shut))
+        return jobs
+
+    def _close_holes(self) -> None:
+        """Forget the holes that have served their purpose."""
+        left = set(self._left())
+        self._holes = {hole: purpose for hole, purpose in self._holes.items() if purpose & left}

@@ -1,0 +1,66 @@
+"""In which order to build: what an architect says next, block by block."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.grid import Cell, index_of
+from iglu_marl.planning.problem import Edit, edits_between
+from iglu_marl.planning.support import Mask, carries, shuts_in, supported_cells
+
+# What a level above the lowest missing block counts, in cells of distance: a walker had rather finish a tower than
+# climb it once per level; a flier sees best from above.
+LEVEL_COST = {"walking": 0.7, "flying": 3.0}
+FLOATING_COST = 100.0
+
+
+def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsName = "walking") -> list[Edit]:
+    """All edits from one dense grid to another, ordered for building one by one.
+
+    A block of a wrong colour gives two edits, its removal (color 0) and later its replacement. Blocks to be removed
+    go first, from the top, except those that a block still to be placed holds on to. Every block touches the ground or
+    another block when its turn comes, as long as the target allows that; none shuts in a cell that is still to be
+    filled; and what comes next is near.
+    """
+    edits = edits_between(grid, target)
+    filled, wanted = np.asarray(grid) != 0, np.zeros(np.shape(grid), bool)
+    colors = {edit.cell: edit.color for edit in edits if edit.color}
+    for cell in colors:
+        wanted[index_of(cell)] = True
+    standing = [edit.cell for edit in edits if filled[index_of(edit.cell)]]
+    removals = sorted(standing, key=lambda cell: (-cell[1], cell))
+    kept = [cell for cell in removals if cell not in colors and carries(filled, wanted, cell)]
+    level_cost = LEVEL_COST.get(controls, LEVEL_COST["walking"])
+    ordered: list[Edit] = []
+    last: Cell = (0, -1, 0)
+    for cell in removals:
+        if cell not in kept:
+            filled[index_of(cell)] = False
+            ordered.append(Edit(*cell, 0))
+    left = set(colors)
+    while left:
+        last = _next_cell(left, filled, last, level_cost)
+        left.remove(last)
+        filled[index_of(last)] = True
+        ordered.append(Edit(*last, colors[last]))
+    return ordered + [Edit(*cell, 0) for cell in kept]
+
+
+def _next_cell(left: set[Cell], filled: Mask, last: Cell, level_cost: float) -> Cell:
+    near = supported_cells(filled)
+    lowest = min(cell[1] for cell in left)
+
+    def cost(cell: Cell) -> tuple[float, Cell]:
+        apart = abs(cell[0] - last[0]) + abs(cell[1] - last[1]) + abs(cell[2] - last[2])
+        price = apart + level_cost * (cell[1] - lowest)
+        if not near[index_of(cell)]:
+            price += FLOATING_COST + 10.0 * cell[1]
+        return price, cell
+
+    ranked = sorted(left, key=cost)
+    for cell in ranked:
+        if near[index_of(cell)] and not shuts_in(filled, cell, left):
+            return cell
+    return ranked[0]

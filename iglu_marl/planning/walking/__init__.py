@@ -1,0 +1,1 @@
+"""Builders who walk: with gravity, on foot, one key a step."""

@@ -1,0 +1,368 @@
+"""Walking with gravity: find a stand and an aim for a job, get there on foot, act.
+
+`find` searches the stands in order of their distance and looks, from the ground and from the top of a jump, for the
+aim that takes the fewest camera steps. `perform` walks there in the simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from iglu_marl.core.actions import Action
+from iglu_marl.core.grid import Cell
+from iglu_marl.core.kernels.cells import solid
+from iglu_marl.core.kernels.motion import rise
+from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, PADDING, STEP_S, WALK_SPEED
+from iglu_marl.planning.kernels import CAMERA_DEG
+from iglu_marl.planning.problem import Job, WorldArray
+from iglu_marl.planning.raycast import Floats
+from iglu_marl.planning.simulation import Simulation, has_done, step
+from iglu_marl.planning.walking import kernels
+from iglu_marl.planning.walking.navigation import (
+    PILLAR_COST,
+    TIDY_COST,
+    PathSearch,
+    Stand,
+    Step,
+    Terrain,
+    Visit,
+)
+
+PACE = WALK_SPEED * STEP_S  # cells per step
+WALK_KEYS = (
+    (Action.FORWARD, 0.0),
+    (Action.RIGHT, 90.0),
+    (Action.BACK, 180.0),
+    (Action.LEFT, 270.0),
+)  # ° from the yaw
+EYE = EYE_HEIGHT + 1.0  # the eye of one who stands, above the centre of the cell stood on
+AIR_STEPS = (5, 7)  # steps after a jump's start: just high enough to build below oneself; the top
+RISES = {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
+AIR_COST = 1.5
+OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that shall be filled
+DISTANCE_COST = 3.0  # for a cell, where jobs are ranked
+LOWEST_FROM_PILLAR = -62.0  # steeper rays would meet the pillar, which is not there yet
+BATCH_STANDS = 12
+MAX_JOBS = 14
+ASKEW_DEG = 12.0  # by which a key may lead past the block that one jumps onto
+MOVES = (
+    (Action.NOOP,),
+    *((key,) for key, _ in WALK_KEYS),
+    *((Action.JUMP, *[key] * 4) for key, _ in WALK_KEYS),
+)  # from one place to the next
+LONGEST_MOVE, MOST_PLACES = 30, 2000
+NEAR_MISS = 0.13  # of a cell: as near as steps of 1/4 cell get
+
+
+class Aim(NamedTuple):
+    """How to turn, in camera steps, and whether to act in the air: `air` steps after the start of a jump."""
+
+    cost: float
+    yaw: int
+    pitch: int
+    air: int
+
+
+class Found(NamedTuple):
+    """What to do from where, and what all that costs."""
+
+    cost: float
+    visit: Visit
+    job: Job
+    aim: Aim
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to do a job: a path from one stand to another, there some keys that lead off its centre, then an aim."""
+
+    job: Job
+    path: tuple[Step, ...]
+    cost: float
+    start: Stand
+    stand: Stand
+    keys: tuple[Action, ...] = ()
+
+
+def camera_actions(yaw: int, pitch: int) -> list[Action]:
+    """The actions that turn by so many camera steps, to the right and up."""
+    around = Action.TURN_RIGHT if yaw > 0 else Action.TURN_LEFT
+    return [around] * abs(yaw) + [Action.LOOK_UP if pitch > 0 else Action.LOOK_DOWN] * abs(pitch)
+
+
+def stand_of(pose: Floats) -> Stand:
+    """The stand of one who rests at a pose."""
+    x, y, z = np.rint(pose[:3]).astype(int).tolist()
+    return x, z, y - 2
+
+
+def at_rest(state: WorldArray) -> bool:
+    """Whether the walker has no vertical speed, and something under the feet."""
+    grid, pose = state["grid"][0], state["pose"][0]
+    x, z, b = stand_of(pose)
+    on_floor = solid(grid, x, b, z) or solid(grid, x, b + 1, z)
+    return state["speed"][0] == 0.0 and bool(on_floor and pose[1] == b + 2 - PADDING)
+
+
+def places_near(state: WorldArray) -> Iterator[tuple[tuple[Action, ...], Floats]]:
+    """Where one comes to rest after some moves, few first: the keys and the pose; each place once, by the kernel."""
+    known: set[bytes] = set()
+    waiting: deque[tuple[tuple[Action, ...], WorldArray]] = deque([((), state)])
+    while waiting and len(known) < MOST_PLACES:
+        keys, before = waiting.popleft()
+        for move in MOVES:
+            after, pressed = before.copy(), list(move)
+            for key in move:
+                step(after, "walking", key)
+            while not at_rest(after) and len(pressed) < LONGEST_MOVE:
+                step(after, "walking", Action.NOOP)
+                pressed.append(Action.NOOP)
+            place = np.round(after["pose"][0, :3], 2).tobytes()
+            if place not in known and at_rest(after):
+                known.add(place)
+                waiting.append(((*keys, *pressed), after))
+                yield waiting[-1][0], after["pose"][0]
+
+
+class Walker:
+    """Does jobs on foot. `find` looks for the cheapest way, `perform` does it in the simulation."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self._banned_steps: set[tuple[Stand, Step]] = set()
+        self._banned_jobs: set[tuple[Cell, Stand, tuple[Action, ...]]] = set()
+        self._banned_for = b""  # the grid in which they failed
+
+    # -- finding
+
+    def find(self, jobs: list[Job]) -> Way | None:
+        """The cheapest way to do one of the jobs, or None when none can be done from any stand."""
+        pose, stand = self._rest()
+        jobs = self._possible(jobs)
+        jobs.sort(key=lambda job: job.penalty + DISTANCE_COST * math.dist(pose[:3], job.cell))
+        ways = (self._search(some, pose, stand) for some in (jobs[:MAX_JOBS], jobs[MAX_JOBS:]) if some)
+        return next((way for way in ways if way), None)
+
+    def find_anywhere(self, jobs: list[Job]) -> Way | None:
+        """A way to do one of the jobs from any place, centre of a column or not, that few keys lead to."""
+        jobs, start = self._possible(jobs), self._rest()[1]
+        for keys, pose in places_near(self.simulation.state) if jobs else ():
+            stand = stand_of(pose)
+            found = self._best_at(Visit(float(len(keys)), stand, 0, keys), jobs, pose, stand)
+            if found is not None:
+                return Way(found.job, (), found.cost, start, stand, keys)
+        return None
+
+    def _possible(self, jobs: list[Job]) -> list[Job]:
+        """The jobs for which blocks are in hand; what has failed in another grid is forgotten."""
+        known = self.simulation.grid.tobytes()
+        if known != self._banned_for:
+            self._banned_steps.clear()
+            self._banned_jobs.clear()
+            self._banned_for = known
+        return [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
+
+    def ways_out(self) -> list[Job]:
+        """Blocks to break when the walker is walled in; none when it is not."""
+        _, stand = self._rest()
+        terrain = Terrain(self.simulation.grid)
+        inside = terrain.solid(stand[0], stand[2] + 2, stand[1])
+        if not inside and terrain.escapes(stand):
+            return []
+        return [Job(cell, 0, 10.0 * blocks) for blocks, cell in terrain.ways_out(stand)]
+
+    def _rest(self) -> tuple[Floats, Stand]:
+        """The pose once the walker has come to rest, and its stand."""
+        if at_rest(self.simulation.state):
+            return self.simulation.pose.copy(), self._stand()
+        moment = self.simulation.save()
+        self._settle()
+        rest = self.simulation.pose.copy(), self._stand()
+        self.simulation.restore(moment)
+        return rest
+
+    def _stand(self) -> Stand:
+        return stand_of(self.simulation.pose)
+
+    def _pillar_price(self, cell: Cell) -> float:
+        wanted = self.simulation.wanted_at(cell)
+        if wanted and self.simulation.held(wanted) > 0:
+            return PILLAR_COST - OWN_PILLAR_GAIN
+        return PILLAR_COST + (SPOILING_COST if wanted else TIDY_COST)
+
+    def _search(self, jobs: list[Job], pose: Floats, start: Stand) -> Way | None:
+        blocks = int(np.maximum(self.simulation.inventory, 0).sum())
+        terrain = Terrain(self.simulation.grid)
+        search = PathSearch(terrain, start, self._pillar_price, blocks, self._banned_steps)
+        least = min(job.penalty for job in jobs)
+        best: Found | None = None
+        while True:
+            visits: list[Visit] = []
+            while len(visits) < BATCH_STANDS:
+                visit = search.next_visit()
+                if visit is None or (best is not None and visit.cost + least + 1.0 >= best.cost):
+                    break
+                visits.append(visit)
+                if best is None and visit.stand == start:
+                    break  # often enough one can act from where one stands
+            if not visits:
+                break
+            found = [self._best_at(visit, jobs, pose, start) for visit in visits]
+            best = min((one for one in (best, *found) if one), key=lambda one: one.cost, default=None)
+        if best is None:
+            return None
+        stand = best.visit.stand
+        return Way(best.job, tuple(search.path(stand)), best.cost, start, stand)
+
+    def _best_at(self, visit: Visit, jobs: list[Job], pose: Floats, start: Stand) -> Found | None:
+        """The cheapest that can be done from a stand."""
+        simulation, stand = self.simulation, visit.stand
+        x, z, b = stand
+        rest = pose[:3].tolist() if stand == start else [x, b + EYE, z]
+        lowest = LOWEST_FROM_PILLAR if visit.pillars and stand != start else -90.0
+        yaw, pitch = pose[3:].tolist()
+        best: Found | None = None
+        for air, height in RISES.items():
+            if air and solid(simulation.grid, x, b + 3, z):
+                continue
+            eye = (rest[0], rest[1] + height, rest[2])
+            for job in jobs:
+                if (job.cell, stand, visit.keys) in self._banned_jobs:
+                    continue
+                if air and job.color == 0 and job.cell[1] < b + 2:
+                    continue  # nothing to be gained
+                places = job.color != 0
+                turns, right, up = kernels.best_aim(
+                    simulation.grid, eye, yaw, pitch, lowest, job.cell, places
+                )
+                fill = turns + (job.color not in (0, simulation.active))
+                # The camera turns while the builder rises: only what is longer than the rise costs more.
+                cost = max(fill, air - 1) + 2.0 + AIR_COST if air else fill + 1.0
+                total = visit.cost + cost + job.penalty
+                if turns < kernels.FAR and (best is None or total < best.cost):
+                    best = Found(total, visit, job, Aim(cost, right, up, air))
+        return best
+
+    # -- doing
+
+    def perform(self, way: Way) -> bool:
+        """Go there and do it; undone, and False, when it does not come out as foreseen."""
+        moment = self.simulation.save()
+        here = way.start
+        for part in way.path:
+            if not self._go(part):
+                self.simulation.restore(moment)
+                self._banned_steps.add((here, part))
+                return False
+            here = part.stand
+        if self.simulation.color_at(way.job.cell) == way.job.color:
+            return True  # done by a pillar on the way
+        self.simulation.step(*way.keys)
+        if self._act(way.job, way.stand):
+            return True
+        self.simulation.restore(moment)
+        self._banned_jobs.add((way.job.cell, way.stand, way.keys))
+        return False
+
+    def _act(self, job: Job, stand: Stand) -> bool:
+        """From where the walker really stands: turn, select, jump if need be, and use the hand."""
+        simulation = self.simulation
+        pose, here = self._rest()
+        found = self._best_at(Visit(0.0, here, 0), [job], pose, here) if here == stand else None
+        if found is None:
+            return False
+        _, yaw, pitch, air = found.aim
+        fill = camera_actions(yaw, pitch)
+        if job.color not in (0, simulation.active):
+            fill.append(Action.hotbar(job.color))
+        if air:
+            first = max(0, len(fill) - (air - 1))
+            simulation.step(*fill[:first])
+            self._settle()
+            rest = fill[first:]
+            simulation.step(Action.JUMP, *rest, *[Action.NOOP] * (air - 1 - len(rest)))
+        else:
+            simulation.step(*fill)
+            self._settle()
+        simulation.step(Action.PLACE if job.color else Action.BREAK)
+        return has_done(simulation.state, job)
+
+    def _settle(self, limit: int = 80) -> bool:
+        """Wait until the walker rests."""
+        for _ in range(limit):
+            if at_rest(self.simulation.state):
+                return True
+            self.simulation.step(Action.NOOP)
+        return False
+
+    # -- on foot
+
+    def walk_to(self, stand: Stand) -> bool:
+        """Go there over what stands already; False when there is no way, or it does not come out as foreseen."""
+        search = PathSearch(Terrain(self.simulation.grid), self._rest()[1], self._pillar_price)
+        while (visit := search.next_visit()) is not None and visit.stand != stand:
+            pass
+        return visit is not None and all(self._go(step) for step in search.path(stand))
+
+    def pillar_up(self) -> bool:
+        """Put one block under oneself."""
+        x, z, b = self._rest()[1]
+        return Terrain(self.simulation.grid).can_pillar((x, z, b)) and self._pillar((x, z, b + 1))
+
+    def _go(self, step: Step) -> bool:
+        if step.how == "pillar":
+            return self._pillar(step.stand)
+        if step.how == "jump" and not self._jump(step.stand):
+            return False
+        if step.how == "walk":
+            self._settle()
+        self._stride(step.stand)
+        return self._settle() and self._stand() == step.stand
+
+    def _stride(self, stand: Stand, limit: int = 64) -> None:
+        """Press the keys that lead to a column's centre until none leads nearer."""
+        pose = self.simulation.pose
+        for _ in range(limit):
+            before = pose[:3].copy()
+            dx, dz = stand[0] - float(pose[0]), stand[1] - float(pose[2])
+            for key in self._keys_along(dx, dz) if max(abs(dx), abs(dz)) >= NEAR_MISS else ():
+                self.simulation.step(key)
+                if not np.array_equal(before, pose[:3]):
+                    break  # else something is in the way
+            else:
+                return
+
+    def _keys_along(self, dx: float, dz: float) -> list[Action]:
+        """The keys that lead nearer to what lies so far away, in cells; that which goes farthest along it first."""
+        ways = (
+            (math.radians(float(self.simulation.pose[3]) + turned - 90.0), key) for key, turned in WALK_KEYS
+        )
+        along = [(dx * math.cos(way) + dz * math.sin(way), key) for way, key in ways]
+        return [key for gain, key in sorted(along, reverse=True) if gain >= PACE / 2 + 1e-9]
+
+    def _jump(self, stand: Stand) -> bool:
+        """Turn until one of the keys leads to a block next to the one stood on, and jump."""
+        pose = self.simulation.pose
+        way = math.degrees(math.atan2(stand[1] - round(pose[2]), stand[0] - round(pose[0]))) + 90.0
+        off = (way - float(pose[3]) + 45.0) % 90.0 - 45.0
+        count = max(0, math.ceil((abs(off) - ASKEW_DEG) / CAMERA_DEG))
+        self.simulation.step(*camera_actions(count if off > 0 else -count, 0))
+        if not self._settle():
+            return False
+        self.simulation.step(Action.JUMP)
+        return True
+
+    def _pillar(self, stand: Stand) -> bool:
+        """Jump and place a block below, onto the one stood on: the wanted colour, else any."""
+        simulation = self.simulation
+        cell = (stand[0], stand[2], stand[1])
+        wanted = simulation.wanted_at(cell)
+        color = wanted if wanted and simulation.held(wanted) > 0 else simulation.scaffold_color()
+        here = self._rest()[1]
+        return color != 0 and self._act(Job(cell, color), here) and self._settle() and self._stand() == stand

@@ -1,0 +1,285 @@
+"""One meaning: questions, statements and the references of instructions find the same things, in random worlds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, color_id
+from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.generator import Generator
+from iglu_marl.language.phrases import Link, Phrase, say_answer
+from iglu_marl.language.questions import QUESTION, Question, parse, question_templates
+from iglu_marl.language.references import (
+    Beside,
+    Blocks,
+    Context,
+    Item,
+    NextTo,
+    Setting,
+    Unresolved,
+    find_items,
+    resolve,
+)
+from iglu_marl.language.scene import MIXED, Scene, Thing
+from iglu_marl.language.scene import reference_evaluator as witness
+from iglu_marl.language.scene.interpreter import answer
+from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.random_scenes import VARIED, random_world
+from iglu_marl.language.shapes import Kind
+
+KINDS = {shape: [Kind(shape)] for shape in SHAPE_NAMES if shape in {kind.value for kind in Kind}}
+KINDS |= {"tower": [Kind.TOWER, Kind.COLUMN], "group": [Kind.STRUCTURE]}
+WAYS = {"above": "up", "below": "down"}
+STANDING = tuple(
+    name for name in RELATIONS if name != "on"
+)  # an instruction's "on" is "above": the nearest touches
+
+Told = tuple[Phrase, Blocks]
+
+
+def meant(reference: Blocks, setting: Setting) -> list[Item] | Failure:
+    try:
+        return resolve(reference, setting)
+    except Unresolved as error:
+        return error.failure
+
+
+def _told(scene: Scene, rng: np.random.Generator) -> Told:
+    """Something that is there, mostly, as a phrase and as a reference."""
+    shapes = list(KINDS)
+    shape, color = shapes[int(rng.integers(len(shapes)))], COLOR_WORDS[int(rng.integers(6))]
+    there = [found for name in shapes if (found := scene.by_shape[name])]
+    if there and rng.random() < 0.85:
+        found = there[int(rng.integers(len(there)))]
+        thing = found[int(rng.integers(len(found)))]
+        shape, color = thing.shape, thing.color
+    colors = () if color == MIXED or rng.random() < 0.3 else (color,)
+    kinds = KINDS[shape]
+    ids = tuple(COLOR_NAMES.index(name) for name in colors)
+    return Phrase(shape, colors), Blocks(ids, kinds[int(rng.integers(len(kinds)))])
+
+
+def _furthest(told: Told, rng: np.random.Generator) -> Told:
+    way, rank = DIRECTIONS[int(rng.integers(len(DIRECTIONS)))], int(rng.choice((1, 1, 2, 3)))
+    return replace(told[0], extreme=way, rank=rank), replace(told[1], extreme=way, rank=rank)  # type: ignore[arg-type]
+
+
+def _linked(one: Told, other: Told, relation: str) -> Told:
+    where = (
+        NextTo(other[1]) if relation == "next_to" else Beside(((WAYS.get(relation, relation), 1),), other[1])
+    )  # type: ignore[arg-type]
+    return replace(one[0], links=(Link(relation, other[0]),)), replace(one[1], where=where)
+
+
+def _agree(told: Told, scene: Scene, setting: Setting) -> str:
+    """What became of it, after the question and the reference have been found to say the same."""
+    phrase, reference = told
+    found = meant(reference, setting)
+    there = answer(Question.of("exist", QUESTION, A=replace(phrase, extreme=None, rank=1)).program, scene)
+    count, one = (
+        answer(Program(*part), scene) for part in (("count", (phrase.program,)), ("unique", (phrase.meant,)))
+    )
+    if count is None:  # what it is told from is not there, or several
+        assert there is None
+        assert isinstance(found, Failure)
+        return "unclear"
+    if count == 0:
+        assert isinstance(found, Failure)
+        assert found.reason is Reason.NO_MATCH
+        assert one is None
+        assert not there or phrase.extreme
+        return "none"
+    assert there
+    if one is None:
+        assert isinstance(found, Failure)
+        assert found.reason is Reason.AMBIGUOUS
+        assert count > 1
+        choices = answer(phrase.meant, scene)
+        assert {frozenset(item) for item in found.choices} == {frozenset(thing.cells) for thing in choices}
+        return "several"
+    assert not isinstance(found, Failure), found
+    assert [set(item) for item in found] == [set(one.cells)]
+    return "one" if count == 1 else "the nearest"
+
+
+def compare(worlds: int, each: int, seed: int) -> Counter[str]:
+    rng, seen = np.random.default_rng(seed), Counter[str]()
+    for _ in range(worlds):
+        grid, yaw_deg = random_world(rng, shapes=VARIED), float(rng.integers(4) * 90 + rng.uniform(-44, 44))
+        scene, setting = Scene(grid, yaw_deg), Setting.of(grid, Context(yaw_deg=yaw_deg))
+        for _ in range(each):
+            told, relation = _told(scene, rng), STANDING[int(rng.integers(len(STANDING)))]
+            if rng.random() < 0.8:
+                other = _told(scene, rng)
+                told = _linked(told, _furthest(other, rng) if rng.random() < 0.4 else other, relation)
+            if rng.random() < 0.15:
+                told = _furthest(told, rng)
+            seen[_agree(told, scene, setting)] += 1
+    return seen
+
+
+def test_questions_and_references_mean_the_same() -> None:
+    seen = compare(150, 10, seed=0)
+    assert min(seen[name] for name in ("unclear", "none", "one", "several", "the nearest")) > 20, seen
+
+
+@pytest.mark.slow
+def test_questions_and_references_mean_the_same_in_10_000_worlds() -> None:
+    seen = compare(10_000, 3, seed=1)
+    assert min(seen.values()) > 500, seen
+
+
+def test_kinds_are_the_shapes_of_the_scene() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        grid = random_world(rng, shapes=VARIED)
+        scene, setting = Scene(grid), Setting.of(grid, Context())
+        for shape, kinds in KINDS.items():
+            for kind in kinds:
+                whole = sorted(tuple(sorted(thing.cells)) for thing in scene.find(shape, whole=True))
+                assert find_items(setting, kind, ()) == whole
+                red = sorted(tuple(sorted(thing.cells)) for thing in scene.find(shape, color="red"))
+                assert find_items(setting, kind, (color_id("red"),)) == red
+
+
+# -------------------------------------------------------------------------------------------- which one is meant
+
+R, B, G = (color_id(name) for name in ("red", "blue", "green"))
+
+
+@pytest.mark.parametrize(
+    ("relation", "blocks", "expected"),
+    [
+        ("north", [(0, -1, -1, R), (0, -1, -3, R)], (0, -1, -1)),  # next to it, before one further away
+        ("north", [(3, -1, -1, R), (0, -1, -2, R)], (0, -1, -2)),  # two steps, not four
+        ("north", [(1, -1, -1, R), (-1, -1, -1, R)], None),  # two steps each
+        ("above", [(0, 0, 0, R), (0, 1, 0, R), (0, 4, 0, R)], (0, 0, 0)),  # the one on it
+        ("above", [(0, 2, 0, R), (0, 4, 0, R)], (0, 2, 0)),
+        ("next_to", [(0, -1, -1, R), (0, -1, 1, R)], None),
+    ],
+)
+def test_of_several_the_nearest_is_meant(relation: str, blocks: list, expected: tuple | None) -> None:
+    grid = blocks_to_grid([(0, -1, 0, B), *blocks])
+    told = _linked(
+        (Phrase("block", ("red",)), Blocks((R,))), (Phrase("block", ("blue",)), Blocks((B,))), relation
+    )
+    kind = _agree(told, Scene(grid), Setting.of(grid, Context()))
+    assert kind == ("several" if expected is None else "the nearest")
+    one = answer(Program("unique", (told[0].meant,)), grid)
+    assert (None if one is None else one.cells) == (None if expected is None else (expected,))
+    assert answer(Program("count", (told[0].program,)), grid) == len(blocks)
+
+
+def test_a_number_of_steps_is_exact() -> None:
+    grid = blocks_to_grid([(0, -1, 0, B), (0, -1, -1, R), (0, -1, -2, R), (1, -1, -2, R)])
+    setting = Setting.of(grid, Context())
+    two = Beside((("north", 2),), Blocks((B,)))  # type: ignore[arg-type]
+    assert meant(Blocks((R,), where=two), setting) == [((0, -1, -2),)]
+
+
+# ------------------------------------------------------------------------------------------------- what people ask
+
+WORLD = blocks_to_grid(
+    [(0, y, 0, B) for y in (-1, 0, 1)]
+    + [(0, 2, 0, R)]
+    + [(x, -1, -3, R) for x in (-1, 0, 1)]
+    + [(3, -1, 0, G), (4, -1, 4, G)]
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("Which block is the highest?", "a red block"),
+        ("What is the leftmost green block?", "a green block"),
+        ("Which tower is the highest?", "a mixed tower of four blocks"),
+        ("How tall is the blue tower?", "3"),
+        ("At what height is the blue tower?", "3"),
+        ("On which level is the blue tower?", "1"),
+        ("What is on top of the blue tower?", "a red block"),
+        ("What is north of the blue tower?", "a red row of three blocks"),
+        ("What is south of the blue tower?", "a green block"),
+        ("What is on the red row?", "nothing"),
+        ("Is there anything on the red row?", "no"),
+        ("Is there nothing above the blue tower?", "no"),
+        ("How many blocks are red?", "4"),
+        ("How many red blocks are on the ground?", "3"),
+        ("How many blocks are above the blue tower?", "1"),
+        ("Are there 3 red blocks?", "no"),  # a bare number is exactly that number
+        ("Are there 4 red blocks?", "yes"),
+        ("Are there at least 3 red blocks?", "yes"),
+        ("Is there no orange block?", "yes"),
+        ("Isn't there a red row?", "yes"),
+        ("Is the highest block not on the ground?", "yes"),
+        ("Is the red row not on the floor?", "no"),
+        ("What color is the block north of the blue tower?", "red"),  # three are; one is nearest
+        ("What color is the second block from the top?", "blue"),
+        ("How tall is the green block?", "that is not clear"),
+        ("Is the blue tower taller than the red row?", "yes"),
+    ],
+)
+def test_what_people_ask_of_a_scene(asked: str, told: str) -> None:
+    question = parse(asked)
+    assert isinstance(question, Question)
+    value = answer(question.program, WORLD)
+    assert say_answer(value) == told
+    assert witness.agrees(witness.evaluate(question.program, WORLD), value)
+
+
+# --------------------------------------------------------------------------------------------- what a world can hold
+
+
+def _like(thing: Thing, rng: np.random.Generator) -> Phrase:
+    colors = () if thing.color == MIXED or (thing.whole and rng.random() < 0.3) else (thing.color,)
+    size = None if thing.shape == "block" or rng.random() < 0.5 else thing.size
+    height = thing.height if rng.random() < 0.5 else None
+    return Phrase(thing.shape, colors, size, height, level=thing.level if rng.random() < 0.5 else None)
+
+
+def test_what_is_there_is_possible() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        scene = Scene(random_world(rng, shapes=VARIED))
+        for shape in SHAPE_NAMES:
+            assert Phrase(shape).can_be(len(scene.find(shape, whole=True)))
+            assert Phrase(shape, ("red",)).can_be(len(scene.find(shape, color="red")))
+        for thing in scene.things:
+            assert _like(thing, rng).is_possible, thing
+        for _ in range(20):
+            one, other = (scene.things[int(n)] for n in rng.integers(len(scene), size=2))
+            for relation in RELATIONS:
+                if one in scene.related(other, relation):
+                    linked = replace(_like(one, rng), links=(Link(relation, _like(other, rng)),))
+                    assert linked.is_possible, (one, relation, other)
+
+
+@pytest.mark.slow
+def test_no_number_is_impossible() -> None:
+    rng, squares = np.random.default_rng(6), {k * k for k in range(2, 12)}
+    scene, generator = Scene(random_world(rng, shapes=VARIED)), Generator(balance=False)
+    drawn = 0
+    for template in question_templates().values():
+        for kind in template.kinds * 60:
+            question = generator._draw(template, kind, scene, rng)
+            if question is None or not question.is_possible:
+                continue
+            drawn += 1
+            fillings = dict(question.fillings)
+            phrase, number = fillings["A"], fillings.get("N", 0)
+            if template.name == "size_is":
+                phrase = replace(phrase, size=number)
+            if "H" in fillings:
+                phrase = replace(phrase, height=fillings["H"])
+            size, lowest = phrase.size or 2, phrase.level or 1
+            longest = {"row": 11, "tower": 10 - lowest, "diagonal": 11}.get(phrase.shape, 99)
+            assert size <= min(longest, 20 if phrase.colors else 99), question
+            assert phrase.shape != "square" or phrase.size is None or phrase.size in squares
+            assert max(phrase.height or 1, lowest) <= 9
+            if template.name in ("count_is", "at_least") and phrase.shape == "block":
+                assert number <= (20 * len(phrase.colors) if phrase.colors else 120)
+            assert not (phrase.shape == "tower" and phrase.height == 1)
+    assert drawn > 1000

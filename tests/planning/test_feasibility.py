@@ -1,0 +1,127 @@
+"""What cannot be built: certificates that are true, and none of what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from planning.test_lower_bound import games
+from worlds import world_with
+
+from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.planning import check_certificate, plan
+from iglu_marl.planning.feasibility import prove_impossible
+from iglu_marl.planning.problem import Problem
+from iglu_marl.planning.support import touched_cells
+
+BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
+
+# --- nothing that can be done is denied ---------------------------------------------------------------------
+
+
+@BOTH
+def test_nothing_that_was_done_is_called_impossible(controls: Any) -> None:
+    for start, grid, _ in games(controls, 60, 25):
+        assert prove_impossible(Problem.of(start, grid, controls)) == ("", {})
+
+
+def reachable_by_hand(start: np.ndarray, desired: np.ndarray, inventory: np.ndarray) -> bool:
+    """Exhaustive search over placements beside anything solid and removals: more than any builder can do."""
+
+    def key(grid: np.ndarray, held: np.ndarray) -> tuple[bytes, bytes]:
+        return grid.tobytes(), held.tobytes()
+
+    todo, seen = [(start.copy(), inventory.copy())], {key(start, inventory)}
+    while todo:
+        grid, held = todo.pop()
+        if (grid == desired).all():
+            return True
+        for at in map(tuple, np.argwhere(touched_cells(grid != 0) | (grid != 0))):
+            if max(at[1:]) > 7 or min(at[1:]) < 5 or at[0] > 2:
+                continue  # a small box is world enough for these cases
+            for color in range(7):
+                was = int(grid[at])
+                if (color == 0) == (was == 0) or (color and held[color - 1] <= 0):
+                    continue
+                new, left = grid.copy(), held.copy()
+                new[at] = color
+                left[(color or was) - 1] += 1 if was else -1
+                if key(new, left) not in seen:
+                    seen.add(key(new, left))
+                    todo.append((new, left))
+    return False
+
+
+@pytest.mark.slow
+def test_proofs_agree_with_an_exhaustive_search() -> None:
+    """Wherever impossibility is claimed, trying everything fails too; and the claim is made in some of the cases."""
+    claims = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        start, desired = np.zeros((9, 11, 11), np.int8), np.zeros((9, 11, 11), np.int8)
+        for grid in (start, desired):
+            for _ in range(int(rng.integers(0, 3))):
+                grid[rng.integers(0, 3), rng.integers(5, 8), rng.integers(5, 8)] = rng.integers(1, 3)
+        if seed % 2:
+            desired = np.where(start != 0, start, desired)
+        inventory = np.array([*rng.integers(-1, 2, 2), 0, 0, 0, 0], np.int16)
+        world = Worlds(1)
+        world.grid[0], world.inventory[0] = start, inventory
+        reason, proof = prove_impossible(Problem.of(world, desired, "flying"))
+        assert bool(reason) == bool(proof)
+        if proof:
+            claims += 1
+            assert not reachable_by_hand(start, desired, inventory), (seed, reason)
+    assert claims >= 10
+
+
+def impossible_cases() -> Iterator[tuple[str, Worlds, Any, str]]:
+    many = [(x, -1, z, 6) for x in range(-3, 4) for z in range(3)]
+    overdrawn = [(x, -1, z, 3) for z in (-2, 0, 2) for x in range(-5, 5)]
+    for controls in ("walking", "flying"):
+        yield "too few blocks", world_with([]), many, controls
+        yield "too few blocks", world_with(overdrawn), [(0, 0, 0, 3)], controls
+        one = world_with([])
+        one.inventory[0] = (0, 0, 0, 0, 1, 0)
+        yield "no last step", one, [(0, 2, 0, 5)], controls
+        yield "out of reach", world_with([], Pose(8.0, 0.0, 8.0)), [(-5, -1, -5, 1)], controls
+    yield "out of reach", world_with([], Pose(0.0, 12.0, 0.0)), [(0, -1, 0, 1)], "flying"
+
+
+CASES = list(impossible_cases())
+
+
+@pytest.mark.parametrize(
+    ("kind", "worlds", "edits", "controls"), CASES, ids=[f"{c[0]}-{c[3]}" for c in CASES]
+)
+def test_every_proof_is_a_certificate(kind: str, worlds: Worlds, edits: Any, controls: Any) -> None:
+    made = plan(worlds, edits, controls)
+    assert (made.verdict, made.proof.get("kind")) == ("impossible", kind)
+    assert check_certificate(worlds, edits, controls, made.proof)
+    for bad in corrupted(made.proof):
+        assert not check_certificate(worlds, edits, controls, bad), bad
+
+
+def corrupted(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Another kind, every entry left out or of another type, one too many, and colours and cells that do not exist."""
+    yield {}
+    yield {**proof, "more": 1}
+    for kind in ("too few blocks", "no last step", "out of reach", "trust me"):
+        if kind != proof["kind"]:
+            yield {**proof, "kind": kind}
+    for key, value in proof.items():
+        yield {k: v for k, v in proof.items() if k != key}
+        yield from ({**proof, key: other} for other in (None, "7", 0, 7, [], [9, 9, 9], [0.5, 0, 0]))
+        if key == "color":
+            yield {**proof, key: value % 6 + 1}
+
+
+def test_certificates_are_of_their_own_case() -> None:
+    """A true certificate proves nothing about a world in which the edits can be made."""
+    for _, worlds, edits, controls in CASES:
+        proof = plan(worlds, edits, controls).proof  # type: ignore[arg-type]
+        rich = world_with([])
+        assert not check_certificate(rich, edits[:1], controls, proof)  # type: ignore[arg-type]
+        assert not check_certificate(worlds, [], controls, proof)  # type: ignore[arg-type]

@@ -1,0 +1,76 @@
+"""The greedy builder finds a way out, in, and to what is hard to see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import BOTH, carry_out, world_with
+
+from iglu_marl.core.grid import Cell, grid_to_blocks
+from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.planning import plan
+from iglu_marl.planning.walking.navigation import Terrain
+
+RED = 6
+
+
+@BOTH
+def test_out_of_a_closed_cell(controls: str) -> None:
+    box = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]
+    inside = {(0, -1, 0), (0, 0, 0)}
+    blocks = [(*cell, 1 + number % 6) for number, cell in enumerate(box) if cell not in inside]
+    worlds = world_with(blocks)
+    assert not Terrain(worlds.grid[0]).escapes((0, 0, -2))
+    made = plan(worlds, [(4, -1, 4, 6)], controls)
+    assert made.built, made.reason
+    assert grid_to_blocks(carry_out(worlds, made)) == sorted([*blocks, (4, -1, 4, 6)])
+
+
+@BOTH
+def test_out_of_a_block(controls: str) -> None:
+    blocks = [(0, -1, 0, 2), (0, 0, 0, 3), (1, 0, 0, 4), (-1, 0, 0, 4)]
+    made = plan(world_with(blocks), [(0, 1, 0, 6)], controls)
+    assert made.built, made.reason
+    assert grid_to_blocks(carry_out(world_with(blocks), made)) == sorted([*blocks, (0, 1, 0, 6)])
+
+
+@pytest.mark.slow
+def test_a_cell_shut_in_by_others_is_reached() -> None:
+    rng = np.random.default_rng(1)
+    blocks = [(x, y, z, int(rng.integers(1, 7))) for x in (1, 2, 3) for y in (-1, 0, 1) for z in (1, 2, 3)]
+    for controls in ("walking", "flying"):
+        made = plan(world_with(blocks), [(2, 0, 2, 0)], controls)
+        assert made.built, made.reason
+
+
+def cave(seed: int, pose: Pose) -> Worlds:
+    """A zone three quarters full: nothing but red is in hand."""
+    rng = np.random.default_rng(seed)
+    grid = np.where(rng.random((9, 11, 11)) < 0.75, rng.integers(1, 6, (9, 11, 11)), 0).astype(np.int8)
+    worlds = Worlds(1)
+    worlds.grid[0], worlds.pose[0] = grid, pose
+    worlds.inventory[0] = 20 - np.bincount(grid.ravel(), minlength=7)[1:]
+    return worlds
+
+
+@pytest.mark.parametrize(
+    ("seed", "place", "cell"),
+    [
+        (6, (0, 4, -2), (-1, 2, -4)),  # in sight from off the centre of a column only
+        (24, (-3, 3, 3), (-2, 3, 0)),
+        (154, (4, 0, -4), (5, 3, -5)),
+        (
+            133,
+            (4, 4, -4),
+            (3, 5, -5),
+        ),  # nothing to place it against is in sight, unless a block is put beside it
+    ],
+)
+def test_what_is_hard_to_see_in_a_cave_is_done(seed: int, place: Cell, cell: Cell) -> None:
+    worlds = cave(seed, Pose(*place))
+    wanted = np.array(worlds.grid[0])
+    x, y, z = cell
+    wanted[y + 1, x + 5, z + 5] = RED
+    made = plan(worlds, [(*cell, RED)], "walking", "fast")
+    assert made.built, made.reason
+    np.testing.assert_array_equal(carry_out(worlds, made), wanted)

@@ -1,0 +1,81 @@
+"""What holds on to what, and which scaffolds lead to what floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import Block
+
+from iglu_marl.core.grid import blocks_to_grid, index_of
+from iglu_marl.planning.kernels import SCAFFOLD
+from iglu_marl.planning.support import (
+    AROUND,
+    SIDES,
+    carries,
+    pillars,
+    scaffold_for,
+    scaffold_prices,
+    supported_cells,
+    touched_cells,
+)
+
+FULL = np.full(6, 20, np.int16)
+TABLE: list[Block] = [(x, 2, z, 4) for x in (-1, 0, 1) for z in (-1, 0, 1)] + [(4, 3, 4, 1)]
+
+
+def test_support() -> None:
+    filled = blocks_to_grid([(0, 3, 0, 1)]) != 0
+    assert supported_cells(filled)[0].all()
+    assert supported_cells(filled)[1:].sum() == 6
+    assert touched_cells(filled)[1:].sum() == 26
+    wanted = blocks_to_grid([(1, 3, 0, 1), (0, 3, 1, 2)]) != 0
+    assert carries(filled, wanted, (0, 3, 0))
+    assert not carries(filled, wanted & False, (0, 3, 0))
+    held = filled | (blocks_to_grid([(2, 3, 0, 1), (0, 3, 2, 1)]) != 0)
+    assert not carries(held, wanted, (0, 3, 0))
+
+
+def built_up(grid: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """What stands when all that can be placed of the wanted cells is placed."""
+    built = grid != 0
+    while (ready := wanted & ~built & supported_cells(built)).any():
+        built |= ready
+    return built
+
+
+@pytest.mark.parametrize("start", [[], [(0, y, 0, 1) for y in range(-1, 2)], [(4, 2, 4, 1)]])
+def test_chains_of_scaffolds_lead_to_what_floats(start: list[Block]) -> None:
+    """One scaffold after the other is placed where it holds, and there are no more of them than it takes."""
+    grid, desired = np.array(blocks_to_grid(start)), blocks_to_grid(TABLE)
+    floating = (desired != 0) & (grid == 0) & ~supported_cells(grid != 0)
+    _, support = scaffold_prices(grid, desired != 0, np.array(SIDES), through=False)
+    needed = int(support[floating].min()) // SCAFFOLD
+    for left in range(needed, 0, -1):
+        assert not (floating & supported_cells(grid != 0)).any(), left
+        cell = scaffold_for(grid, desired, FULL)
+        assert cell is not None
+        assert supported_cells(grid != 0)[index_of(cell)]
+        assert desired[index_of(cell)] == 0
+        grid[index_of(cell)] = 6
+    assert (floating & supported_cells(grid != 0)).any()
+
+
+def test_no_scaffold_where_there_is_no_block_or_no_need() -> None:
+    grid, desired = np.zeros((9, 11, 11), np.int8), blocks_to_grid([(0, 2, 0, 1)])
+    assert scaffold_for(grid, desired, FULL) == (0, -1, 0)  # straight below, from the ground
+    assert scaffold_for(grid, desired, np.zeros(6, np.int16)) is None
+    assert scaffold_for(grid, desired, FULL, closed={(0, 2, 0)}) is None
+    assert scaffold_for(grid, blocks_to_grid([(0, -1, 0, 1)]), FULL) is None
+    diagonal = scaffold_for(grid, desired, FULL, links=AROUND)
+    assert diagonal is not None
+    assert diagonal[1] == -1
+
+
+def test_pillars_hold_everything() -> None:
+    desired = blocks_to_grid(TABLE)
+    grid = np.zeros_like(desired)
+    found = pillars(grid, desired)
+    assert not found[desired != 0].any()
+    wanted = (desired != 0) | found
+    np.testing.assert_array_equal(built_up(grid, wanted), wanted)
+    assert not pillars(grid, blocks_to_grid([(0, -1, 0, 1), (0, 0, 0, 1)])).any()

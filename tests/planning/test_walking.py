@@ -1,0 +1,286 @@
+"""Walking: aims and views are those of the hands, what is promised is done, and plans from viewpoints are short."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from worlds import Block, world_with
+
+from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
+from iglu_marl.core.actions import Action
+from iglu_marl.core.grid import blocks_to_grid, index_of
+from iglu_marl.core.kernels.ray import gaze
+from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.planning import lower_bound, plan, replays
+from iglu_marl.planning.problem import PlanLevel, Problem
+from iglu_marl.planning.raycast import blocked_by_body, cast_rays
+from iglu_marl.planning.simulation import Simulation
+from iglu_marl.planning.support import Mask, pillars
+from iglu_marl.planning.walking import kernels
+from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
+from iglu_marl.planning.walking.controller import EYE, Walker, places_near
+from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
+from iglu_marl.planning.walking.navigation import Terrain
+from iglu_marl.planning.walking.shortening import shortened
+from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
+
+NOTHING = np.zeros((9, 11, 11), bool)
+TOWER = [(0, y, -1, 1 + y % 2) for y in range(-1, 5)]
+WALL = [(x, y, -1, 1 + (x + y) % 3) for x in range(-2, 3) for y in range(-1, 3)]
+BRIDGE = [(x, 2, -1, 4) for x in range(-2, 3)] + [(-2, y, -1, 3) for y in range(-1, 2)]
+FLOATING = [(x, 2, z, 5) for x in range(2, 4) for z in range(-2, 0)] + [(4, -1, 4, 2), (4, 0, 4, 2)]
+SITES = pytest.mark.parametrize(
+    "blocks", [TOWER, WALL, BRIDGE, FLOATING], ids=["tower", "wall", "bridge", "floating"]
+)
+
+
+def random_grid(rng: np.random.Generator, count: int) -> np.ndarray:
+    grid = np.zeros((9, 11, 11), np.int8)
+    cells = rng.integers((0, 1, 1), (5, 10, 10), (count, 3))
+    grid[tuple(cells.T)] = rng.integers(1, 7, count)
+    return grid
+
+
+def random_pose(rng: np.random.Generator, grid: np.ndarray) -> np.ndarray:
+    """An eye in the open; the grid is changed for that."""
+    pose = np.array(
+        [*rng.uniform((-5, 0, -5), (5, 6, 5)), 5.0 * rng.integers(72), 5.0 * rng.integers(-18, 19)]
+    )
+    grid[index_of(np.rint(pose[:3]).astype(int))] = 0
+    return pose
+
+
+# --- what is seen ----------------------------------------------------------------------------------------
+
+
+def first_solid(ray: np.ndarray, grid: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """(hit, before) of one ray of a table, as cells x, y, z; the ground and what is outside count as None."""
+    last, flat = OUTSIDE, grid.ravel()
+    for cell in ray:
+        if cell == END:
+            return None, None
+        if cell == GROUND or (cell >= 0 and flat[cell]):
+            return (CENTRES[cell] if cell >= 0 else None), (CENTRES[last] if last >= 0 else None)
+        last = cell
+    raise AssertionError("a ray without an end")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rays_meet_what_the_hands_meet(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grid = random_grid(rng, 60)
+    pose = random_pose(rng, grid)
+    search = CameraSearch(pose)
+    table = search.table
+    aims = rng.integers(0, len(table.rays), 400)
+    looks = np.tile(pose, (len(aims), 1))
+    looks[:, 3] += 5.0 * (aims // table.rows)
+    looks[:, 4] += 5.0 * (aims % table.rows - search.level)
+    hits, befores = cast_rays(grid, looks)
+    zone = lambda cell: max(abs(cell[0]), abs(cell[2])) <= 5 and -1 <= cell[1] <= 7  # noqa: E731
+    for aim, hit, before in zip(aims, hits.tolist(), befores.tolist(), strict=True):
+        seen = tuple(hit) if zone(hit) else None, tuple(before) if zone(before) else None
+        assert first_solid(table.rays[aim], grid) == seen
+    np.testing.assert_array_equal(table.blocked, blocked_by_body(np.tile(pose, (1089, 1)), CENTRES))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("places", [True, False])
+def test_no_other_aim_takes_fewer_camera_steps(seed: int, places: bool) -> None:
+    rng = np.random.default_rng(seed)
+    grid = random_grid(rng, 40)
+    pose = random_pose(rng, grid)
+    steps = np.array(
+        [(yaw, pitch) for yaw in range(-36, 36) for pitch in range(-36, 37) if abs(pose[4] + 5 * pitch) <= 90]
+    )
+    looks = np.tile(pose, (len(steps), 1))
+    looks[:, 3:] += 5.0 * steps
+    hits, befores = cast_rays(grid, looks)
+    met = befores if places else hits
+    found = 0
+    for cell in CENTRES:
+        mine = (met == cell).all(axis=1)
+        if places:
+            mine &= ~blocked_by_body(looks, cell) & (hits[:, 0] != 127)
+        least = int(np.abs(steps[mine]).sum(axis=1).min(initial=kernels.FAR))
+        turns, yaw, pitch = kernels.best_aim(
+            grid, tuple(pose[:3].tolist()), *pose[3:].tolist(), -90.0, cell, places
+        )
+        assert turns == least, cell
+        if turns < kernels.FAR:
+            assert turns == abs(yaw) + abs(pitch)
+            found += 1
+    assert found > 10
+    assert gaze(0.0, 0.0) == pytest.approx((0.0, 0.0, -1.0))
+
+
+# --- what is promised ------------------------------------------------------------------------------------
+
+
+def on_a_pillar(blocks: list[Block], height: int) -> Simulation:
+    """Standing on a pillar of the start, with the blocks to be built around it."""
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[:height, 5, 7] = 6
+    return Simulation(Problem.of((grid, (0.0, height - 0.25, 2.0, 0.0, 0.0)), blocks, "walking"))
+
+
+def price_of(acts: list[CameraAct], active: int) -> int:
+    """Camera steps, choices of a colour and acts, counted one by one."""
+    price = yaw = pitch = 0
+    for act in acts:
+        around = abs(act.yaw - yaw) % 72
+        price += min(around, 72 - around) + abs(act.pitch - pitch) + 1 + (act.color not in (0, active))
+        yaw, pitch, active = act.yaw, act.pitch, act.color or active
+    return price
+
+
+def searched(simulation: Simulation, scaffolds: Mask, width: int) -> list[CameraAct]:
+    task = assignment(simulation.desired, scaffolds, NOTHING)
+    search = CameraSearch(simulation.pose)
+    result = search.search(simulation.grid, simulation.inventory, simulation.active, task, width)
+    assert result.cost == price_of(result.acts, simulation.active)
+    return result.acts
+
+
+@SITES
+@pytest.mark.parametrize("height", [3, 5])
+def test_what_is_promised_is_done_at_the_promised_price(blocks: list[Block], height: int) -> None:
+    simulation = on_a_pillar(blocks, height)
+    acts = searched(simulation, pillars(simulation.grid, simulation.desired), 16)
+    assert len({act.cell for act in acts}) >= 5
+    price, wanted = price_of(acts, simulation.active), {act.cell: act.color for act in acts}
+    work_from_here(simulation)
+    assert len(simulation.actions) == price
+    assert all(simulation.color_at(cell) == color for cell, color in wanted.items())
+
+
+def test_scaffolds_are_placed_and_removed() -> None:
+    simulation = on_a_pillar(FLOATING, 5)
+    scaffolds = pillars(simulation.grid, simulation.desired)
+    assert scaffolds.sum() >= 3
+    acts = searched(simulation, scaffolds, 8)
+    filled = [act.cell for act in acts if act.color and scaffolds[index_of(act.cell)]]
+    broken = [act.cell for act in acts if not act.color]
+    assert filled
+    assert set(broken) <= set(filled)
+
+
+def test_what_one_stands_on_stays() -> None:
+    simulation = on_a_pillar([(0, y, 2, 0) for y in range(-1, 3)] + [(0, -1, -2, 1)], 4)
+    work_from_here(simulation)
+    assert simulation.color_at((0, -1, -2)) == 1
+    assert all(simulation.color_at((0, y, 2)) == 6 for y in range(-1, 3))
+
+
+# --- navigation ------------------------------------------------------------------------------------------
+
+
+def test_terrain_steps() -> None:
+    terrain = Terrain(
+        blocks_to_grid([(1, -1, 0, 1), (0, -1, 1, 1), (0, 0, 1, 1), (-1, -1, 0, 1), (-1, 1, 0, 1)])
+    )
+    found = {step.stand: step.how for _, step in terrain.steps((0, 0, -2))}
+    assert found == {(0, -1, -2): "walk", (1, 0, -1): "jump"}  # two high to the south; no room to the west
+    assert {step.how for _, step in terrain.steps((1, 0, -1))} == {"fall"}
+    assert terrain.escapes((0, 0, -2))
+
+
+def test_no_way_to_a_place() -> None:
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[0:3, 4:7, 4:7] = 1
+    grid[0:3, 5, 5] = 0  # walled in
+    walker = Walker(Simulation(Problem.of((grid, (0.0, -0.25, 0.0, 0.0, 0.0)), [], "walking")))
+    assert not walker.walk_to((4, 4, -2))
+    assert not walker.walk_to((0, 0, 5))
+
+
+def test_places_between_the_centres_of_columns() -> None:
+    simulation = Simulation(Problem.of(world_with([(1, -1, 0, 1)]), [], "walking"))
+    simulation.step(*[Action.NOOP] * 3)
+    state = simulation.state.copy()
+    found = {keys: tuple(pose[:3].round(2).tolist()) for keys, pose in islice(places_near(state), 400)}
+    assert len(set(found.values())) == len(found) == 400
+    assert found[(Action.NOOP,)] == tuple(state["pose"][0, :3].round(2).tolist())
+    assert found[(Action.FORWARD,)][::2] == (0.0, -0.25)
+    assert any(0.5 < x < 1.0 and y > 0.5 for x, y, _ in found.values()), "on top of the block"
+    for keys, place in list(found.items())[::40]:
+        simulation.state[:] = state
+        simulation.step(*keys)
+        assert tuple(simulation.pose[:3].round(2).tolist()) == place
+
+
+# --- whole plans -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@SITES
+def test_plans_from_viewpoints(blocks: list[Block]) -> None:
+    start = Worlds(1)
+    problem = Problem.of(start, blocks, "walking")
+    first = plan(start, blocks, "walking", "fast")
+    found = shortest_walk(problem, "shortest", 10_000)
+    assert found is not None
+    assert replays(start, found, "walking", problem.desired)
+    assert lower_bound(start, blocks, "walking").steps <= len(found) < len(first)
+    assert shortest_walk(problem, "short", len(found) // 2) is None
+
+
+def test_the_best_viewpoints_can_be_reached() -> None:
+    problem = Problem.of(Worlds(1), WALL, "walking")
+    places = viewpoints(problem, 20)
+    assert len(set(places)) == len(places) == 20
+    assert [place.price for place in places] == sorted(place.price for place in places)
+    for place in places[:5]:
+        simulation = Simulation(problem)
+        assert work_from(simulation, place)
+        x, z, floor = place.stand
+        assert simulation.pose[1] == floor + place.stops[-1] + EYE
+        assert (abs(simulation.pose[[0, 2]] - (x, z)) < 0.2).all()
+
+
+@pytest.mark.slow
+def test_a_long_search_is_made_once_for_the_same_beginning() -> None:
+    _searched.cache_clear()
+    target = blocks_to_grid(TOWER)
+    plans = []
+    levels: tuple[PlanLevel, ...] = ("short", "short", "shortest")
+    for level in levels:
+        state = StateTracker("walking", select_and_place=False, can_yield=True)
+        state.begin(NOTHING, (0.0, -0.25, 0.0, 0.0, 0.0))
+        plans.append(state.plan(target, level))
+    assert _searched.cache_info().misses == 2
+    assert plans[0] == plans[1]
+    plans[0].actions.clear()
+    assert plans[1].actions  # nobody else's list
+    state.begin(NOTHING, (0.0, -0.25, 1.0, 0.0, 0.0))
+    assert replays(state.world, state.plan(target, "short").actions, "walking", target)
+    assert _searched.cache_info().misses == 3
+
+
+# --- shortening ------------------------------------------------------------------------------------------
+
+
+def test_steps_that_make_no_difference_are_left_out() -> None:
+    problem = Problem.of(
+        world_with([], Pose(0, -0.25, 0, 0, -20)), [(0, -1, -2, 1), (0, -1, -1, 1)], "walking"
+    )
+    look = [Action.LOOK_UP, Action.LOOK_DOWN, Action.TURN_LEFT, Action.NOOP, Action.TURN_RIGHT]
+    acts = [Action.PLACE, Action.LOOK_DOWN, Action.LOOK_DOWN, Action.LOOK_DOWN, Action.PLACE]
+    long = [int(action) for action in [*look, Action.LOOK_DOWN, *look, *acts]]
+    simulation = Simulation(problem)
+    simulation.step(*long)
+    placed = [cell for cell in ((0, -1, -2), (0, -1, -1)) if simulation.color_at(cell)]
+    assert placed
+    short = shortened(problem, long)
+    assert len(short) < len(long) - len(look)
+    assert short.count(Action.PLACE) == 2
+    again = Simulation(problem)
+    again.step(*short)
+    np.testing.assert_array_equal(again.grid, simulation.grid)
+
+
+def test_fast_plans_are_shortened() -> None:
+    made = plan(Worlds(1), WALL, "walking", "fast")
+    assert made.actions == shortened(Problem.of(Worlds(1), WALL, "walking"), made.actions)
