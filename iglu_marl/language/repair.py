@@ -23,7 +23,18 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
-from iglu_marl.language.grammar.answers import Above, ColorOf, CountOf, FreeCorner, Lacking, LevelOf, Tints, Toward, Until, Which
+from iglu_marl.language.grammar.answers import (
+    Above,
+    ColorOf,
+    CountOf,
+    FreeCorner,
+    Lacking,
+    LevelOf,
+    Tints,
+    Toward,
+    Until,
+    Which,
+)
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
@@ -58,7 +69,27 @@ Found = tuple[ExpectedWorld, ...] | Failure
 MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
-_LIGHT = frozenset("a an the of in on at to one ones it block blocks brick cube piece them".split())
+_LIGHT = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "one",
+        "ones",
+        "it",
+        "block",
+        "blocks",
+        "brick",
+        "cube",
+        "piece",
+        "them",
+    ]
+)
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
     ("color", Reason.NO_COLOR, ("red",), False),
@@ -92,10 +123,11 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Heard:
     told = parse(text, context)
     if isinstance(told, Failure):
         return Heard(text, told.partial, _diagnosed(told))
-    return _tried(text, told, grid, context)
+    return tried(text, told, grid, context)
 
 
-def _tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+    """An instruction in a world."""
     try:
         found = outcomes(instruction, grid, context)
     except (DialogueError, GridError) as error:
@@ -237,7 +269,11 @@ class _Answer:
         """Whether the question is answered, and another one comes up."""
         asked = self.question
         if failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD):
-            return self.unknown != "" and failure.reason is Reason.UNKNOWN_WORD and failure.detail != asked.detail
+            return (
+                self.unknown != ""
+                and failure.reason is Reason.UNKNOWN_WORD
+                and failure.detail != asked.detail
+            )
         return (failure.reason, failure.reference) != (asked.reason, asked.reference)
 
     # -- the ways to fill it in
@@ -278,7 +314,7 @@ class _Answer:
             if isinstance(told, Failure):
                 yield Heard(text, told.partial, told)
             else:
-                yield _tried(text, told, self.grid, self.context)
+                yield tried(text, told, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Heard]:
         """With a value."""
@@ -346,7 +382,7 @@ class _Answer:
                     text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
                     told = parse(text)
                     if not isinstance(told, Failure):
-                        yield _tried(text, told, self.grid, self.context)
+                        yield tried(text, told, self.grid, self.context)
                         return
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
@@ -357,7 +393,7 @@ class _Answer:
         if self.pending.instruction is None:
             return
         for made in _changed(self.pending.instruction, change):
-            yield _tried(self.pending.text, made, self.grid, self.context)
+            yield tried(self.pending.text, made, self.grid, self.context)
 
     def _at_level(self, part: Any, level: int) -> Any:
         """A placement of one block in the column that its place means, in this layer."""
@@ -388,7 +424,7 @@ class _Answer:
                 CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)]) for i, cell in enumerate(cells)
             ]
             if len(parts) > 1:
-                yield _tried(heard.text, Then(tuple(parts)), self.grid, self.context)
+                yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
 
     def _until(self, value: Until) -> Iterator[Heard]:
         """With the number that brings about what was told."""
@@ -454,20 +490,20 @@ class _Answer:
             if isinstance(reference, Blocks):
                 every = replace(reference, count=None, middle=False)
                 made = _replaced(instruction, reference, every)
-                yield _tried(self.pending.text, made, self.grid, self.context)
+                yield tried(self.pending.text, made, self.grid, self.context)
             return
         items = self._chosen(which, list(choices), reference)
         if len(items) != 1:
             return
         if isinstance(instruction, Either) and reference is None:
             reading = instruction.readings[choices.index(items[0])]
-            yield _tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
+            yield tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
             return
         try:
             made = clarified(instruction, reference, At(items[0][0]))
         except DialogueError:
             return
-        yield _tried(self.pending.text, made, self.grid, self.context)
+        yield tried(self.pending.text, made, self.grid, self.context)
 
     def _chosen(self, which: Which, items: list[Item], reference: Any) -> list[Item]:
         """Those of several things that an answer fits."""
@@ -502,7 +538,9 @@ class _Answer:
 
     def _furthest(self, items: list[Item], way: Direction, rank: int) -> list[Item]:
         vector = VECTORS[self.setting.on_map(way)]
-        reach = {item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items}
+        reach = {
+            item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items
+        }
         ranks = sorted(set(reach.values()), reverse=True)
         return [item for item in items if rank <= len(ranks) and reach[item] == ranks[rank - 1]]
 
@@ -543,7 +581,7 @@ class _Answer:
             text = " ".join(words)
             told = parse(text)
             if not isinstance(told, Failure):
-                yield _tried(text, told, self.grid, self.context)
+                yield tried(text, told, self.grid, self.context)
             elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
                 yield Heard(text, told.partial, told)
 
@@ -649,7 +687,9 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
 
 def _placed(part: Any, where: Any) -> Any:
     if isinstance(where, tuple):  # steps
-        blocks = dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        blocks = (
+            dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+        )
         return None if blocks is None else Move(blocks, where)
     if isinstance(part, Lacking):
         return part.filled(where) if part.slot == "where" else None
@@ -660,11 +700,21 @@ def _raised(part: Any, steps: int) -> Any:
     """A placement so many steps above what it is told from."""
     if isinstance(part, Lacking) and part.slot == "level":
         part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
-    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    where = (
+        part.where
+        if isinstance(part, Place)
+        else part.where[0]
+        if isinstance(part, Put) and part.where
+        else None
+    )
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None
     higher = Beside(((Direction.UP, steps),), where.of)
-    return replace(part, where=higher) if isinstance(part, Place) else replace(part, where=(higher, *part.where[1:]))
+    return (
+        replace(part, where=higher)
+        if isinstance(part, Place)
+        else replace(part, where=(higher, *part.where[1:]))
+    )
 
 
 def _replaced(value: Any, old: Any, new: Any) -> Any:
@@ -674,5 +724,6 @@ def _replaced(value: Any, old: Any, new: Any) -> Any:
         return tuple(_replaced(part, old, new) for part in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    return replace(value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)})
-
+    return replace(
+        value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)}
+    )

@@ -127,7 +127,10 @@ def test_what_is_no_answer_changes_nothing(reply: str) -> None:
     ("text", "changes"),
     [
         ("Place a yelow block in the centre.", (("yelow", "yellow"),)),
-        ("Plase a red blok on teh ground in the centre.", (("plase", "place"), ("blok", "block"), ("teh", "the"))),
+        (
+            "Plase a red blok on teh ground in the centre.",
+            (("plase", "place"), ("blok", "block"), ("teh", "the")),
+        ),
         ("Place a red block in the centre.", ()),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.blocks import Reason
+from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.grammar.makers import MAKERS, Core, Outside, cell, maker
 from iglu_marl.language.placing import Put
 from iglu_marl.language.references import At, Beside, Blocks, Level, PartOf, Spot
@@ -37,7 +37,12 @@ def lacking(fill: str, slot: str, **slots: Any) -> Lacking:
     return Lacking(_LACKS[slot], fill, slot, tuple(slots.items()))
 
 
-_LACKS = {"n": Reason.NO_NUMBER, "level": Reason.NO_HEIGHT, "way": Reason.NO_DIRECTION, "where": Reason.NO_PLACE}
+_LACKS = {
+    "n": Reason.NO_NUMBER,
+    "level": Reason.NO_HEIGHT,
+    "way": Reason.NO_DIRECTION,
+    "where": Reason.NO_PLACE,
+}
 
 
 @maker

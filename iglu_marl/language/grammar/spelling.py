@@ -9,7 +9,9 @@ from string import ascii_lowercase
 
 LEAST = 4
 """Shorter words are too near to too many others; only swapped letters are put right in them."""
-REAL = frozenset({"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"})
+REAL = frozenset(
+    {"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"}
+)
 """Words that are spelt right, and not known."""
 MAX_CHOICES = 24
 
