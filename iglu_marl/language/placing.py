@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, color_name, in_zone
+from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
@@ -438,6 +438,8 @@ def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
     if new.color == ALIKE and told_from:
         cells = [cell for item in resolve(told_from[0], setting) for cell in item]
     found = {setting.color_at(cell) for cell in cells} - {0}
+    if not found and setting.before is not None:  # what is gone had a colour too
+        found = {int(setting.before[1][cell_index(*cell)]) for cell in cells if in_zone(*cell)} - {0}
     if len(found) != 1:
         raise Unresolved(Reason.NO_COLOR, "")
     return found.pop()
@@ -627,7 +629,7 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     if new.centred and lying:
         middle = len(lying) // 2
         return [sorted(lying)[middle]] if len(lying) % 2 else lying
-    if way is None and len(lowest) == 1 and not group.item and len(axes) == 2:
+    if way is None and len(lowest) == 1 and not group.item:
         runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:

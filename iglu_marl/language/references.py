@@ -435,10 +435,10 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
             if len(cells) > 1:
                 break
             cells = list(dict.fromkeys((*part, *cells)))
-        cells = [cell for cell in cells if setting.color_at(cell)]
         if not cells:
             raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
-        return [(cell,) for cell in cells]
+        standing = [(cell,) for cell in cells if setting.color_at(cell)]
+        return standing or [tuple(cells)]  # also what was taken away
     if isinstance(reference, Remaining):
         near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
         items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]

@@ -515,7 +515,7 @@ def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.at, Spot):
+    if isinstance(instruction.at, (Spot, Beside)):
         return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
@@ -581,8 +581,8 @@ def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (It, LastBlock)):  # also what was just taken away
-        cells = list(resolve(instruction.blocks, setting)[0])
+    if isinstance(instruction.blocks, (It, LastBlock, Them)):  # also what was just taken away
+        cells = [cell for item in resolve(instruction.blocks, setting) for cell in item]
     else:
         cells = _cells(instruction.blocks, setting)
     if instruction.count not in (None, len(cells)):
@@ -850,6 +850,9 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 def _like(blocks: Any, of: Any) -> Any:
     """ "The top block of the blue tower" of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
+        whole = blocks.where.of
+        if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
+            of = replace(of, kind=whole.kind)
         return replace(blocks, where=PartOf(of))
     if isinstance(blocks, Part):
         return replace(blocks, of=of)
@@ -886,23 +889,22 @@ def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
-    found = [ExpectedWorld(setting.grid, setting.last)]
-    before: tuple[Any, Grid] | None = None
+    found = [(ExpectedWorld(setting.grid, setting.last), setting)]
     for part in instruction.parts:
-        following: list[ExpectedWorld] = []
+        following: list[tuple[ExpectedWorld, Setting]] = []
         failure: Unresolved | None = None
-        for outcome in found:
+        for _, now in found:
             try:
-                now = setting.then(outcome.grid, outcome.cells)
-                following += _follow(part, now if before is None else replace(now, before=before))
+                for outcome in _follow(part, now):
+                    after = replace(now.then(outcome.grid, outcome.cells), before=(part, now.grid))
+                    following.append((outcome, after))
             except Unresolved as error:
                 failure = error
         if not following:
             assert failure is not None
             raise failure
-        before = part, found[0].grid
         found = following[:MAX_OUTCOMES]
-    return found
+    return [outcome for outcome, _ in found]
 
 
 def _pick(instruction: Pick, setting: Setting) -> list[ExpectedWorld]:

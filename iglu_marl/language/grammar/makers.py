@@ -416,6 +416,8 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     return Part(It() if of is None else of, which, way)
 
 
+_value("part_upper", lambda which, of: Part(of, which, Direction.UP))
+_value("part_lower", lambda which, of: Part(of, which, Direction.DOWN))
 _value("half", lambda way, of: Part(of, "half", way))
 _value("part_top", lambda of: Part(of, "blocks", Direction.UP))
 _value("part_tops", lambda of: _tops(of))
@@ -679,6 +681,7 @@ def new_area(
     colors2: int | None = None,
     d: int | None = None,
     k: int | None = None,
+    up: Any = None,
 ) -> Any:
     if colors is not None and colors2 is not None:
         return NOTHING
@@ -690,7 +693,7 @@ def new_area(
             return NOTHING
     if kind is Kind.CUBE and d is None:
         return NOTHING
-    standing = True if kind is Kind.WALL else None
+    standing = True if kind is Kind.WALL else None if up is None else up == "upright"
     return New(1, SAME if color is None else color, kind, sizes, standing=standing)
 
 
@@ -706,7 +709,7 @@ def new_figure(
         return NOTHING
     color = colors2 if colors is None else colors
     sizes = (3, 3) if kind is Kind.PLUS and k == 5 else ()
-    return New(1, color, kind, sizes, standing=None if up is None else up is True)
+    return New(1, color, kind, sizes, standing=None if up is None else up == "upright")
 
 
 @maker
@@ -796,6 +799,9 @@ _value(
 )
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_spot", lambda place: mod_where(place))
+_value("look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset)))
+_value("look_from", lambda offset: Look(Beside(offset, It())))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
 
@@ -962,6 +968,8 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
         for one, other in (wheres, wheres[::-1]):
             if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
                 return (Beside(other.offset, one.of),)
+            if isinstance(one, Beside) and isinstance(other, Beside) and other == Beside(one.offset, It()):
+                return (one,)  # said twice
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
     return wheres
@@ -1035,7 +1043,7 @@ def fill(gap: Any, new: Any, mods: Mods) -> Any:
     if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
         return NOTHING
     gap = gap.where if isinstance(gap, Each) else gap
-    if isinstance(gap, (Beside, Spots)):
+    if isinstance(gap, Spots):
         made = Put(replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where))
     else:
         made = Put(new, (gap, *mods.where), fill=True)
