@@ -70,25 +70,7 @@ MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
 _LIGHT = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "one",
-        "ones",
-        "it",
-        "block",
-        "blocks",
-        "brick",
-        "cube",
-        "piece",
-        "them",
-    ]
+    ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
@@ -375,7 +357,7 @@ class _Answer:
 
     def _numbered(self, n: int) -> Iterator[Heard]:
         """With a number in the sentence: for "some", or where it can be read."""
-        said = [word for word in tokens(self.pending.text)]
+        said = tokens(self.pending.text)
         for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
             for at in range(len(said) - len(vague) + 1):
                 if said[at : at + len(vague)] == vague:

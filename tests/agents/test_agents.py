@@ -420,7 +420,7 @@ REFUSALS = {
     "abracadabra": "I don't know the word 'abracadabra'.",
     "block the red place": "I don't understand 'red place'.",
     "Place a block at the centre, on the ground.": "Which color?",
-    "Place a red block high up above the blue block 1 block north of the centre.": "How high?",
+    "Place a red block in the air above the blue block.": "How high?",
     "Place a red block on the ground.": "Where?",
     "Place a red block on the ground, 9 blocks north of the centre.": "I can't do that: it is outside of the zone.",
     "Place a red block on the ground, 1 block north of the centre.": "I can't do that: there is a block already.",
