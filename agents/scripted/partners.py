@@ -38,7 +38,18 @@ from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
-from iglu_marl.language import CellEdit, DialogueAct, EditKind, Failure, Reason, parse, render, say, wordings
+from iglu_marl.language import (
+    CellEdit,
+    DialogueAct,
+    EditKind,
+    Failure,
+    Reason,
+    parse,
+    read,
+    render,
+    say,
+    wordings,
+)
 
 PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -443,14 +454,19 @@ class AskingBuilder(CarefulBuilder):
 
     def _restart(self) -> None:
         self._asked: set[CellEdit] = set()
+        self._pending = ""  # what it asked back about
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
         edit = _edit_of(text)
+        pending, self._pending = self._pending, ""
+        if pending and not parse(text) and read(text) is None:  # an answer
+            return pending, ""
         if not self.can_ask or edit is None or edit in self._asked:
             return text, ""
         self._asked.add(edit)
         if self._rng.random() >= self.questions:
             return text, ""
+        self._pending = text
         about = (DialogueAct.WHICH_COLOR, DialogueAct.WHICH_HEIGHT, DialogueAct.WHICH_PLACE)
         return "", say(about[int(self._rng.integers(len(about)))], rng=self._rng)
 

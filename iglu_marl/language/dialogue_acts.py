@@ -22,6 +22,8 @@ class DialogueAct(str, Enum):
     COMPLETE = "complete"
     TRY_AGAIN = "try_again"
     GIVE_UP = "give_up"
+    MISPLACED = "misplaced"  # a block that does not belong there
+    MISCOLORED = "miscolored"  # and one that has another colour there
     # the builder's
     DONE = "done"
     OKAY = "okay"

@@ -185,7 +185,7 @@ def _spelled(said: list[str], unknown: str) -> list[str]:
     return right
 
 
-def _bare(said: list[str], unknown: str) -> list[list[str]]:
+def bare(said: list[str], unknown: str) -> list[list[str]]:
     """What is left of an answer without the words around it: with more and more of them taken away."""
     if unknown in said:  # "scarlet is red", "by spire I mean a tower"
         said = said[said.index(unknown) + 1 :]
@@ -227,8 +227,8 @@ class _Answer:
         """The utterance with the answer of one of these pieces; None when there is none, or several."""
         found: list[Heard] = []
         for piece in pieces:
-            for bare in _bare(piece, self.unknown):
-                heard = self._agreed(self._candidates(bare))
+            for core in bare(piece, self.unknown):
+                heard = self._agreed(self._candidates(core))
                 if heard is not None:
                     found.append(heard)
                     break

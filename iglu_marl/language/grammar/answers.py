@@ -299,3 +299,17 @@ def which_near(far: bool = False) -> Which:
 @maker
 def which_half(way: Direction) -> Which:
     return Which(half=way)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a builder: its kind, and what it names."""
+
+    kind: str
+    about: tuple[tuple[str, Any], ...] = ()
+
+
+@maker
+def asked(kind: str, **about: Any) -> Asked:
+    named = {name: value for name, value in about.items() if name not in ("x", "z")}  # words that do not matter
+    return Asked(kind, tuple(named.items()))

@@ -331,6 +331,8 @@ class Parser:
         found = [*table.get(word, ())] if word is not None else []
         if word is not None and word.isdigit():
             found += table.get(NUMBER, ())
+        if word is not None:
+            found += table.get("rest", ())
         known = {id(entry) for entry in found}
         return found + [entry for entry in table.get("", ()) if id(entry) not in known]
 

@@ -22,6 +22,7 @@ from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Facing, Pick, Place, Then
 
 MAX_WORDS = 220
+_FILES = ("grammar.txt", "answers.txt", "asked.txt")  # instructions, answers, questions
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
@@ -46,7 +47,7 @@ def grammar() -> Grammar:
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
-    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt"))
+    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
