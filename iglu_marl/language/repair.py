@@ -46,6 +46,7 @@ from iglu_marl.language.references import (
     Blocks,
     Context,
     Item,
+    Level,
     Setting,
     Spot,
     Unresolved,
@@ -675,7 +676,9 @@ def _placed(part: Any, where: Any) -> Any:
         return None if blocks is None else Move(blocks, where)
     if isinstance(part, Lacking):
         return part.filled(where) if part.slot == "where" else None
-    return replace(part, where=(where,)) if isinstance(part, Put) and not part.where else None
+    if not isinstance(part, Put) or not all(isinstance(told, Level) for told in part.where):
+        return None
+    return replace(part, where=(where, *part.where))
 
 
 def _raised(part: Any, steps: int) -> Any:

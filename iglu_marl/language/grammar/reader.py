@@ -16,7 +16,7 @@ from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, It, LastBlock, NextTo, Spot
+from iglu_marl.language.references import At, Beside, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Facing, Pick, Place, Then
@@ -272,7 +272,7 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
-        if not value.where:
+        if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
             return Reason.NO_NUMBER, ""
