@@ -336,6 +336,8 @@ class Parser:
         found = [*table.get(word, ())] if word is not None else []
         if word is not None and is_number(word):
             found += table.get(NUMBER, ())
+        if word is not None:
+            found += table.get("rest", ())
         known = {id(entry) for entry in found}
         return found + [entry for entry in table.get("", ()) if id(entry) not in known]
 

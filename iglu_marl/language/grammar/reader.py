@@ -16,12 +16,13 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, NextTo, Spot
+from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
 
 MAX_WORDS = 220
+_FILES = ("grammar.txt", "answers.txt", "asked.txt")  # instructions, answers, questions
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -46,9 +47,7 @@ def grammar() -> Grammar:
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
-    text = "\n".join(
-        files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt")
-    )
+    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -301,7 +300,7 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
-        if not value.where:
+        if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
             return Reason.NO_NUMBER, ""
