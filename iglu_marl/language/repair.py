@@ -71,7 +71,24 @@ MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
 _LIGHT = frozenset(
-    ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
+    (
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "one",
+        "ones",
+        "it",
+        "them",
+        "block",
+        "blocks",
+        "brick",
+        "cube",
+    )
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
@@ -126,7 +143,7 @@ def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Ite
     """What each of the readings would change."""
     found: list[Item] = []
     for reading in instruction.readings:
-        worlds = outcomes(reading, grid, context)  # type: ignore[arg-type]
+        worlds = outcomes(reading, grid, context)
         found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
     return tuple(found)
 
@@ -480,7 +497,7 @@ class _Answer:
             return
         if isinstance(instruction, Either) and reference is None:
             reading = instruction.readings[choices.index(items[0])]
-            yield tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
+            yield tried(self.pending.text, reading, self.grid, self.context)
             return
         try:
             made = clarified(instruction, reference, At(items[0][0]))

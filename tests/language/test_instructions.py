@@ -250,6 +250,7 @@ def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text
 def test_no_numeral_of_any_script_breaks_the_parser(text):
     assert isinstance(parse(text), (*INSTRUCTIONS, Failure))
 
+
 @pytest.mark.parametrize("numeral", ["²", "②", "½", "Ⅷ", "٣", "３"])
 @pytest.mark.parametrize(
     "text",

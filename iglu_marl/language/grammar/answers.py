@@ -312,5 +312,7 @@ class Asked:
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    named = {name: value for name, value in about.items() if name not in ("x", "z")}  # words that do not matter
+    named = {
+        name: value for name, value in about.items() if name not in ("x", "z")
+    }  # words that do not matter
     return Asked(kind, tuple(named.items()))

@@ -7,10 +7,10 @@ The file holds word lists and categories:
       <color> {block}       => plain_block      a pattern, and the maker of its value
       (big|very large) [red] <n:number> ; cost 2
 
-In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is called
-with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only slot.
-`cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so that two
-meanings are noticed.
+In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
+called with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only
+slot. `cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so
+that two meanings are noticed.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ def _constant(text: str) -> Any:
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says that
-    the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them; `<#>` is any
-    number in digits. Raises `LanguageError` for a file with mistakes.
+    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says
+    that the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them;
+    `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
     """
 
     def __init__(
@@ -180,20 +180,20 @@ class Grammar:
         rules: list[tuple[str, str]] = []
         name = ""
         joined = re.sub(r"\s*\\\n\s*", " ", text)
-        for number, line in enumerate(joined.splitlines(), start=1):
-            line = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
-            if not line:
+        for line in joined.splitlines():
+            told = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
+            if not told:
                 continue
-            if line.startswith("list "):
-                key, _, phrases = line[5:].partition(":")
+            if told.startswith("list "):
+                key, _, phrases = told[5:].partition(":")
                 self.lists.setdefault(key.strip(), []).extend(
                     phrase.strip() for phrase in phrases.split(",") if phrase.strip()
                 )
-            elif not line[0].isspace():
-                name = line.rstrip(":").strip()
+            elif not told[0].isspace():
+                name = told.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))
             else:
-                rules.append((name, line.strip()))
+                rules.append((name, told.strip()))
         for name, line in rules:
             self.categories[name].rules.append(self._rule(line))
 
