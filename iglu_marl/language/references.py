@@ -163,7 +163,10 @@ class Recent:
 
 @dataclass(frozen=True)
 class Part:
-    """The ends, corners, border, middle, inside or blocks of something; way: only those there; "half": the half there."""
+    """The ends, corners, border, middle, inside or blocks of something.
+
+    way: only those there; with "half", the half there.
+    """
 
     of: Reference
     which: str

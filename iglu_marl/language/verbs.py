@@ -232,7 +232,8 @@ class Extend:
 class Resize:
     """Makes something taller or longer, or shorter.
 
-    By `size` blocks, or `to` so many in all; or as tall as `like`; or so many `times` as large. way: where it grows; None = up, or of a row the only way there is. color: of what is added.
+    By `size` blocks, or `to` so many in all; or as tall as `like`; or so many `times` as large. way: where it grows;
+    None = up, or of a row the only way there is. color: of what is added.
     """
 
     blocks: Reference
