@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
+from iglu_marl.agents.scripted.answers import GO_ON, Situation, answers, asked, mistake, scene_answer
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
@@ -21,16 +22,17 @@ from iglu_marl.language import (
     At,
     Build,
     CellEdit,
+    Context,
     DialogueAct,
     Failure,
     Instruction,
     Pick,
-    Said,
     outcomes,
     read,
     render,
     say,
 )
+from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.planning import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -41,12 +43,17 @@ REFERENCES = ("none", "exact", "loose")
 PATIENCE = 6  # turns without anything visible happening before something new is said
 REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is happening
 PERSISTENCE = 3  # tries at one block before another is asked for instead
+COMMENT_AFTER = 30  # turns that a wrong block stands before it is spoken of
 MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
 
 _NOT_HEARD = frozenset(
     {
         DialogueAct.NOT_UNDERSTOOD,
         DialogueAct.UNKNOWN_WORD,
+        DialogueAct.UNKNOWN_NAMED,
+        DialogueAct.MEAN_OTHER,
+        DialogueAct.NOT_READ,
+        DialogueAct.WHICH_READING,
         DialogueAct.WHICH_COLOR,
         DialogueAct.WHICH_HEIGHT,
         DialogueAct.WHICH_PLACE,
@@ -65,6 +72,15 @@ _REFUSED = frozenset(
         DialogueAct.NO_SUCH,
     }
 )
+_ASKED = {
+    DialogueAct.WHICH_COLOR: "color",
+    DialogueAct.WHICH_HEIGHT: "height",
+    DialogueAct.WHICH_PLACE: "place",
+    DialogueAct.WHICH_NUMBER: "count",
+    DialogueAct.WHICH_WAY: "way",
+    DialogueAct.WHICH_ONE: "which",
+    DialogueAct.WHICH_BLOCK: "which",
+}
 _WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
 
@@ -92,6 +108,10 @@ class PendingRequest:
 class ScriptedArchitect:
     """Says one thing per turn in the plain phrasing of `iglu_marl.language`, in an order in which things can be built.
 
+    It answers what a builder asks: what, which, where, what colour, how high, how many, whether it is right, what next,
+    what it said, and yes or no (see `agents/scripted/answers.py`); to anything else it says its request in other words.
+    It names a block that stands wrong, and says what to do about it.
+
     It looks at `target_grid` and `grid` and takes the target where the map has it, neither shifted nor turned. It
     keeps silent for as long as the builder is seen to work on what was asked, asks for wrong blocks to be removed or
     changed, says an instruction again in other words when it was not understood, and comes back later to what cannot
@@ -107,7 +127,8 @@ class ScriptedArchitect:
     text, or the template vocabulary when the dialog is seen to hold tokens). message_length: of token utterances;
     max_characters: of text. What does not fit is not asked for.
     patience: turns in which nothing visible happens before it goes on; repeat_after: turns before it repeats itself
-    even so. varied: random wordings instead of the plainest.
+    even so. comment_after: turns that a block which does not belong there stands before it is spoken of. varied: random
+    wordings instead of the plainest.
     """
 
     def __init__(
@@ -121,16 +142,19 @@ class ScriptedArchitect:
         references: References = "none",
         patience: int = PATIENCE,
         repeat_after: int = REPEAT_AFTER,
+        comment_after: int = COMMENT_AFTER,
         varied: bool = False,
     ) -> None:
-        if patience < 1 or repeat_after < 1:
-            raise AgentError(f"patience is {patience} and repeat_after {repeat_after}, expected 1 or more")
+        if min(patience, repeat_after, comment_after) < 1:
+            told = f"patience is {patience}, repeat_after {repeat_after} and comment_after {comment_after}"
+            raise AgentError(f"{told}, expected 1 or more")
         if level not in LEVELS or references not in REFERENCES:
             expected = f"one of {', '.join(LEVELS)}, and of {', '.join(REFERENCES)}"
             raise AgentError(f"level is {level!r} and references {references!r}, expected {expected}")
         self.level, self.references, self.max_characters = level, references, max_characters
         self.controls: ControlsName = controls
         self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
+        self.comment_after = comment_after
         self._dialogue = DialogueTracker(codec, message_length)
         self._forget(None)
 
@@ -157,7 +181,10 @@ class ScriptedArchitect:
         self._tries: Counter[Cell] = Counter()
         self._refusals: Counter[Cell] = Counter()
         self._order: list[Cell] = []
-        self._closed = False
+        self._closed = self._over = False
+        self._standing: Counter[Cell] = Counter()  # for how many turns wrong blocks stand
+        self._told: set[DialogueAct] = set()  # questions about the present request that were answered
+        self._yaw: float | None = None
 
     # -- Agent
 
@@ -171,12 +198,13 @@ class ScriptedArchitect:
         """The next instruction, or silence. Raises `AgentError` when target_grid or grid is not observed."""
         target = need(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         grid = need(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
-        answer = self._answer(observation)
+        told = self._heard(observation)
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # of the next turn of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
             self._alone, self._plainly, self._steps = set(), set(), []
-        return self._dialogue.utter(self._speak(grid, target, answer))
+            self._over = False
+        return self._dialogue.utter(self._speak(grid, target, told))
 
     @property
     def idle(self) -> bool:
@@ -188,16 +216,17 @@ class ScriptedArchitect:
 
     # -- looking and listening
 
-    def _answer(self, observation: Any) -> Said | None:
-        """The latest new words of the builder, as far as they are understood."""
+    def _heard(self, observation: Any) -> str:
+        """The latest new words of the builder."""
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
         fresh = () if dialog is None else self._dialogue.hear(dialog)
         texts = [utterance.text for utterance in fresh if utterance.role == Role.BUILDER]
-        return read(texts[-1]) if texts else None
+        return texts[-1] if texts else ""
 
     def _watch(self, grid: npt.NDArray[Any], pose: Any) -> None:
         """Count the turns in which nothing visible happened."""
         self._sees_pose = pose is not None
+        self._yaw = None if pose is None else float(np.asarray(pose)[4])
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
         self._last = seen
@@ -214,10 +243,29 @@ class ScriptedArchitect:
 
     # -- speaking
 
-    def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], answer: Said | None) -> str:
+    def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], told: str) -> str:
+        if self._over and not told:
+            return ""
+        self._over = False
+        answer = read(told) if told else None
+        talk = None if answer is None else answer.talk
+        if told and answer is None:
+            return self._reply(asked(told), told, grid, target)
+        if (
+            self._asked is not None
+            and talk in _ASKED
+            and talk not in self._told
+            and self._asked.meant is None
+        ):
+            self._told.add(talk)  # when that does not help, all is said again in other words
+            return self._reply(Asked(_ASKED[talk]), told, grid, target)
         if self._asked is None or not self._at_work(grid, target):
             return self._next(grid, target)
-        talk, cells = None if answer is None else answer.talk, self._asked.cells
+        if comment := self._comment(grid, target):
+            return comment
+        if talk is DialogueAct.DONE and self._asked.open_cells(grid):
+            return self._reply(Asked("done"), told, grid, target)
+        cells = self._asked.cells
         patience = self.patience if self._sees_pose else self.repeat_after
         if talk in _WHICH and self._asked.meant is not None:
             self._waited = 0
@@ -235,6 +283,66 @@ class ScriptedArchitect:
                 return self._words(self._asked.plain)
         self._tries.update(cells)
         return self._next(grid, target, other_words=talk in _NOT_HEARD | _WHICH)
+
+    def _reply(
+        self, question: Asked | None, text: str, grid: npt.NDArray[Any], target: npt.NDArray[Any]
+    ) -> str:
+        """The answer to what a builder says in words of its own."""
+        kind = "" if question is None else question.kind
+        if kind == "okay":
+            return "" if self._asked is not None and self._at_work(grid, target) else self._next(grid, target)
+        if self._asked is None and not self._closed:
+            return self._next(grid, target)
+        if self._asked is None or (kind in GO_ON and not self._at_work(grid, target)):
+            self._closed = self._closed and bool(np.array_equal(grid, target))
+            if (
+                kind not in ("whole", "left", "number", "right", "finished", "wrong", "give_up")
+                or not self._closed
+            ):
+                return self._next(grid, target) or say(DialogueAct.COMPLETE)
+        situation = self._situation(grid, target)
+        self._still = self._waited = 0
+        if kind == "give_up":
+            self._closed, self._over, self._asked = True, True, None
+        found = [] if question is None else answers(question, situation)
+        if question is None and (seen := scene_answer(text, situation)):
+            found = [seen]
+        fitting = [said for said in found if self._fits(said)]
+        if fitting:
+            return fitting[0]
+        assert self._asked is not None
+        if kind == "done" and situation.wrong:
+            return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
+        return self._words(self._asked.plain, other_words=kind != "done")
+
+    def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> Situation:
+        """What is known when something is asked."""
+        now, goal = grid.astype(np.int8), target.astype(np.int8)
+        last = self._asked.about if self._asked is not None else self._latest
+        context = Context(last, self._yaw)
+        if self._asked is None or self._base is None:
+            return Situation(now, goal, now, None, (), now, context)
+        base = self._base.astype(np.int8)
+        return Situation(now, goal, base, self._asked.plain, self._asked.cells, self._asked.goal, context)
+
+    def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
+        """What is wrong about a block that has stood for a while where it does not belong; once for each."""
+        situation = self._situation(grid, target)
+        wrong = situation.wrong
+        for cell in [*self._standing]:
+            if cell not in wrong:
+                del self._standing[cell]
+        self._standing.update(wrong)
+        for cell in wrong:
+            if self._standing[cell] == self.comment_after:
+                self._still = self._waited = 0
+                return next(said for said in (*mistake(situation, cell), "") if self._fits(said))
+        return ""
+
+    def _fits(self, text: str) -> bool:
+        if self._dialogue.tokens:
+            return len(self._dialogue.codec.encode(text)) <= self._dialogue.message_length
+        return len(text) <= self.max_characters
 
     def _words(self, instruction: Instruction, other_words: bool = False) -> str:
         return self._said(instruction, self._rng if self.varied or other_words else None)
@@ -266,6 +374,7 @@ class ScriptedArchitect:
                     CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), (cell,)
                 )
             self._asked = self._request(step, grid, target)
+            self._told = set()
             self._base = grid.copy()
             self._closed = False
             return self._words(self._asked.instruction, other_words)

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import Unpack
 
 from iglu_marl import DialogueError, Role
 from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.scripted.asking import is_no, is_yes, objection, respelling
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, cells_of, color_at
 from iglu_marl.language import (
-    Blocks,
     CellEdit,
     Context,
     DialogueAct,
+    ExpectedWorld,
     Failure,
     Instruction,
     Pick,
-    Reason,
-    clarified,
-    outcomes,
     parse,
     read,
     say,
 )
+from iglu_marl.language.repair import Heard, answered, tried, understand
+from iglu_marl.language.verbs import Amend, Undo, clarified
 from iglu_marl.planning import Plan
 
-_COMPLAINTS = {
-    Reason.UNKNOWN_WORD: DialogueAct.UNKNOWN_WORD,
-    Reason.NO_COLOR: DialogueAct.WHICH_COLOR,
-    Reason.NO_HEIGHT: DialogueAct.WHICH_HEIGHT,
-    Reason.NO_PLACE: DialogueAct.WHICH_PLACE,
-    Reason.NO_NUMBER: DialogueAct.WHICH_NUMBER,
-    Reason.NO_DIRECTION: DialogueAct.WHICH_WAY,
-    Reason.OUTSIDE: DialogueAct.OUTSIDE,
-    Reason.OCCUPIED: DialogueAct.OCCUPIED,
-    Reason.NO_MATCH: DialogueAct.NO_SUCH,
-    Reason.NO_VIEW: DialogueAct.WHICH_WAY,
-}
+Grid = npt.NDArray[np.int8]
 MAX_CHOICES = 6  # of the ways to do what leaves a choice that are planned for
 
 
@@ -49,8 +40,9 @@ class ScriptedBuilder(BuilderBase):
     """Parses the architect's latest utterance, plans with `iglu_marl.planning`, and does it.
 
     It understands all instructions of `iglu_marl.language`. "It" is what the last instruction that it took up was
-    about; left, right, in front and behind are as it looks when it is told. When a description fits several things it
-    asks which one (with can_ask), and takes the answer; without a voice it yields.
+    about; left, right, in front and behind are as it looks when it is told. "Undo" takes the last instruction back, one
+    after the other. When something is missing or not clear it asks (with can_ask), and keeps what it knows: the next
+    utterance fills it in ("red", "the left one", "no, the blue one"). Without a voice it yields, and waits for it.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. A plan that a turn is too short for goes on in the
     next, unless something new is said. Where the first, quick search finds no plan, a longer one is made. When the
@@ -70,7 +62,11 @@ class ScriptedBuilder(BuilderBase):
         self._executor.forget()
         self._task: Instruction | None = None
         self._last: tuple[Cell, ...] = ()  # what the last task that was taken up is about
-        self._asked: tuple[Instruction, Any] | None = None  # what is not clear yet, and what of it
+        self._pending: Heard | None = None  # what left a question open
+        self._history: list[
+            tuple[Instruction, Grid, tuple[Cell, ...]]
+        ] = []  # with the grid it met, and its cells
+        self._aside = ""  # what is to be said at once
         self._context = Context()
         self._remark = ""  # what is to be said when the plan is done
         self._unheeded: str | None = None
@@ -95,6 +91,9 @@ class ScriptedBuilder(BuilderBase):
         if self._unheeded is not None:
             self._take(self._unheeded)
             self._unheeded = None
+        if self._aside:
+            aside, self._aside = self._aside, ""
+            return self._with_words(executor.act() if executor.steps else executor.state.wait(), aside)
         if executor.steps:
             return self._with_words(executor.act())
         remark, self._remark = self._remark, ""
@@ -103,7 +102,13 @@ class ScriptedBuilder(BuilderBase):
     @property
     def idle(self) -> bool:
         """Whether there is nothing left to do or to say of what it was told."""
-        return not (self._executor.steps or self._remark or self._executor.lost or self._unheeded is not None)
+        return not (
+            self._executor.steps
+            or self._remark
+            or self._aside
+            or self._executor.lost
+            or self._unheeded is not None
+        )
 
     # -- the world
 
@@ -112,7 +117,10 @@ class ScriptedBuilder(BuilderBase):
         executor = self._executor
         agrees_again = executor.look(observation)
         x, y, z, yaw, _ = executor.pose
-        self._context = Context(self._last, yaw, (x, y, z))
+        before = self._history[-1][:2] if self._history else None
+        earlier = tuple(cells for _, _, cells in self._history[:-1])
+        further = tuple(grid for _, grid, _ in self._history[:-1])
+        self._context = Context(self._last, yaw, (x, y, z), earlier, before, further)
         if agrees_again:
             busy = bool(executor.steps or self._remark)
             executor.steps = []
@@ -123,30 +131,75 @@ class ScriptedBuilder(BuilderBase):
 
     def _take(self, text: str) -> None:
         """Understand an utterance of the architect, and plan for it."""
+        pending, self._pending = self._pending, None
         said = read(text)
-        if said is not None:
+        if said is not None and not (pending is not None and is_yes(text)):
             if said.talk == DialogueAct.TRY_AGAIN and self._task is not None:
                 self._resume()
             elif said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
                 self._drop_it("")
+            else:
+                self._pending = pending
             return
-        parsed = self._answered(parse(text))
-        if isinstance(parsed, Failure):
-            self._drop_it(say(_COMPLAINTS.get(parsed.reason, DialogueAct.NOT_UNDERSTOOD)))
-        elif parsed != self._task or not self._executor.steps:  # what is being done needs no second telling
-            self._work_on(parsed)
+        heard = self._heard(text, pending)
+        if heard is None:
+            self._drop_it(say(DialogueAct.OKAY))
+        elif isinstance(heard.found, Failure):
+            self._ask(heard)
+        elif (
+            heard.instruction != self._task or not self._executor.steps
+        ):  # what is being done needs no second telling
+            assert heard.instruction is not None
+            self._aside = respelling(text)
+            self._work_on(heard.instruction, heard.found)
 
-    def _answered(self, parsed: Instruction | Failure) -> Instruction | Failure:
-        """An instruction; the answer to a question of ours becomes the instruction that was not clear."""
-        asked, self._asked = self._asked, None
-        if not isinstance(parsed, Pick):
-            return parsed
-        if asked is None:
-            return Failure(Reason.NOT_UNDERSTOOD, "nothing was asked")
+    def _heard(self, text: str, pending: Heard | None) -> Heard | None:
+        """What is made of an utterance, after one that left a question open; None when that is taken back."""
+        grid = self._executor.settle()
+        if pending is not None:
+            question = pending.question
+            assert question is not None
+            if is_no(text):
+                return None
+            if is_yes(text):
+                text = question.suggestion or text
+            told = parse(text)
+            if isinstance(told, Pick) and pending.instruction is not None and question.reference is not None:
+                return self._picked(pending, told)
+            found = answered(pending, text, grid, self._context)
+            if found is not None:
+                return found
+        new = understand(text, grid, self._context)
+        if pending is not None and isinstance(new.found, Failure) and new.instruction is None:
+            return pending  # no answer: the question is still open
+        return new
+
+    def _picked(self, pending: Heard, told: Pick) -> Heard:
+        """The answer of the scripted architect: the one at a place."""
+        assert pending.instruction is not None
+        assert isinstance(pending.found, Failure)
         try:
-            return clarified(*asked, parsed.where)
-        except DialogueError as error:
-            return Failure(Reason.NOT_UNDERSTOOD, str(error))
+            made = clarified(pending.instruction, pending.found.reference, told.where)
+        except DialogueError:
+            return pending
+        return tried(pending.text, made, self._executor.settle(), self._context)
+
+    def _ask(self, heard: Heard) -> None:
+        """Say what speaks against an instruction, or ask about it, and keep it in mind."""
+        assert isinstance(heard.found, Failure)
+        if heard.instruction is not None and heard.question is None:
+            self._task = heard.instruction  # it may become possible
+            self._executor.settle()
+            self._executor.changes = {}
+            self._executor.tidy_up()
+            self._remark = objection(heard, self._fits, self._executor.settled, self._context)
+            return
+        self._drop_it(objection(heard, self._fits, self._executor.settled, self._context))
+        self._pending = heard if heard.question is not None else None
+
+    def _fits(self, text: str) -> bool:
+        length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
+        return length <= self.game.most
 
     def _drop_it(self, remark: str) -> None:
         """No instruction any more: only tidy up what the last one left behind."""
@@ -154,26 +207,39 @@ class ScriptedBuilder(BuilderBase):
         self._executor.drop()
         self._remark = remark
 
-    def _work_on(self, task: Instruction) -> None:
+    def _work_on(self, task: Instruction, found: tuple[ExpectedWorld, ...] | Failure | None = None) -> None:
         """Plan for an instruction, and for tidying up what an interrupted one left behind."""
         executor = self._executor
-        settled = executor.settle()
-        found = outcomes(task, settled, self._context)
+        settled = executor.settle().copy()
+        heard = Heard("", task, found) if found is not None else tried("", task, settled, self._context)
         self._task, executor.changes = task, {}
-        if isinstance(found, Failure):
-            executor.tidy_up()
-            self._remark = self._objection(task, found)
+        if isinstance(heard.found, Failure):
+            self._ask(heard)
             return
-        for outcome in found[:MAX_CHOICES]:
+        for outcome in heard.found[:MAX_CHOICES]:
             if executor.pursue(outcome.grid):
                 differing = [(x, y, z) for x, y, z in cells_of(settled != outcome.grid).tolist()]
                 executor.changes = {
                     cell: color_at(outcome.grid, cell) for cell in (*differing, *outcome.cells)
                 }
-                self._last = outcome.cells
+                self._remember(task, settled, outcome.cells)
                 self._remark = say(DialogueAct.DONE)
                 return
         self._regret()
+
+    def _remember(self, task: Instruction, grid: Grid, cells: tuple[Cell, ...]) -> None:
+        """What was done, for "it" and "undo"."""
+        self._last = cells
+        if isinstance(task, Undo) and self._history:
+            self._history.pop()
+            self._last = self._history[-1][2] if self._history else cells
+        elif isinstance(task, Amend) and self._history:
+            before, met, _ = self._history[-1]
+            self._history[-1] = before, met, cells
+        elif not (
+            self._history and self._history[-1][0] == task and np.array_equal(self._history[-1][1], grid)
+        ):
+            self._history.append((task, grid, cells))
 
     def _resume(self) -> None:
         """Plan anew for the present instruction: for what it came to when it was told."""
@@ -192,20 +258,3 @@ class ScriptedBuilder(BuilderBase):
             say(DialogueAct.UNREACHABLE) if color is None else say(DialogueAct.NO_BLOCKS, int(color))
         )
         self._executor.tidy_up()
-
-    def _objection(self, task: Instruction, failure: Failure) -> str:
-        """What speaks against an instruction, or what has to be asked about it."""
-        if failure.reason is Reason.WRONG_COLOR:
-            return say(DialogueAct.WRONG_COLOR, failure.color)
-        if failure.reason is Reason.NO_MATCH and isinstance(task, CellEdit):
-            return say(DialogueAct.NOTHING_THERE)
-        if failure.reason is not Reason.AMBIGUOUS:
-            return say(_COMPLAINTS.get(failure.reason, DialogueAct.NOT_UNDERSTOOD))
-        self._task = None
-        if failure.reference is None:
-            return say(DialogueAct.WHICH_ONE)
-        self._asked = task, failure.reference
-        if not isinstance(failure.reference, Blocks):
-            return say(DialogueAct.WHICH_PLACE)
-        colors = failure.reference.colors
-        return say(DialogueAct.WHICH_BLOCK, colors[0]) if len(colors) == 1 else say(DialogueAct.WHICH_ONE)

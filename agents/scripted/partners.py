@@ -9,7 +9,7 @@ they do at random follows from the seed of `reset`.
 | `precise` | architect | one edit a turn, in full, always in the same wording |
 | `terse` | architect | the fewest words that can still be read |
 | `talkative` | architect | greets, is polite, varies its words, comments and repeats itself while the builder works |
-| `vague` | architect | often leaves out colour, height or place at first; in full when asked, or when nothing happens |
+| `vague` | architect | often leaves out colour or place at first; tells it when asked, all when nothing happens |
 | `mistaken` | architect | now and then names a wrong colour or cell, sees it and corrects it |
 | `careful` | builder | does what it fully understands, and nothing else; says what it lacks |
 | `hasty` | builder | never asks: guesses what was not said, and now and then slips by a cell or a colour |
@@ -38,11 +38,22 @@ from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
-from iglu_marl.language import CellEdit, DialogueAct, EditKind, Failure, Reason, parse, render, say, wordings
+from iglu_marl.language import (
+    CellEdit,
+    DialogueAct,
+    EditKind,
+    Failure,
+    Reason,
+    parse,
+    read,
+    render,
+    say,
+    wordings,
+)
 
 PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
-_VAGUE = (Reason.NO_COLOR, Reason.NO_HEIGHT, Reason.NO_PLACE)
+_VAGUE = (Reason.NO_COLOR, Reason.NO_PLACE)
 _HINT = "let it see the dialog and the grid"
 
 
@@ -219,7 +230,7 @@ class TalkativeArchitect(PreciseArchitect):
 
 
 class VagueArchitect(PreciseArchitect):
-    """Often leaves out colour, height or place when it first asks for a block; then in full.
+    """Often leaves out colour or place when it first asks for a block; tells it when asked.
 
     vagueness: the probability that something is left out.
     """
@@ -243,7 +254,7 @@ class VagueArchitect(PreciseArchitect):
 
 
 def vaguely(edit: CellEdit) -> tuple[str, ...]:
-    """Wordings of a placement that leave out its colour, its height or its place."""
+    """Wordings of a placement that leave out its colour or its place."""
     _, _, where = render(edit).rstrip(".").partition(" block ")
     one, _, other = where.partition(", ")  # height and place, in the order of the template
     color = color_name(edit.after)
@@ -443,14 +454,19 @@ class AskingBuilder(CarefulBuilder):
 
     def _restart(self) -> None:
         self._asked: set[CellEdit] = set()
+        self._pending = ""  # what it asked back about
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
         edit = _edit_of(text)
+        pending, self._pending = self._pending, ""
+        if pending and edit is None and read(text) is None:  # an answer
+            return pending, ""
         if not self.can_ask or edit is None or edit in self._asked:
             return text, ""
         self._asked.add(edit)
         if self._rng.random() >= self.questions:
             return text, ""
+        self._pending = text
         about = (DialogueAct.WHICH_COLOR, DialogueAct.WHICH_HEIGHT, DialogueAct.WHICH_PLACE)
         return "", say(about[int(self._rng.integers(len(about)))], rng=self._rng)
 

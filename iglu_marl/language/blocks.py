@@ -127,6 +127,7 @@ class Reason(str, Enum):
     __str__ = str.__str__
 
 
+_PLACES = ("At", "Beside", "Between", "Corners", "Edge", "Level", "NextTo", "Sides", "Spot")
 _MISSING = {
     Reason.UNKNOWN_WORD: "word",
     Reason.NOT_UNDERSTOOD: "word",
@@ -162,11 +163,7 @@ class Failure:
     def missing(self) -> str | None:
         """What would have to be told: color, height, place, count, direction, referent or word; None = nothing."""
         if self.reason is Reason.AMBIGUOUS:
-            return (
-                "place"
-                if type(self.reference).__name__ in ("Beside", "Spot", "Sides", "Between")
-                else "referent"
-            )
+            return "place" if type(self.reference).__name__ in _PLACES else "referent"
         return _MISSING.get(self.reason)
 
     def __bool__(self) -> bool:

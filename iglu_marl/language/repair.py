@@ -46,6 +46,7 @@ from iglu_marl.language.references import (
     Blocks,
     Context,
     Item,
+    Level,
     Setting,
     Spot,
     Unresolved,
@@ -69,7 +70,26 @@ Found = tuple[ExpectedWorld, ...] | Failure
 MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
-_LIGHT = frozenset("a an the of in on at to one ones it block blocks brick cube piece them".split())
+_LIGHT = frozenset(
+    (
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "one",
+        "ones",
+        "it",
+        "them",
+        "block",
+        "blocks",
+        "brick",
+        "cube",
+    )
+)
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
     ("color", Reason.NO_COLOR, ("red",), False),
@@ -103,10 +123,11 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Heard:
     told = parse(text, context)
     if isinstance(told, Failure):
         return Heard(text, told.partial, _diagnosed(told))
-    return _tried(text, told, grid, context)
+    return tried(text, told, grid, context)
 
 
-def _tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+    """An instruction in a world."""
     try:
         found = outcomes(instruction, grid, context)
     except (DialogueError, GridError) as error:
@@ -122,7 +143,7 @@ def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Ite
     """What each of the readings would change."""
     found: list[Item] = []
     for reading in instruction.readings:
-        worlds = outcomes(reading, grid, context)  # type: ignore[arg-type]
+        worlds = outcomes(reading, grid, context)
         found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
     return tuple(found)
 
@@ -182,7 +203,7 @@ def _spelled(said: list[str], unknown: str) -> list[str]:
     return right
 
 
-def _bare(said: list[str], unknown: str) -> list[list[str]]:
+def bare(said: list[str], unknown: str) -> list[list[str]]:
     """What is left of an answer without the words around it: with more and more of them taken away."""
     if unknown in said:  # "scarlet is red", "by spire I mean a tower"
         said = said[said.index(unknown) + 1 :]
@@ -224,8 +245,8 @@ class _Answer:
         """The utterance with the answer of one of these pieces; None when there is none, or several."""
         found: list[Heard] = []
         for piece in pieces:
-            for bare in _bare(piece, self.unknown):
-                heard = self._agreed(self._candidates(bare))
+            for core in bare(piece, self.unknown):
+                heard = self._agreed(self._candidates(core))
                 if heard is not None:
                     found.append(heard)
                     break
@@ -293,7 +314,7 @@ class _Answer:
             if isinstance(told, Failure):
                 yield Heard(text, told.partial, told)
             else:
-                yield _tried(text, told, self.grid, self.context)
+                yield tried(text, told, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Heard]:
         """With a value."""
@@ -354,14 +375,14 @@ class _Answer:
 
     def _numbered(self, n: int) -> Iterator[Heard]:
         """With a number in the sentence: for "some", or where it can be read."""
-        said = [word for word in tokens(self.pending.text)]
+        said = tokens(self.pending.text)
         for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
             for at in range(len(said) - len(vague) + 1):
                 if said[at : at + len(vague)] == vague:
                     text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
                     told = parse(text)
                     if not isinstance(told, Failure):
-                        yield _tried(text, told, self.grid, self.context)
+                        yield tried(text, told, self.grid, self.context)
                         return
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
@@ -372,7 +393,7 @@ class _Answer:
         if self.pending.instruction is None:
             return
         for made in _changed(self.pending.instruction, change):
-            yield _tried(self.pending.text, made, self.grid, self.context)
+            yield tried(self.pending.text, made, self.grid, self.context)
 
     def _at_level(self, part: Any, level: int) -> Any:
         """A placement of one block in the column that its place means, in this layer."""
@@ -403,7 +424,7 @@ class _Answer:
                 CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)]) for i, cell in enumerate(cells)
             ]
             if len(parts) > 1:
-                yield _tried(heard.text, Then(tuple(parts)), self.grid, self.context)
+                yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
 
     def _until(self, value: Until) -> Iterator[Heard]:
         """With the number that brings about what was told."""
@@ -469,20 +490,20 @@ class _Answer:
             if isinstance(reference, Blocks):
                 every = replace(reference, count=None, middle=False)
                 made = _replaced(instruction, reference, every)
-                yield _tried(self.pending.text, made, self.grid, self.context)
+                yield tried(self.pending.text, made, self.grid, self.context)
             return
         items = self._chosen(which, list(choices), reference)
         if len(items) != 1:
             return
         if isinstance(instruction, Either) and reference is None:
             reading = instruction.readings[choices.index(items[0])]
-            yield _tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
+            yield tried(self.pending.text, reading, self.grid, self.context)
             return
         try:
             made = clarified(instruction, reference, At(items[0][0]))
         except DialogueError:
             return
-        yield _tried(self.pending.text, made, self.grid, self.context)
+        yield tried(self.pending.text, made, self.grid, self.context)
 
     def _chosen(self, which: Which, items: list[Item], reference: Any) -> list[Item]:
         """Those of several things that an answer fits."""
@@ -560,7 +581,7 @@ class _Answer:
             text = " ".join(words)
             told = parse(text)
             if not isinstance(told, Failure):
-                yield _tried(text, told, self.grid, self.context)
+                yield tried(text, told, self.grid, self.context)
             elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
                 yield Heard(text, told.partial, told)
 
@@ -672,7 +693,9 @@ def _placed(part: Any, where: Any) -> Any:
         return None if blocks is None else Move(blocks, where)
     if isinstance(part, Lacking):
         return part.filled(where) if part.slot == "where" else None
-    return replace(part, where=(where,)) if isinstance(part, Put) and not part.where else None
+    if not isinstance(part, Put) or not all(isinstance(told, Level) for told in part.where):
+        return None
+    return replace(part, where=(where, *part.where))
 
 
 def _raised(part: Any, steps: int) -> Any:

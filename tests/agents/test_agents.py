@@ -417,10 +417,10 @@ def test_builder_does_what_it_is_told(controls: Any, tokens: bool, select_and_pl
 
 
 REFUSALS = {
-    "abracadabra": "I don't know that word.",
-    "block the red place": "I don't understand.",
+    "abracadabra": "I don't know the word 'abracadabra'.",
+    "block the red place": "I don't understand 'red place'.",
     "Place a block at the centre, on the ground.": "Which color?",
-    "Place a red block at the centre.": "How high?",
+    "Place a red block in the air above the blue block.": "How high?",
     "Place a red block on the ground.": "Where?",
     "Place a red block on the ground, 9 blocks north of the centre.": "I can't do that: it is outside of the zone.",
     "Place a red block on the ground, 1 block north of the centre.": "I can't do that: there is a block already.",

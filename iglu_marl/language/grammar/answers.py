@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.blocks import Reason
+from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.grammar.makers import MAKERS, Core, Outside, cell, maker
 from iglu_marl.language.placing import Put
 from iglu_marl.language.references import At, Beside, Blocks, Level, PartOf, Spot
@@ -300,3 +300,19 @@ def which_near(far: bool = False) -> Which:
 @maker
 def which_half(way: Direction) -> Which:
     return Which(half=way)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of a builder: its kind, and what it names."""
+
+    kind: str
+    about: tuple[tuple[str, Any], ...] = ()
+
+
+@maker
+def asked(kind: str, **about: Any) -> Asked:
+    named = {
+        name: value for name, value in about.items() if name not in ("x", "z")
+    }  # words that do not matter
+    return Asked(kind, tuple(named.items()))

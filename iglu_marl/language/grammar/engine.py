@@ -9,9 +9,8 @@ The file holds word lists and categories:
 
 In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
 called with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only
-slot.
-`cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so that two
-meanings are noticed.
+slot. `cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so
+that two meanings are noticed.
 """
 
 from __future__ import annotations
@@ -190,19 +189,19 @@ class Grammar:
         name = ""
         joined = re.sub(r"\s*\\\n\s*", " ", text)
         for line in joined.splitlines():
-            line = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
-            if not line:
+            told = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
+            if not told:
                 continue
-            if line.startswith("list "):
-                key, _, phrases = line[5:].partition(":")
+            if told.startswith("list "):
+                key, _, phrases = told[5:].partition(":")
                 self.lists.setdefault(key.strip(), []).extend(
                     phrase.strip() for phrase in phrases.split(",") if phrase.strip()
                 )
-            elif not line[0].isspace():
-                name = line.rstrip(":").strip()
+            elif not told[0].isspace():
+                name = told.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))
             else:
-                rules.append((name, line.strip()))
+                rules.append((name, told.strip()))
         for name, line in rules:
             self.categories[name].rules.append(self._rule(line))
 
@@ -371,6 +370,8 @@ class Parser:
         found = [*table.get(word, ())] if word is not None else []
         if word is not None and is_number(word):
             found += table.get(NUMBER, ())
+        if word is not None:
+            found += table.get("rest", ())
         known = {id(entry) for entry in found}
         return found + [entry for entry in table.get("", ()) if id(entry) not in known]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iglu_marl.core.grid import Cell, color_id, in_zone
+from iglu_marl.core.grid import COLOR_NAMES, Cell, color_id, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
@@ -16,7 +16,6 @@ from iglu_marl.language.placing import (
     Check,
     Clear,
     Corners,
-    Edge,
     Look,
     New,
     Places,
@@ -29,6 +28,7 @@ from iglu_marl.language.references import (
     Beside,
     Between,
     Blocks,
+    Edge,
     Floating,
     Free,
     It,
@@ -46,6 +46,7 @@ from iglu_marl.language.references import (
     is_several,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
+from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Again,
     Amend,
@@ -712,7 +713,7 @@ def new_area(
     if colors is not None and colors2 is not None:
         return NOTHING
     color = colors2 if colors is None else colors
-    sizes = (n, m) if d is None else (n, m, d)
+    sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
     if kind is Kind.ROW:
         sizes = (max(n, m),)
         if min(n, m) != 1 or d is not None:
@@ -808,7 +809,8 @@ def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
     where = told.where[0]
-    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+    formed, colors = shape
+    return Build(formed, colors, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
 _value("mods_none", Mods)
@@ -1043,7 +1045,14 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
             if isinstance(where, At)
             else Place(new.color, where)
         )
-    if new.kind is Kind.BLOCK and several and not new.each and new.standing is None and new.way is None:
+    if (
+        isinstance(where, Beside)
+        and new.kind is Kind.BLOCK
+        and several
+        and not new.each
+        and new.standing is None
+        and new.way is None
+    ):
         return (
             Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
         )
@@ -1103,7 +1112,7 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 @maker
 def surround(of: Any, new: Any, mods: Mods) -> Any:
-    if not isinstance(new, Around) and new.kind is Kind.O and not new.sizes:
+    if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
@@ -1226,7 +1235,7 @@ def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
 
 
 def _of_it(reference: Any, of: Any) -> Any:
-    """Of what the sentence is about: "its end"."""
+    """Its end: the end of what the sentence is about."""
     if isinstance(reference, Part) and isinstance(reference.of, It):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(It()):
@@ -1388,11 +1397,23 @@ def harmless(x: tuple[str, ...]) -> Any:
     return NOTHING if _NAMING.intersection(x) else Remark()
 
 
-_NAMING_WORDS = """
-blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line
-one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
-"""
-_NAMING = frozenset(_NAMING_WORDS.split())
+_NAMING = frozenset({*COLOR_NAMES, *templates()["numbers"], *map(str, range(1, 11))}) | {
+    *(
+        "block",
+        "blocks",
+        "cube",
+        "cubes",
+        "brick",
+        "bricks",
+        "row",
+        "tower",
+        "column",
+        "wall",
+        "square",
+        "line",
+    ),
+    *("place", "put", "build", "remove"),
+}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

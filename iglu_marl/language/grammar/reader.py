@@ -16,12 +16,13 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, NextTo, Spot
+from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
 
 MAX_WORDS = 220
+_FILES = ("grammar.txt", "answers.txt", "asked.txt")  # instructions, answers, questions
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -42,13 +43,11 @@ _SPELLINGS = {
 def grammar() -> Grammar:
     """The grammar of instructions."""
     numbers = {word: n for n, word in enumerate(templates()["numbers"])}
-    ordinals = {}
+    ordinals: dict[str, int] = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
-    text = "\n".join(
-        files.joinpath(name).read_text(encoding="utf-8") for name in ("grammar.txt", "answers.txt")
-    )
+    text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
     text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
         "number": list(numbers.items()),
@@ -106,7 +105,7 @@ class Reader(Parser):
                 if not rests or total > best[0]:
                     continue
                 found = [] if total < best[0] else best[1]
-                head = () if value is None or isinstance(value, Remark) else (value,)
+                head: tuple[Any, ...] = () if value is None or isinstance(value, Remark) else (value,)
                 if isinstance(value, Then):
                     head = value.parts
                 found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
@@ -155,7 +154,7 @@ class Reader(Parser):
 
 
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """With "it" the same both times: "a block north of it and another south of it"."""
+    """Of "a block north of it and another south of it", "it" is the same both times."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
@@ -296,12 +295,13 @@ def _plain(made: list[Any]) -> Any:
 def _lacking(value: Any) -> tuple[Reason, str] | None:
     """What an instruction does not say, though it has to be said."""
     if isinstance(value, Put):
-        outside = next((where for where in value.where if isinstance(where, Outside)), None)
+        places: tuple[Any, ...] = value.where
+        outside = next((where for where in places if isinstance(where, Outside)), None)
         if outside is not None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
-        if not value.where:
+        if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
             return Reason.NO_NUMBER, ""

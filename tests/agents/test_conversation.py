@@ -1,0 +1,263 @@
+"""The scripted partners converse: the builder keeps its question, the architect answers, comments and gives up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import Dialogue, Role, Task, play
+from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.language import read, say
+
+RED, BLUE, GREEN = 6, 1, 3
+START = (0.0, 0.63, 0.0, 0.0, 0.0)
+SHAPE = (9, 11, 11)
+
+
+class Person:
+    """A person in the place of the builder: says things, changes the world, and hears the architect."""
+
+    def __init__(self, target: np.ndarray, **options: Any) -> None:
+        self.agent = ScriptedArchitect(**options)
+        self.agent.reset(Role.ARCHITECT, 0)
+        self.target = target.astype(np.int32)
+        self.grid = np.zeros(SHAPE, np.int32)
+        self.pose = np.array(START)
+        self.dialogue = Dialogue()
+
+    def says(self, text: str = "") -> str:
+        """What the architect says then; moving about a little in the meantime."""
+        if text:
+            self.dialogue = self.dialogue.say("builder", text)
+        self.pose = self.pose + (0.1, 0.0, 0.0, 0.0, 0.0)
+        told: str = self.agent.act(
+            {
+                "dialog": self.dialogue.text,
+                "target_grid": self.target,
+                "grid": self.grid.copy(),
+                "agentPos": self.pose,
+            }
+        )
+        if told:
+            self.dialogue = self.dialogue.say("architect", told)
+        return told
+
+    def places(self, *blocks: tuple[int, int, int, int]) -> None:
+        for x, y, z, color in blocks:
+            self.grid[cell_index(x, y, z)] = color
+
+
+HOUSE = blocks_to_grid(
+    [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (-3, -1, 2, GREEN)]
+)
+TEN = {
+    "What should I do?": "red",
+    "Which colour is it?": "Red.",
+    "Where does it go?": "It starts at the centre, on the ground, going east.",
+    "How high should it be?": "On the ground.",
+    "How many blocks?": "3 blocks.",
+    "Which way?": "East",
+    "Is it right?": "No, there is no block at the centre, on the ground.",
+    "Is it blue?": "No, red.",
+    "How many blocks are left?": "6 blocks to place.",
+    "Can you say that again, please?": "red",
+}
+
+
+def test_ten_questions_get_ten_useful_answers() -> None:
+    person = Person(HOUSE, level="shapes")
+    assert person.says() == "Build a red row of 3 east from the centre, on the ground."
+    for question, answer in TEN.items():
+        assert answer in person.says(question), question
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is it red?", "Yes, red."),
+        ("On the ground?", "Yes, at the centre, on the ground."),
+        ("Is it three blocks?", "Yes, 3 blocks."),
+        ("Should it be on level 2?", "No: at the centre, on the ground."),
+        ("To the west?", "No: east; it starts at the centre, on the ground."),
+        ("What does it look like?", "6 blocks in all, 3 red, 2 blue and 1 green; 3 blocks high."),
+        ("Are we done?", "No: 6 blocks to place."),
+        ("How many red blocks do I need?", "3 red blocks in all; 0 of them are there."),
+        ("Are there 3 red blocks?", "No."),
+        ("Did I do something wrong?", "Nothing; all that stands there is right."),
+        ("Should I place a red block at the centre, on the ground?", "Yes, please."),
+    ],
+)
+def test_questions_of_each_kind(question: str, answer: str) -> None:
+    person = Person(HOUSE, level="shapes")
+    person.says()
+    assert person.says(question) == answer
+
+
+@pytest.mark.parametrize("text", ["I am bored.", "the weather is nice", "?", "blorf"])
+def test_anything_else_is_answered_by_the_request_in_other_words(text: str) -> None:
+    person = Person(HOUSE, level="shapes")
+    first = person.says()
+    told = person.says(text)
+    assert "red" in told.lower()
+    assert told != first or text == "?"
+
+
+def test_what_stands_wrong_is_named_and_corrected() -> None:
+    person = Person(HOUSE, level="shapes", comment_after=3)
+    person.says()
+    person.places((4, -1, 4, BLUE))
+    wrong = "The blue block 4 blocks east and 4 south of the centre, on the ground, is not right: please take it away."
+    assert [person.says() for _ in range(4)] == ["", "", wrong, ""]
+    assert person.says("What is wrong?") == wrong
+    assert person.says("Is it right like this?") == f"No. {wrong}"
+    person.places((4, -1, 4, 0), (0, -1, 0, GREEN))
+    told = [person.says() for _ in range(4)]
+    assert "The green block at the centre, on the ground, is not right: please make it red." in told
+
+
+def test_it_says_what_is_right_so_far_and_goes_on() -> None:
+    person = Person(HOUSE, level="shapes")
+    person.says()
+    person.places((0, -1, 0, RED), (1, -1, 0, RED))
+    assert person.says("Is that right?") == "Yes, so far: one block more."
+    person.places((2, -1, 0, RED))
+    assert person.says("Is that right?") == "Yes, that is right."
+    assert "blue" in person.says()
+
+
+def test_a_builder_who_gives_up_ends_it() -> None:
+    person = Person(HOUSE)
+    person.says()
+    assert person.says("I give up.") == say("give_up")
+    assert person.agent.idle
+    assert [person.says() for _ in range(3)] == ["", "", ""]
+    assert "red" in person.says("What next?"), "unless the builder thinks better of it"
+    assert not person.agent.idle
+
+
+@pytest.mark.parametrize("controls", ["flying", "walking"])
+def test_what_nobody_can_build_ends_the_game(controls: Any) -> None:
+    """21 red blocks: there are no more than 20 of a colour."""
+    target = np.zeros(SHAPE, np.int32)
+    target[0, :2, :] = RED
+    target[0, 1, 10] = 0
+    start = np.zeros(SHAPE, np.int32)
+    start[0, 0, :] = RED
+    start[0, 8, :9] = RED
+    env = iglu_marl.env(
+        tasks=Task("", target, starting_grid=start),
+        controls=controls,
+        builder_can_ask=True,
+        builder_sees=("dialog", "pose", "grid"),
+        max_steps=20_000,
+        max_turns=None,
+    )
+    wall = agents_for(env)
+    game = play(env, wall, seed=0)
+    assert game.completed or len(game.turns) < 5000
+
+
+# --------------------------------------------------------------------------------------------------- the builder
+
+
+class Instructor:
+    """A person in the place of the architect, with a scripted builder in a world of its own."""
+
+    def __init__(self, *blocks: tuple[int, int, int, int]) -> None:
+        self.agent = ScriptedBuilder("flying", can_ask=True)
+        self.agent.reset(Role.BUILDER, 0)
+        self.controls = iglu_marl.core.controls.Controls("flying", can_yield=True, select_and_place=False)
+        self.world = Worlds(1)
+        empty = np.zeros(SHAPE, np.int32)
+        self.world.spawn(0, Task("", empty, starting_grid=blocks_to_grid(list(blocks)) if blocks else empty))
+        self.dialogue = Dialogue()
+
+    def says(self, text: str) -> list[str]:
+        """All that the builder says until it has nothing left to do."""
+        self.dialogue = self.dialogue.say("architect", text)
+        told = []
+        for _ in range(400):
+            grid, pose = self.world.grid[0].astype(np.int32), self.world.seen_pose[0].copy()
+            action = self.agent.act({"dialog": self.dialogue.text, "agentPos": pose, "grid": grid})
+            if action["say"]:
+                told.append(action["say"])
+                self.dialogue = self.dialogue.say("builder", action["say"])
+            records, index = self.controls.encode(action["act"])
+            self.world.step(records[index : index + 1])
+            if self.agent.idle:
+                return told
+        return told
+
+    @property
+    def blocks(self) -> list[tuple[int, int, int, int]]:
+        return sorted(grid_to_blocks(self.world.grid[0]))
+
+
+def test_a_pending_question_is_filled_by_the_next_utterance() -> None:
+    told = Instructor()
+    assert told.says("Place a block.") == ["Which color?"]
+    assert told.says("um, red I think") == ["Where?"]
+    assert told.says("in the centre") == ["Done."]
+    assert told.blocks == [(0, -1, 0, RED)]
+
+
+def test_which_one_is_taken_from_the_answer() -> None:
+    told = Instructor((-2, -1, 0, RED), (2, -1, 0, RED), (0, -1, -3, BLUE))
+    assert told.says("Remove the red block.") == ["Which red one?"]
+    assert told.says("no, the eastern one") == ["Done."]
+    assert told.blocks == [(-2, -1, 0, RED), (0, -1, -3, BLUE)]
+
+
+def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
+    told = Instructor((0, -1, 0, BLUE))
+    assert told.says("Put a block on top of the blue block.") == ["Which color?"]
+    assert told.says("mumble grumble") == ["Which color?"]
+    assert told.says("no") == [say("okay")]
+    assert told.says("green")[0] != "Done."
+    assert told.blocks == [(0, -1, 0, BLUE)]
+
+
+def test_undo_takes_back_one_instruction_after_the_other() -> None:
+    told = Instructor()
+    told.says("Place a red block in the centre.")
+    told.says("Put a blue block on top of it.")
+    told.says("Put a green block north of the block you just placed.")
+    assert told.blocks == [(0, -1, 0, RED), (0, 0, -1, GREEN), (0, 0, 0, BLUE)]
+    assert told.says("Undo that.") == ["Done."]
+    assert told.blocks == [(0, -1, 0, RED), (0, 0, 0, BLUE)]
+    told.says("undo")
+    assert told.blocks == [(0, -1, 0, RED)]
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("Remove the crimson block.", ["I don't know the word 'crimson'."]),
+        ("Place a yelow block in the centre.", ["I take 'yelow' for 'yellow'.", "Done."]),
+        ("Place a red blok in the centre.", ["Done."]),
+    ],
+)
+def test_words_that_are_not_known_or_misspelt(text: str, answers: list[str]) -> None:
+    assert Instructor().says(text) == answers
+
+
+def test_yes_takes_the_word_that_was_offered() -> None:
+    told = Instructor((0, -1, 0, RED))
+    asked = told.says("Removal the red block.")
+    assert asked == ["I don't know the word 'removal'; do you mean 'remove'?"]
+    assert told.says("yes") == ["Done."]
+    assert told.blocks == []
+
+
+def test_comments_are_small_talk_to_a_builder() -> None:
+    """A scripted builder goes on with what it does."""
+    for text in (
+        say("misplaced", word="The red block"),
+        say("miscolored", word="The red block", other="blue"),
+    ):
+        assert read(text) is not None

@@ -1,0 +1,153 @@
+"""What an instruction lacks is asked for, and the answer fills it in: `replies.jsonl`, and the ways to misspell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from iglu_marl.core.grid import cell_index, color_id
+from iglu_marl.language import Context, Failure, parse
+from iglu_marl.language.grammar.reader import respelled
+from iglu_marl.language.repair import Heard, answered, understand
+from tests.language.test_paraphrases import cases
+
+YAWS = {None: None, "north": 0.0, "east": 90.0, "south": 180.0, "west": 270.0}
+KINDS = ("color", "height", "place", "count", "referent", "direction", "word")
+Grid = npt.NDArray[np.int8]
+
+
+def world_of(blocks: list[Any]) -> Grid:
+    """A grid of (x, y, z, colour)."""
+    grid = np.zeros((9, 11, 11), np.int8)
+    for x, y, z, color in blocks:
+        grid[cell_index(x, y, z)] = color_id(color)
+    return grid
+
+
+def expected(case: dict[str, Any]) -> list[Grid]:
+    """The worlds that a case allows."""
+    found = []
+    for change in case.get("any_of", [case]):
+        gone = {tuple(cell) for cell in change["removes"]}
+        kept = [block for block in case["world"] if tuple(block[:3]) not in gone]
+        found.append(world_of([*kept, *change["adds"]]))
+    return found
+
+
+def conversation(case: dict[str, Any]) -> Heard | None:
+    """What is made of a case: of what was said, and of the reply when something is asked."""
+    grid, context = world_of(case["world"]), Context((), YAWS[case["facing"]])
+    heard = understand(case["said"], grid, context)
+    return heard if heard.question is None else answered(heard, case["reply"], grid, context)
+
+
+def verdict(case: dict[str, Any]) -> str:
+    """Whether it comes to the world that was expected: used, open, or wrong."""
+    heard = conversation(case)
+    if heard is None or isinstance(heard.found, Failure):
+        return "open"
+    same = any(np.array_equal(heard.found[0].grid, world) for world in expected(case))
+    return "used" if same else "wrong"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_to_each_kind_of_question_are_used(kind: str) -> None:
+    mine = [case for case in cases("replies") if case["asks"] == kind]
+    found = {case["id"]: verdict(case) for case in mine}
+    counts = Counter(found.values())
+    assert len(mine) == 40
+    assert counts["wrong"] == 0, [name for name, what in found.items() if what == "wrong"]
+    assert counts["used"] >= 38, [name for name, what in found.items() if what == "open"]
+
+
+TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("Put a block on top of the blue block.", "color"),
+        ("Place a red block.", "place"),
+        ("Move the blue block.", "place"),
+        ("Build a green tower on the ground in the centre.", "count"),
+        ("Make the blue tower taller.", "count"),
+        ("Build a red row of three starting at the centre.", "direction"),
+        ("Copy the blue block 3 blocks over.", "direction"),
+        ("Put a red block in the air above the blue block.", "height"),
+        ("Remove the red block.", "referent"),
+        ("Remove the crimson block.", "word"),
+    ],
+)
+def test_the_question_is_about_what_is_missing(said: str, missing: str) -> None:
+    world = world_of([[0, -1, 4, "blue"], [0, 0, 4, "blue"], *TWO_RED])
+    if "blue block" in said:
+        world[cell_index(0, 0, 4)] = 0
+    question = understand(said, world).question
+    assert question is not None
+    assert question.missing == missing
+
+
+def test_one_answer_after_the_other() -> None:
+    """Of two things that are missing each is asked for."""
+    grid = world_of([])
+    heard = understand("Place a block.", grid)
+    assert heard.question is not None
+    assert heard.question.missing == "color"
+    then = answered(heard, "red", grid)
+    assert then is not None
+    assert then.question is not None
+    assert then.question.missing == "place"
+    done = answered(then, "in the northeast corner", grid)
+    assert done is not None
+    assert not isinstance(done.found, Failure)
+    assert np.array_equal(done.found[0].grid, world_of([[5, -1, -5, "red"]]))
+
+
+def test_a_whole_instruction_is_a_new_one() -> None:
+    grid = world_of(TWO_RED)
+    heard = understand("Remove the red block.", grid)
+    new = answered(heard, "Place a blue block on the ground in the centre.", grid)
+    assert new is not None
+    assert not isinstance(new.found, Failure)
+    assert np.array_equal(new.found[0].grid, world_of([*TWO_RED, [0, -1, 0, "blue"]]))
+
+
+@pytest.mark.parametrize("reply", ["the purple one", "banana", "why?", "the one on the moon"])
+def test_what_is_no_answer_changes_nothing(reply: str) -> None:
+    grid = world_of(TWO_RED)
+    found = answered(understand("Remove the red block.", grid), reply, grid)
+    assert found is None or isinstance(found.found, Failure)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("Place a yelow block in the centre.", (("yelow", "yellow"),)),
+        (
+            "Plase a red blok on teh ground in the centre.",
+            (("plase", "place"), ("blok", "block"), ("teh", "the")),
+        ),
+        ("Place a red block in the centre.", ()),
+    ],
+)
+def test_slips_are_put_right_and_known(text: str, changes: tuple[tuple[str, str], ...]) -> None:
+    assert parse(text)
+    assert respelled(text) == changes
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "suggestion"),
+    [
+        ("Remove the crimson block.", "crimson", ""),
+        ("Remove the black block.", "black", ""),  # one letter from "block", and no slip
+        ("Demolishing blocck the purplish red block.", "demolishing", "demolish"),
+    ],
+)
+def test_unknown_words_are_named_with_the_nearest_known_one(text: str, word: str, suggestion: str) -> None:
+    failure = parse(text)
+    assert isinstance(failure, Failure)
+    assert (failure.missing, failure.detail, failure.suggestion) == ("word", word, suggestion)
