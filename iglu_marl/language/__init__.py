@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from iglu_marl.language.dialogue_acts import DialogueAct, Said, read, say
+from iglu_marl.language.dialogue_acts import DialogueAct, Said, read
 from iglu_marl.language.generator import Generator, Record
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.instructions import CellEdit, EditKind, Failure, Reason, fits, parse, render, wordings
+from iglu_marl.language.grammar.constructions import Construction, constructions
+from iglu_marl.language.instructions import (
+    CellEdit,
+    EditKind,
+    Failure,
+    Reason,
+    fits,
+    parse,
+    render,
+    say,
+    wordings,
+)
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.placing import Check, Clear, Corners, Either, Look, New, Put, Sides, Spots
 from iglu_marl.language.questions import Question
@@ -73,6 +84,7 @@ __all__ = [
     "CellEdit",
     "Check",
     "Clear",
+    "Construction",
     "Context",
     "Copy",
     "Corners",
@@ -136,6 +148,7 @@ __all__ = [
     "You",
     "answer",
     "clarified",
+    "constructions",
     "done",
     "expand",
     "fits",

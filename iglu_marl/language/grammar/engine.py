@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -84,6 +85,13 @@ class Rule:
     more: dict[str, Any]
     cost: int
     text: str
+
+    @property
+    def pattern_text(self) -> str:
+        """The pattern as it was written."""
+        match = _RULE.match(self.text)
+        assert match is not None
+        return match["pattern"]
 
 
 @dataclass
@@ -222,6 +230,8 @@ class Grammar:
                 for slot in _slots(rule.pattern):
                     if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
+                if rule.maker is not None:
+                    _check_maker(rule)
 
     # -- first words
 
@@ -254,6 +264,30 @@ class Grammar:
             for rule in category.rules:
                 found |= _words(rule.pattern)
         return frozenset(found - {NUMBER})
+
+
+def _check_maker(rule: Rule) -> None:
+    """Raises `LanguageError` where a maker does not take what its rule gives, or needs more."""
+    assert rule.maker is not None
+    parameters = signature(rule.maker).parameters.values()
+    given = {slot.name for slot in _slots(rule.pattern)} | set(rule.more)
+    always = _certain(rule.pattern) | set(rule.more)
+    needed = {one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD}
+    taken = (
+        given if any(one.kind is one.VAR_KEYWORD for one in parameters) else {one.name for one in parameters}
+    )
+    wrong = sorted((needed - always) | (given - taken))
+    if wrong:
+        raise LanguageError(f"{', '.join(wrong)} of the maker and of the rule do not agree: {rule.text!r}")
+
+
+def _certain(node: Node) -> set[str]:
+    """The names of the slots that every match has."""
+    if isinstance(node, Slot):
+        return {node.name}
+    if isinstance(node, Choice):
+        return set() if node.optional else set.intersection(*map(_certain, node.options))
+    return set().union(*map(_certain, _parts(node)))
 
 
 def _slots(node: Node) -> Iterator[Slot]:
