@@ -475,11 +475,6 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
-    if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
-        if reference == Blocks(reference.colors, Kind.STRUCTURE):
-            items = [
-                tuple(sorted(cell for item in items for cell in item))
-            ]  # all that stands, taken together
     if items and reference.where is not None:
         if reference.is_of_several:
             return _in_each_part(reference, items, setting)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from iglu_marl.core.grid import COLOR_NAMES, Cell, color_id, in_zone
+from iglu_marl.core.grid import Cell, color_id, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.placing import (
@@ -46,7 +46,6 @@ from iglu_marl.language.references import (
     is_several,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
-from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Again,
     Amend,
@@ -1397,23 +1396,11 @@ def harmless(x: tuple[str, ...]) -> Any:
     return NOTHING if _NAMING.intersection(x) else Remark()
 
 
-_NAMING = frozenset({*COLOR_NAMES, *templates()["numbers"], *map(str, range(1, 11))}) | {
-    *(
-        "block",
-        "blocks",
-        "cube",
-        "cubes",
-        "brick",
-        "bricks",
-        "row",
-        "tower",
-        "column",
-        "wall",
-        "square",
-        "line",
-    ),
-    *("place", "put", "build", "remove"),
-}
+_NAMING_WORDS = """
+blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line
+one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
+"""
+_NAMING = frozenset(_NAMING_WORDS.split())
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
