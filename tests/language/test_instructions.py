@@ -18,6 +18,7 @@ from iglu_marl.language import (
     Reason,
     Said,
     TemplateCodec,
+    Then,
     expand,
     parse,
     read,
@@ -94,6 +95,36 @@ def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
     assert parse(text.replace("centre", "center").replace("ground", "floor")) == edit
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        # a number before a full stop is no numbering
+        (
+            "Remove every plus of 3. Then destroy the last block.",
+            ["Remove every plus of 3.", "Remove the last block."],
+        ),
+        ("1. Remove the red row. 2. Remove it.", ["Remove the red row.", "Remove it."]),
+        # "it" is what was placed last; only what is told without its verb shares the "it" of what comes before
+        (
+            "Place a red block north of the blue block. Place a green block south of it.",
+            ["Place a red block north of the blue block.", "Place a green block south of it."],
+        ),
+        (
+            "Place a red block north of the blue block and another one south of it.",
+            ["Place a red block north of the blue block.", "Place a red block south of the blue block."],
+        ),
+    ],
+)
+def test_sentences_after_each_other(text, parts):
+    found = parse(text)
+    assert isinstance(found, Then)
+    if "another" in text:
+        grid = np.array(blocks_to_grid([(0, -1, 0, BLUE)]), np.int8)
+        assert [edit.cell for edit in expand(found, grid)] == [(0, -1, -1), (0, -1, 1)]
+    else:
+        assert found.parts == tuple(map(parse, parts))
+
+
 def test_random_wordings_differ_and_follow_the_generator():
     edit = CellEdit("place", (2, -1, -3), color=RED)
     texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
@@ -157,6 +188,7 @@ def test_the_preferred_wording(edit, text):
             "And then place a red block at the centre on the ground please",
             CellEdit("place", (0, -1, 0), color=RED),
         ),
+        ("1. Place a red block at the centre, on level 2.", CellEdit("place", (0, 0, 0), color=RED)),
     ],
 )
 def test_other_ways_to_say_it(text, edit):
