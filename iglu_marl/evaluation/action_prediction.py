@@ -27,7 +27,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, in_zone
+from iglu_marl.core.grid import MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -166,7 +166,7 @@ def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) 
             raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
         if place and color not in range(1, 7):
             raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
-        after[y + 1, x + 5, z + 5] = color if place else 0
+        after[index_of((x, y, z))] = color if place else 0
     return after
 
 
@@ -190,9 +190,9 @@ def one_more(situation: Situation) -> list[NetAction]:
     named = [word for said in situation.dialogue for word in said.text.lower().split()]
     spoken = [COLORS.index(word.strip(".,!?")) + 1 for word in named if word.strip(".,!?") in COLORS]
     x, y, z, color = (placed[-1].x, placed[-1].y, placed[-1].z, placed[-1].color) if placed else (0, -1, 0, 6)
-    while y <= 7 and situation.grid[y + 1, x + 5, z + 5]:
+    while y <= MAX_Y and color_at(situation.grid, (x, y, z)):
         y += 1
-    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= 7 else []
+    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= MAX_Y else []
 
 
 BASELINES: dict[str, Predictor] = {"nothing": nothing, "one-more": one_more}

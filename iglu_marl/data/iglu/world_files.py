@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, index_of
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_world
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
@@ -168,7 +168,7 @@ def _voxels(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]:
     grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
     read_world(parsed, place=name)
     for x, y, z, voxel in parsed["worldEndingState"]["blocks"]:
-        grid[y - FLOOR_Y + 1, x + 5, z + 5] = voxel
+        grid[index_of((x, y - FLOOR_Y, z))] = voxel
     return grid
 
 
