@@ -39,10 +39,6 @@ _write = struct.Struct("=5d5b").pack_into
 assert [CONTROL.fields[name][1] for name in CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
 
 
-def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
-    return spaces.Box(low, high, shape, np.float32)
-
-
 def _integer(action: Any, limit: int, where: str, check: bool) -> int:
     """A Discrete(limit) value as int; NumPy scalars and 0-d arrays are accepted, booleans and floats are not."""
     kind = type(action)
@@ -160,14 +156,17 @@ _WHERE = {  # formatting these anew would take as long as reading the value
 
 
 class _Encoding(NamedTuple):
-    """How the Dict actions of one encoding are read.
+    """How the Dict actions of one encoding are laid out and read.
 
+    `parts`: besides `camera`, by key: how many choices there are, or the shape of numbers in -1..1.
+    `color`: the key of the colour.
     `one`: the motion (x, y, z) of `CONTROL`, and whether to place and to break, of an action that may be checked.
     `many`: writes the motions of many worlds, float64 [n, 3], and returns whether to place and to break, bool [n] each.
     """
 
     mode: int
-    color: str  # the key of the colour
+    parts: Mapping[str, int | Shape]
+    color: str
     one: Callable[[Mapping[str, Any], bool], tuple[_Motion, bool, bool]]
     many: Callable[[Array, Mapping[str, Any], int], tuple[Array, Array]]
 
@@ -231,11 +230,19 @@ def _many_continuous(motions: Array, keyed: Mapping[str, Any], count: int) -> tu
     return _many_hands(keyed, count)
 
 
+_HANDS = {"attack": 2, "use": 2, "hotbar": 7}
+_FLYING = {"movement": (3,), "inventory": 7, "placement": 3}
 _ENCODINGS = {  # all but "walking", whose actions are rows of a table
-    "flying": _Encoding(FLYING, "inventory", _flying, _many_flying),
-    "human-level": _Encoding(WALKING, "hotbar", _human_level, _many_human_level),
-    "discrete": _Encoding(DISCRETE, "hotbar", _discrete, _many_discrete),
-    "continuous": _Encoding(CONTINUOUS, "hotbar", _continuous, _many_continuous),
+    "flying": _Encoding(FLYING, _FLYING, "inventory", _flying, _many_flying),
+    "human-level": _Encoding(
+        WALKING, {**dict.fromkeys(_KEYS, 2), **_HANDS}, "hotbar", _human_level, _many_human_level
+    ),
+    "discrete": _Encoding(
+        DISCRETE, {"move": 3, "strafe": 3, "jump": 2, **_HANDS}, "hotbar", _discrete, _many_discrete
+    ),
+    "continuous": _Encoding(
+        CONTINUOUS, {**dict.fromkeys(_AXES, ()), **_HANDS}, "hotbar", _continuous, _many_continuous
+    ),
 }
 
 
@@ -266,9 +273,9 @@ class Controls:
         self.conventions = conventions
         self._color_ids = conventions.meant
         self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
+        self._encoding = _ENCODINGS.get(name)
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
-        self._encoding = _ENCODINGS.get(name)
         self._idle = np.zeros(2, CONTROL)  # doing nothing, and ending the turn
         self._idle["mode"] = WALKING if self._encoding is None else self._encoding.mode
         self._idle["yields"][1] = 1
@@ -277,33 +284,19 @@ class Controls:
     @property
     def lowest_start(self) -> float:
         """The lowest eye height from which an episode may start: with gravity, one needs ground to stand on."""
-        return -3.0 if self.name in ("flying", "continuous") else -1.25
+        return -3.0 if self._idle["mode"][0] in (FLYING, CONTINUOUS) else -1.25
 
     # -- spaces
 
     def _make_space(self) -> spaces.Space[Any]:
-        if self.name == "walking":
+        if self._encoding is None:
             return spaces.Discrete(self._walking_actions)
-        camera = {"camera": _box(-self.camera_limit, self.camera_limit, (2,))}
-        hands = {key: spaces.Discrete(2) for key in ("attack", "use")}
-        entries: dict[str, spaces.Space[Any]]
-        if self.name == "flying":
-            movement = _box(-1, 1, (3,))
-            entries = {
-                "movement": movement,
-                **camera,
-                "inventory": spaces.Discrete(7),
-                "placement": spaces.Discrete(3),
-            }
-        elif self.name == "human-level":
-            keys = {key: spaces.Discrete(2) for key in ("forward", "back", "left", "right", "jump")}
-            entries = {**keys, **hands, **camera, "hotbar": spaces.Discrete(7)}
-        elif self.name == "discrete":
-            moves = {"move": spaces.Discrete(3), "strafe": spaces.Discrete(3), "jump": spaces.Discrete(2)}
-            entries = {**moves, **hands, **camera, "hotbar": spaces.Discrete(7)}
-        else:
-            axes = {key: _box(-1, 1, ()) for key in ("move_x", "move_y", "move_z")}
-            entries = {**axes, **camera, **hands, "hotbar": spaces.Discrete(7)}
+        limit = self.camera_limit
+        entries: dict[str, spaces.Space[Any]] = {"camera": spaces.Box(-limit, limit, (2,), np.float32)}
+        for key, values in self._encoding.parts.items():
+            entries[key] = (
+                spaces.Discrete(values) if isinstance(values, int) else spaces.Box(-1, 1, values, np.float32)
+            )
         if self.can_yield:
             entries["yield"] = spaces.Discrete(2)
         return spaces.Dict(entries)
