@@ -231,7 +231,7 @@ def _many_continuous(motions: Array, keyed: Mapping[str, Any], count: int) -> tu
 
 
 _HANDS = {"attack": 2, "use": 2, "hotbar": 7}
-_FLYING = {"movement": (3,), "inventory": 7, "placement": 3}
+_FLYING: dict[str, int | Shape] = {"movement": (3,), "inventory": 7, "placement": 3}
 _ENCODINGS = {  # all but "walking", whose actions are rows of a table
     "flying": _Encoding(FLYING, _FLYING, "inventory", _flying, _many_flying),
     "human-level": _Encoding(

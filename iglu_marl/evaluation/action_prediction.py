@@ -27,7 +27,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.grid import MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
+from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -62,7 +62,6 @@ __all__ = [
 
 FORMAT, VERSION = "iglu_marl action prediction", 1
 LOG = "predictions.jsonl"
-COLORS = ("blue", "yellow", "green", "orange", "purple", "red")
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
 
@@ -149,7 +148,7 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
             unit=name,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
-            actions=tuple(NetAction(*one) for one in found),
+            actions=tuple(found),
             tags=skills(target, start) or ("plain",),
             invariant=task.is_invariant,
         )
@@ -188,7 +187,9 @@ def one_more(situation: Situation) -> list[NetAction]:
     """
     placed = [one for part in situation.history for one in part if one.place]
     named = [word for said in situation.dialogue for word in said.text.lower().split()]
-    spoken = [COLORS.index(word.strip(".,!?")) + 1 for word in named if word.strip(".,!?") in COLORS]
+    spoken = [
+        COLOR_NAMES.index(word) for word in (word.strip(".,!?") for word in named) if word in COLOR_NAMES[1:]
+    ]
     x, y, z, color = (placed[-1].x, placed[-1].y, placed[-1].z, placed[-1].color) if placed else (0, -1, 0, 6)
     while y <= MAX_Y and color_at(situation.grid, (x, y, z)):
         y += 1

@@ -81,6 +81,7 @@ def classes_of(room: str) -> list[str]:
     return [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
+@pytest.mark.slow
 def test_no_class_name_occurs_twice_in_these_rooms() -> None:
     names = [name for name in classes_of("data") + classes_of("tasks") if not name.startswith("_")]
     assert [name for name, count in Counter(names).items() if count > 1] == []
