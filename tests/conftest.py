@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Tests of whole datasets are slow: reading them takes seconds, whichever test comes first.
     """
     for item in items:
-        if item.path.parent.name == "data" and "shared" in getattr(item, "fixturenames", ()):
+        if item.path.parent.name in ("data", "tasks") and "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
         if item.get_closest_marker("system") or item.path.parent.name in SYSTEM:
             item.add_marker("system")

@@ -117,7 +117,8 @@ class Budget:
                 spent = _read_ledger(path)
                 after = change(spent)
                 if after != spent or not path.exists():
-                    write_text(path, json.dumps(after._asdict()) + "\n", ConfigError)
+                    spent_now = {"prompt": after.prompt, "completion": after.completion}
+                    write_text(path, json.dumps(spent_now) + "\n", ConfigError)
                 return after
         except OSError as error:  # filelock.Timeout is one
             raise ConfigError(f"the ledger {path} cannot be used: {error.strerror or error}") from None
