@@ -92,15 +92,21 @@ def _first(bad: Array) -> int:
     return int(np.argwhere(bad)[0, 0])
 
 
-def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
-    """Discrete(limit) values of `count` worlds as int64 [count]."""
-    expected = f"expected {count} integers in 0..{limit - 1}"
+def _many(value: Any, shape: Shape, kinds: str, said: str, expected: str) -> Array:
+    """Numbers of many worlds as an array of this shape, and of one of these kinds of dtype."""
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
-    if array.shape != (count,) or array.dtype.kind not in "iu":
-        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+        raise ActionError(f"{said} {value!r:.80}, {expected}") from None
+    if array.shape != shape or array.dtype.kind not in kinds:
+        raise ActionError(f"{said} {array.dtype}{list(array.shape)}, {expected}")
+    return array
+
+
+def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
+    """Discrete(limit) values of `count` worlds as int64 [count]."""
+    expected = f"expected {count} integers in 0..{limit - 1}"
+    array = _many(value, (count,), "iu", f"{where} is", expected)
     if array.min() < 0 or array.max() >= limit:
         world = _first((array < 0) | (array >= limit))
         raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
@@ -110,12 +116,7 @@ def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
 def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
     """Utterances of many games in tokens 0..size-1, int64 of this shape. Raises `ActionError` for what is none."""
     expected = f"expected integer token ids in 0..{size - 1}, {list(shape)}"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ActionError(f"{where} are {value!r:.80}, {expected}") from None
-    if array.shape != shape or array.dtype.kind not in "iu":
-        raise ActionError(f"{where} are {array.dtype}{list(array.shape)}, {expected}")
+    array = _many(value, shape, "iu", f"{where} are", expected)
     if array.min() < 0 or array.max() >= size:
         game = _first((array < 0) | (array >= size))
         raise ActionError(f"{where} are {array[game].tolist()!s:.80} in game {game}, {expected}")
@@ -125,12 +126,7 @@ def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
 def _many_numbers(value: Any, shape: Shape, limit: float, where: str) -> Array:
     """Finite numbers within ±limit of as many worlds as the first axis of `shape` says."""
     expected = f"expected {list(shape)} numbers in [-{limit:g}, {limit:g}]"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
-    if array.shape != shape or array.dtype.kind not in "iuf":
-        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+    array = _many(value, shape, "iuf", f"{where} is", expected)
     if not (array.min() >= -limit and array.max() <= limit):  # nor nan
         world = _first(~(np.abs(array) <= limit))
         raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")

@@ -22,9 +22,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
-from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs.base import GameSetup
-from iglu_marl.envs.batch import Batch, BatchState, read_mode
+from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, Display, rows, shown_space
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
@@ -51,7 +49,7 @@ class VectorGameState(NamedTuple):
 
 
 @documented
-class VectorGame(BatchedSpacesByAgent):
+class VectorGame(HasBatch, BatchedSpacesByAgent):
     """Architect and builder in `num_games` games; both act in every step.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
@@ -142,21 +140,6 @@ class VectorGame(BatchedSpacesByAgent):
     def unwrapped(self) -> VectorGame:
         """The environment itself."""
         return self
-
-    @property
-    def worlds(self) -> Worlds:
-        """All worlds, for reading."""
-        return self._batch.worlds
-
-    @property
-    def setup(self) -> GameSetup:
-        """Tasks, controls and renderer."""
-        return self._single.setup
-
-    @property
-    def tasks(self) -> Array:
-        """The task of each game, object [num_games]. For reading."""
-        return self._batch.tasks
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
         """Begin all games: observations and infos by agent.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import pickle
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -48,17 +46,6 @@ def test_a_builder_knows_all_settings_of_its_game(name: str) -> None:
 
 def test_every_setting_but_the_controls_is_an_option() -> None:
     assert ["controls", *Options.__annotations__] == [field.name for field in fields(Settings)]
-
-
-def test_no_class_of_the_agents_has_the_name_of_another_one() -> None:
-    root = Path(__file__).parents[1]
-    places: dict[str, list[str]] = {}
-    for path in (*root.glob("agents/**/*.py"), *root.glob("iglu_marl/**/*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(path.relative_to(root).as_posix())
-    twice = {name: found for name, found in places.items() if len(found) > 1}
-    assert not {name: found for name, found in twice.items() if any("agents/" in place for place in found)}
 
 
 def restored(value: Any) -> Any:
