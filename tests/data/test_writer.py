@@ -204,6 +204,7 @@ def first_hit(world: dict[Any, int], aim: Any) -> tuple[Any, Any]:
     return None, None
 
 
+@pytest.mark.slow
 def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
     write_sessions(tmp_path / "out", dict(list(bundled.load().items())[:8]))
     seen = agreed = 0
@@ -285,6 +286,7 @@ def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path:
     assert abs((end[3] - yaw + 180) % 360 - 180) < 1e-3
 
 
+@pytest.mark.slow
 def test_the_recorder_begins_anew_with_each_episode() -> None:
     tasks = bundled.load()
     recorder = EpisodeRecorder()

@@ -512,6 +512,7 @@ def test_the_address_leads_to_a_moment(opened: Browser, page: Path) -> None:
     opened.wait("return replay.state.moment === replay.data.moments - 1")
 
 
+@pytest.mark.slow
 def test_the_builders_eyes_see_what_the_painter_paints(opened: Browser, game: Watched) -> None:
     """But for the ground near the horizon, where its lines are finer than a pixel, and for edges."""
     opened.click("#eyes")
@@ -592,6 +593,7 @@ def test_small_and_large_windows(opened: Browser) -> None:
         opened.resize(1300, 860)
 
 
+@pytest.mark.slow
 def test_a_long_game(window: Browser, tmp_path: Path) -> None:
     """Five thousand moments: the page stays small, and a step through it quick."""
     recorder = ReplayRecorder("long")

@@ -254,6 +254,7 @@ def picture_of(path: str | Path) -> Picture:
         return np.asarray(image.convert("RGB"))
 
 
+@pytest.mark.slow
 def test_render_structure(structures: Path, tmp_path: Path) -> None:
     facts = told("structure", "C7", "--tasks", structures, "-o", tmp_path / "c7.png")
     assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}
