@@ -266,6 +266,7 @@ def complaints(root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_house_is_in_order(root: Path) -> None:
     places = {source.place for source in sources(root)}
     assert {"__init__.py", "core/grid.py", "core/kernels/step.py"} <= places, (

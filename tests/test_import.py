@@ -50,6 +50,7 @@ def heavy_modules_after(statement: str, folder: Path) -> set[str]:
     return set(HEAVY) & set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
     assert heavy_modules_after("import iglu_marl", tmp_path) == set()
     assert heavy_modules_after("import numba", tmp_path) == {"numba"}, (

@@ -557,6 +557,7 @@ def test_the_private_world_is_the_real_one_to_the_last_bit(controls: Any, select
 # --- the oracle ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["walking", "flying", "human-level"])
 def test_oracle_builds_in_every_view(controls: Any) -> None:
     task = Task("", grid_of((0, -1, -2, RED), (0, 0, -2, BLUE), (2, -1, 1, GREEN)))
@@ -596,6 +597,7 @@ def test_oracle_starts_where_the_episode_does() -> None:
     assert play(vector, OracleBuilder(can_yield=False), options={"pose": pose}).completed
 
 
+@pytest.mark.slow
 def test_oracle_goes_on_with_a_progressive_session() -> None:
     session = Subtasks(
         ["<Architect> one", "<Architect> two", "<Architect> three"],

@@ -97,6 +97,7 @@ any_turns = st.tuples(st.builds(Utterance, st.sampled_from((A, B)), any_text),
                       worlds | st.just([]))  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(any_turns, min_size=1, max_size=4))
 def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
     made = session(turns)
@@ -183,6 +184,7 @@ def test_a_text_with_lines(tmp_path: Path) -> None:
     assert table.splitlines()[0].split(",") == list(COLUMNS)
 
 
+@pytest.mark.slow
 def test_the_bundled_sessions(tmp_path: Path) -> None:
     sessions = bundled.load()
     report = write_sessions(tmp_path / "out", sessions)

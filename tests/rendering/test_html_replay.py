@@ -404,6 +404,7 @@ def moment(window: Browser) -> int:
     return int(window.run("return replay.state.moment"))
 
 
+@pytest.mark.slow
 def test_scrubbing(opened: Browser, game: Watched) -> None:
     last = len(game.grids) - 1
     pictures = set()
@@ -464,6 +465,7 @@ def test_keys_and_buttons(opened: Browser, game: Watched) -> None:
     assert abs(moment(opened) - 0.75 * last) <= 1
 
 
+@pytest.mark.slow
 def test_playing(opened: Browser, game: Watched) -> None:
     opened.run("document.getElementById('speed').value = '16'")
     opened.run("document.getElementById('speed').dispatchEvent(new Event('change'))")
@@ -481,6 +483,7 @@ def test_playing(opened: Browser, game: Watched) -> None:
     assert moment(opened) == held
 
 
+@pytest.mark.slow
 def test_looking_around(opened: Browser) -> None:
     opened.run("replay.go(replay.data.moments - 4)")
     first = painted(opened)

@@ -154,6 +154,7 @@ def test_the_seams_of_round_coordinates(description):
     eyes.close()
 
 
+@pytest.mark.slow
 def test_round_poses(gl):
     """Where edges pass exactly through pixels' centres, which happens all the time in a game."""
 

@@ -230,6 +230,7 @@ def test_bad_lenses(values):
         Lens(**values)
 
 
+@pytest.mark.slow
 def test_importing_the_package_is_light():
     code = (
         "import sys, iglu_marl.rendering as r; r.Painter;"

@@ -192,6 +192,7 @@ def test_titles_of_all_kinds(title: str) -> None:
     assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
 
 
+@pytest.mark.slow
 def test_sheets_scale() -> None:
     full = np.ones(ZONE_SHAPE, np.int8)
     for size in ((380, 530), (1600, 2240), (500, 1400)):
