@@ -54,6 +54,8 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:#> => subtract", "subtract"),
         ("<a:total> => add", "total"),
         ("{minus} <a:#> => add", "minus"),
+        ("<a:#> => add\n  <a:#> => any", "two rules"),
+        ("<a:#> => add\nempty:", "empty"),
     ],
 )
 def test_mistakes_of_a_grammar_are_found_when_it_is_loaded(rule: str, named: str) -> None:
