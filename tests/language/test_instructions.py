@@ -364,10 +364,10 @@ def colored(talk):
 @pytest.mark.parametrize("talk", list(DialogueAct))
 def test_small_talk_is_read_back_also_through_tokens(talk):
     rngs = [None, *(np.random.default_rng(seed) for seed in range(6))]
-    form = templates()["talk"][talk.value][0]
-    named = {name: word for name, word in (("word", "blue"), ("other", "green")) if f"{{{name}}}" in form}
     for color in range(1, 7) if colored(talk) else [None]:
         for rng in rngs:
+            forms = " ".join(templates()["talk"][talk])
+            named = {name: "block" for name in ("word", "other") if f"{{{name}}}" in forms}
             text = say(talk, color, rng, **named)
             assert read(text) == Said(talk, color)
             tokens = CODEC.encode(text)
