@@ -73,7 +73,7 @@ TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
         ("Put a block on top of the blue block.", "color"),
         ("Place a red block.", "place"),
         ("Move the blue block.", "place"),
-        ("Build a green tower on the ground in the centre.", "count"),
+        ("Build a green tower on the ground in the centre.", "height"),
         ("Make the blue tower taller.", "count"),
         ("Build a red row of three starting at the centre.", "direction"),
         ("Copy the blue block 3 blocks over.", "direction"),
