@@ -134,12 +134,15 @@ def test_progressive_sessions_are_followed() -> None:
     assert np.array_equal(game.grid, session.structures[-1])
 
 
-def test_recorded_human_words_are_beyond_it_but_do_no_harm() -> None:
-    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=20)
+def test_recorded_human_words_are_followed_to_the_target_or_do_no_harm() -> None:
+    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=100)
+    reached = 0
     for seed in range(5):
         game = play(env, agents_for(env), seed=seed)
-        assert game.truncated
-        assert np.array_equal(game.grid, game.task.start_grid)
+        built = np.array_equal(game.grid, game.task.target_grid)
+        assert built or np.array_equal(game.grid, game.task.start_grid)
+        reached += built
+    assert reached
 
 
 @pytest.mark.slow
