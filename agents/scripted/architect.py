@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.answers import GO_ON, Asked, Situation, answers, asked, mistake, scene_answer
+from iglu_marl.agents.scripted.answers import GO_ON, Situation, answers, asked, mistake, scene_answer
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
@@ -32,6 +32,7 @@ from iglu_marl.language import (
     render,
     say,
 )
+from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.planning import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -250,7 +251,12 @@ class ScriptedArchitect:
         talk = None if answer is None else answer.talk
         if told and answer is None:
             return self._reply(asked(told), told, grid, target)
-        if self._asked is not None and talk in _ASKED and talk not in self._told and self._asked.meant is None:
+        if (
+            self._asked is not None
+            and talk in _ASKED
+            and talk not in self._told
+            and self._asked.meant is None
+        ):
             self._told.add(talk)  # when that does not help, all is said again in other words
             return self._reply(Asked(_ASKED[talk]), told, grid, target)
         if self._asked is None or not self._at_work(grid, target):

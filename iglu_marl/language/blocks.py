@@ -163,11 +163,7 @@ class Failure:
     def missing(self) -> str | None:
         """What would have to be told: color, height, place, count, direction, referent or word; None = nothing."""
         if self.reason is Reason.AMBIGUOUS:
-            return (
-                "place"
-                if type(self.reference).__name__ in _PLACES
-                else "referent"
-            )
+            return "place" if type(self.reference).__name__ in _PLACES else "referent"
         return _MISSING.get(self.reason)
 
     def __bool__(self) -> bool:

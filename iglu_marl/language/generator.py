@@ -193,8 +193,8 @@ class Generator:
         for _ in range(_PICKS):
             phrase = self._phrase(slot, scene, rng, shapes, telling=True)
             if slot.extreme and self._directions and rng.random() < 0.2:
-                way = self._directions[int(rng.integers(len(self._directions)))]
-                phrase = replace(phrase, extreme=way, rank=1 + int(rng.random() < 0.3))
+                way = (*self._directions, "middle")[int(rng.integers(len(self._directions) + 1))]
+                phrase = replace(phrase, extreme=way, rank=1 + int(way != "middle" and rng.random() < 0.3))
             if _names_one(phrase, scene):
                 break
         return phrase

@@ -20,7 +20,7 @@ from iglu_marl.core.grid import BLOCKS_PER_COLOR
 from iglu_marl.language.scene import Thing
 from iglu_marl.language.scene.program import (
     COLOR_WORDS,
-    DIRECTIONS,
+    EXTREMES,
     MAX_HEIGHT,
     RELATIONS,
     SHAPE_NAMES,
@@ -121,7 +121,8 @@ class Phrase:
 
     shape: one of `SHAPE_NAMES`. colors: none, one, or two ("red or blue"). size: in blocks. height: of the top, 1..9.
     links: how they stand to others, none, one, or two with `joined` "and" or "or". level: of the bottom, 1 = on the
-    ground. extreme: only what reaches furthest in one of `DIRECTIONS`; rank: second, third, ... furthest.
+    ground. extreme: only what reaches furthest in one of `DIRECTIONS`, or the "middle" one; rank: second, third, ...
+    furthest.
 
     Raises `LanguageError` for unknown names and values out of range.
     """
@@ -151,10 +152,10 @@ class Phrase:
         for name, value in (("height", self.height), ("level", self.level)):
             if value is not None and not 1 <= value <= MAX_HEIGHT:
                 raise LanguageError(f"{name} is {value!r}, expected None or 1..{MAX_HEIGHT}")
-        if self.extreme not in (None, *DIRECTIONS):
-            raise LanguageError(f"unknown extreme {self.extreme!r}, expected one of {', '.join(DIRECTIONS)}")
-        if not 1 <= self.rank <= (1 if self.extreme is None else MAX_HEIGHT):
-            raise LanguageError(f"rank is {self.rank!r}, expected 1..{MAX_HEIGHT} with an extreme, else 1")
+        if self.extreme not in (None, *EXTREMES):
+            raise LanguageError(f"unknown extreme {self.extreme!r}, expected one of {', '.join(EXTREMES)}")
+        if not 1 <= self.rank <= (1 if self.extreme in (None, "middle") else MAX_HEIGHT):
+            raise LanguageError(f"rank is {self.rank!r}, expected 1..{MAX_HEIGHT} from an end, else 1")
         if len(self.links) > 2 or (len(self.links) == 2) != (self.joined in JOINS):
             raise LanguageError(
                 f"{len(self.links)} links joined by {self.joined!r}, expected two by and or or"
@@ -255,7 +256,7 @@ class Phrase:
             words.append(data()["size"].format(n=say_number(self.size, choose)))
         if self.extreme is not None:
             ordinal = templates()["ordinals"][self.rank - 1]
-            extremes, end = data()["extremes"][self.extreme], data()["ends"][self.extreme]
+            extremes, end = data()["extremes"][self.extreme], data()["ends"].get(self.extreme)
             if self.rank > 1 and choose((True, False)):
                 words = [ordinal, *words, end]
             else:
@@ -436,11 +437,11 @@ class PhraseReader:
             for colors, noun in self._colors(middle):
                 for shape, after_noun in self.read("nouns", noun):
                     for size, end in self._size(shape, after_noun):
-                        if extreme is not None or rank is None:
+                        if extreme is None and rank is not None:
+                            for way, last in self.read("ends", end):
+                                yield Phrase(shape, colors, size, extreme=way, rank=rank), last
+                        elif extreme != "middle" or rank is None:
                             yield Phrase(shape, colors, size, extreme=extreme, rank=rank or 1), end
-                            continue
-                        for way, last in self.read("ends", end):
-                            yield Phrase(shape, colors, size, extreme=way, rank=rank), last
 
     def _colors(self, at: int) -> Iterator[tuple[tuple[str, ...], int]]:
         one, other = self.word(at), self.word(at + 2)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, edit_wordings, place_fillings
 from iglu_marl.language.references import (
@@ -21,6 +22,7 @@ from iglu_marl.language.references import (
     Offset,
     Reference,
     Where,
+    You,
     is_several,
 )
 from iglu_marl.language.shapes import Direction, Kind, Shape
@@ -92,13 +94,19 @@ def say_with(instruction: Instruction, choose: Chooser) -> str:
     return _sentence(instruction, choose)
 
 
+def _unsayable(value: Any) -> DialogueError:
+    return DialogueError(f"there are no words for {value!r:.200}: it can be read, not said")
+
+
 # ----------------------------------------------------------------------------------------------------- sentences
 
 
 def _sentence(instruction: Instruction, choose: Chooser) -> str:
     if isinstance(instruction, CellEdit):
         return str(choose(_edit_texts(instruction)))
-    fillings = _FILLINGS[type(instruction)]
+    fillings = _FILLINGS.get(type(instruction))
+    if fillings is None:
+        raise _unsayable(instruction)
     name, filled = fillings(instruction, choose)
     return str(choose(verb_templates()["sentences"][name])).format(**filled)
 
@@ -130,6 +138,8 @@ def _remove(part: Remove, choose: Chooser) -> tuple[str, dict[str, str]]:
 
 
 def _replace(part: Replace, choose: Chooser) -> tuple[str, dict[str, str]]:
+    if part.count is not None:
+        raise _unsayable(part)
     return "replace", {"blocks": _reference(part.blocks, choose), "color": color_name(part.color)}
 
 
@@ -137,10 +147,12 @@ def _move(part: Move, choose: Chooser) -> tuple[str, dict[str, str]]:
     blocks = _reference(part.blocks, choose, clear=True)
     if part.to is None:
         return "move_by", {"blocks": blocks, "steps": _steps(part.by, choose)}
-    return "move_to", {"blocks": blocks, "where": _where(part.to, choose)}
+    return "move_to", {"blocks": blocks, "where": _where(part.to, choose, clear=True)}
 
 
 def _copy(part: Copy, choose: Chooser) -> tuple[str, dict[str, str]]:
+    if part.to is not None:
+        raise _unsayable(part)
     return "copy", {
         "blocks": _reference(part.blocks, choose, clear=True),
         "steps": _steps(part.by, choose),
@@ -154,6 +166,8 @@ def _mirror(part: Mirror, choose: Chooser) -> tuple[str, dict[str, str]]:
 
 
 def _extend(part: Extend, choose: Chooser) -> tuple[str, dict[str, str]]:
+    if part.color is not None:
+        raise _unsayable(part)
     ways = verb_templates()["ways"][part.direction]
     return "extend", {
         "blocks": _reference(part.blocks, choose, clear=True),
@@ -252,6 +266,8 @@ def _where(where: Where, choose: Chooser, clear: bool = False, each: bool = True
     if isinstance(where, At):
         spot = _spot(where.cell, choose)
         return f"at {spot}" if spot.startswith("the ") else spot
+    if not isinstance(where, (Beside, NextTo)):
+        raise _unsayable(where)
     of = _reference(where.of, choose, clear, each)
     if isinstance(where, NextTo):
         return str(choose(texts["next_to"])).format(of=of)
@@ -277,8 +293,10 @@ def _reference(reference: Reference, choose: Chooser, clear: bool = False, each:
         return str(choose(texts["it"]))
     if isinstance(reference, LastBlock):
         return str(choose(texts["last_block"]))
-    if not isinstance(reference, Blocks):
+    if isinstance(reference, You):
         return str(choose(texts["you"]))
+    if not isinstance(reference, Blocks) or reference.unless is not None or reference.by_size is not None:
+        raise _unsayable(reference)
     name = "one" if reference.count == 1 else "several"
     if reference.count is None:
         name = choose(("all", "every") if each else ("all",))
@@ -297,7 +315,11 @@ def _reference(reference: Reference, choose: Chooser, clear: bool = False, each:
 def _described(reference: Blocks, single: bool, choose: Chooser) -> str:
     """`highest red block`, `blue rows of 3`."""
     texts = verb_templates()
-    noun = choose(texts["nouns"][reference.kind])[0 if single else 1]
+    nouns = texts["nouns"][reference.kind]
+    plain = not (reference.colors or reference.middle or reference.extreme)
+    if plain and reference.kind is Kind.BLOCK:
+        nouns = nouns[:-1]  # "each one" is each of those that were spoken of
+    noun = choose(nouns)[0 if single else 1]
     extreme = "middle" if reference.middle else ""
     if reference.rank > 1:
         extreme = templates()["ordinals"][reference.rank - 1]

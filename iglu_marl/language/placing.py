@@ -85,7 +85,8 @@ class New:
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
     its middle. like: as tall or long as that. centred: in the middle of its place. vague: it was said that there are
-    several, and not how many.
+    several, and not how many. bare_ends: all but the two ends of its place. until: so many in all, with those that
+    stand there already.
     """
 
     count: int | None = 1
@@ -101,6 +102,8 @@ class New:
     like: Reference | None = None
     centred: bool = False
     vague: bool = False
+    bare_ends: bool = False
+    until: int | None = None
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:
@@ -318,7 +321,7 @@ def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> l
                     continue
                 vector = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
                 line, at = [], shifted(cell, vector)
-                while in_zone(*at) and not setting.color_at(at):
+                while in_zone(*at) and not setting.color_at(at) and at not in others:
                     line.append(at)
                     at = shifted(at, vector)
                 if line and at in others:
@@ -327,9 +330,17 @@ def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> l
 
 
 def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
-    """Gaps that cross in a cell are one; parallel ones side by side stay several."""
+    """The shortest gaps; those that adjoin each other are one."""
     shortest = min(len(gap) for gap in gaps)
-    return [gap for gap in gaps if len(gap) == shortest]
+    regions: list[set[Cell]] = []
+    for gap in gaps:
+        if len(gap) > shortest:
+            continue
+        near = {shifted(cell, way) for cell in gap for way in VECTORS.values()} | set(gap)
+        joined = [region for region in regions if region & near]
+        regions = [region for region in regions if not region & near]
+        regions.append(set(gap).union(*joined))
+    return [tuple(sorted(region, key=lambda cell: (cell[1], cell))) for region in regions]
 
 
 # --------------------------------------------------------------------------------------------- what comes there
@@ -370,6 +381,15 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     groups = _combined(told, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
+    if new.bare_ends:
+        groups = _without_ends(groups)
+    if new.until is not None:
+        standing = {cell[1] for group in groups for cell in group.item}
+        if new.until <= len(standing):
+            raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
+        new = replace(
+            new, count=new.until - len(standing), kind=Kind.BLOCK, sizes=(), standing=True, until=None
+        )
     laid = new.standing is False or new.centred
     if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
@@ -413,6 +433,16 @@ def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
         there = setting.color_at(cell)
         if there not in (0, color):
             raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
+
+
+def _without_ends(groups: list[Anchors]) -> list[Anchors]:
+    """The places without those at the two ends of the line that they make up."""
+    cells = [cell for group in groups for cell in group.cells]
+    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in range(3)]
+    axis = spans.index(max(spans))
+    ends = {min(cell[axis] for cell in cells), max(cell[axis] for cell in cells)}
+    kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
+    return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
 def _length(new: New, items: list[Item]) -> int:

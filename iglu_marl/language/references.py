@@ -215,8 +215,10 @@ class Blocks:
         object.__setattr__(self, "colors", colors)
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
-        if self.size is not None and not 2 <= self.size <= (11 if self.kind in _RUNS else 121):
-            raise DialogueError(f"size {self.size!r} of a {self.kind}, expected 2..11, or more of an area")
+        largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
+        if self.size is not None and not 2 <= self.size <= largest:
+            expected = "none" if largest == 1 else f"2..{largest}"
+            raise DialogueError(f"size {self.size!r} of a {self.kind}, expected {expected}")
         if self.rank != 1 and (
             (self.extreme is None and self.by_size is None) or self.count != 1 or not 2 <= self.rank <= 9
         ):
@@ -272,8 +274,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Spot | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Spot, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -301,6 +303,18 @@ class Context:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
+
+    def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
+        """The context of what is said next, when `instruction` was carried out on `grid` with this `ExpectedWorld`."""
+        undone = type(instruction).__name__ == "Undo" and self.before is not None
+        again = self.before[0] if undone and self.before else None  # what can be said anew
+        return replace(
+            self,
+            last=outcome.cells,
+            earlier=(*self.earlier, self.last, *outcome.earlier),
+            before=(instruction, grid) if again is None else (again, outcome.grid),
+            further=self.further[1:] if again is not None else (grid, *self.further),
+        )
 
 
 class Unresolved(Exception):
@@ -429,6 +443,8 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return [setting.last if isinstance(reference, It) else setting.last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
+    if isinstance(reference, Spot):
+        return [((reference.x, -1, reference.z),)]
     if isinstance(reference, Them):
         cells = list(setting.last)
         for part in reversed(setting.earlier):
@@ -464,7 +480,9 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     if items and reference.where is not None:
         if reference.is_of_several:
             return _in_each_part(reference, items, setting)
-        items = _placed(reference, reference.where, items, setting)
+        items = _placed(reference, reference.where, items, setting) or _placed_on_part(
+            reference, items, setting
+        )
     if reference.unless is not None:
         left_out = {cell for item in resolve(reference.unless, setting) for cell in item}
         items = [item for item in items if not left_out.intersection(item)]
@@ -500,11 +518,15 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
-    """The middle ones of items that differ along one axis only, as many as there are told."""
-    starts = [min(item) for item in items]
-    axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
+    """The middle one of items that stand in a line, or as many in the middle as there are told."""
     rest, odd = divmod(len(items) - (reference.count or 1), 2)
-    if len(axes) > 1 or odd or rest < 0:
+    table, first = table_of(items)
+    given, out = np.zeros((2, len(table)), np.uint8)
+    given[first:] = 1
+    # of an even number the line is seen by leaving one out
+    given[len(table) - 1] = len(items) % 2
+    kernels.middle(table, len(table), given, out)
+    if odd or rest < 0 or not out.any():
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     return sorted(items)[rest : len(items) - rest]
@@ -564,12 +586,10 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     others = resolve(where.of, setting)
     relation = _relation(where, setting)
     if relation is None:
-        vector = (
-            setting.vector(where.offset, isinstance(where.of, You))
-            if isinstance(where, Beside)
-            else (0, 0, 0)
-        )
+        steps = where.offset if isinstance(where, Beside) else ()
+        vector = setting.vector(steps, isinstance(where.of, You))
         near = {shifted(cell, vector) for item in others for cell in item}
+        near -= {cell for item in others for cell in item if steps}
         return [item for item in items if not near.isdisjoint(item)]
     table, first = table_of([*items, *others])
     count, middle = len(table), first + len(items)
@@ -581,6 +601,24 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
     else:
         kernels.relate(table, count, 0, code, to, 1 << kernels.RECTANGLE | 1 << kernels.GROUP, out)
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
+
+
+def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+    """ "The block on top of the tower", where that block is of another colour and else would belong to the tower."""
+    where = reference.where
+    if not (
+        isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
+    ):
+        return []
+    found = {}
+    for color in range(1, 7) if where.of.kind in _RUNS else ():
+        try:
+            told = replace(where, of=replace(where.of, colors=(color,)))
+            fits = _placed(reference, told, items, setting)
+        except Unresolved:
+            continue
+        found |= {item: None for item in fits}
+    return list(found)
 
 
 def _relation(where: Where, setting: Setting) -> str | None:
@@ -681,7 +719,11 @@ def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
         return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
     if which == "inside":
         own = set(item)
-        inner = [c for c in setting.blocks if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))]
+        inner = [
+            c
+            for c in setting.blocks
+            if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))
+        ]
         return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
     return cells
 

@@ -35,7 +35,7 @@ from iglu_marl.language.grammar.answers import (
     Until,
     Which,
 )
-from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
@@ -71,7 +71,24 @@ MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
 _LIGHT = frozenset(
-    ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
+    (
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "one",
+        "ones",
+        "it",
+        "them",
+        "block",
+        "blocks",
+        "brick",
+        "cube",
+    )
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
@@ -536,7 +553,7 @@ class _Answer:
             return
         known = grammar().words
         start = end = text.index(self.unknown)
-        while end < len(text) and text[end] not in known and not text[end].isdigit() and text[end] != ".":
+        while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
             end += 1
         losable = _LIGHT | set(said)
         ways: dict[int, list[list[str]]] = {}

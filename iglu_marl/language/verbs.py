@@ -416,10 +416,14 @@ def _plainest(kind: type, parts: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class ExpectedWorld:
-    """A world that an instruction leads to: int8 [9, 11, 11], and the cells that it is about, in order."""
+    """A world that an instruction leads to: int8 [9, 11, 11], and the cells that it is about, in order.
+
+    earlier: the cells that the parts of the instruction before its last one were about.
+    """
 
     grid: Grid
     cells: tuple[Cell, ...]
+    earlier: tuple[tuple[Cell, ...], ...] = ()
 
 
 def outcomes(
@@ -577,7 +581,19 @@ def _cells(reference: Reference, setting: Setting) -> list[Cell]:
 
 
 def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
-    return [_changed(setting, [(cell, 0) for cell in _cells(instruction.blocks, setting)])]
+    cells = _cells(instruction.blocks, setting)
+    world = _changed(setting, [(cell, 0) for cell in cells])
+    if _is_part_of_it(instruction.blocks):  # "it" is still what it was: what is left of it
+        rest = tuple(cell for cell in setting.last if cell not in cells)
+        return [replace(world, cells=rest or world.cells)]
+    return [world]
+
+
+def _is_part_of_it(blocks: Reference) -> bool:
+    whole = blocks.of if isinstance(blocks, Part) else None
+    if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
+        whole = blocks.where.of
+    return isinstance(whole, It)
 
 
 def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
@@ -634,7 +650,11 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    if isinstance(instruction.to, Beside) and instruction.to.of == instruction.blocks and instruction.to.offset:
+    if (
+        isinstance(instruction.to, Beside)
+        and instruction.to.of == instruction.blocks
+        and instruction.to.offset
+    ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))
         reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
@@ -773,11 +793,9 @@ def _before(setting: Setting) -> tuple[Any, Grid]:
 
 
 def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
-    _, grid = _before(setting)
-    if instruction.count > 1:
-        if len(setting.further) < instruction.count:
-            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
-        grid = setting.further[instruction.count - 1]
+    if len(setting.further) < instruction.count:
+        raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+    grid = setting.further[instruction.count - 1]
     cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
     return [ExpectedWorld(grid.copy(), tuple(cells))]
 
@@ -904,7 +922,7 @@ def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
             assert failure is not None
             raise failure
         found = following[:MAX_OUTCOMES]
-    return [outcome for outcome, _ in found]
+    return [replace(outcome, earlier=after.earlier[len(setting.earlier) :]) for outcome, after in found]
 
 
 def _pick(instruction: Pick, setting: Setting) -> list[ExpectedWorld]:

@@ -256,5 +256,8 @@ def test_yes_takes_the_word_that_was_offered() -> None:
 
 def test_comments_are_small_talk_to_a_builder() -> None:
     """A scripted builder goes on with what it does."""
-    for text in (say("misplaced", word="The red block"), say("miscolored", word="The red block", other="blue")):
+    for text in (
+        say("misplaced", word="The red block"),
+        say("miscolored", word="The red block", other="blue"),
+    ):
         assert read(text) is not None

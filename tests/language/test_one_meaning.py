@@ -27,7 +27,7 @@ from iglu_marl.language.references import (
 from iglu_marl.language.scene import MIXED, Scene, Thing
 from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.interpreter import answer
-from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
+from iglu_marl.language.scene.program import COLOR_WORDS, EXTREMES, RELATIONS, SHAPE_NAMES, Program
 from iglu_marl.language.scene.random_scenes import VARIED, random_world
 from iglu_marl.language.shapes import Kind
 
@@ -64,7 +64,9 @@ def _told(scene: Scene, rng: np.random.Generator) -> Told:
 
 
 def _furthest(told: Told, rng: np.random.Generator) -> Told:
-    way, rank = DIRECTIONS[int(rng.integers(len(DIRECTIONS)))], int(rng.choice((1, 1, 2, 3)))
+    way, rank = EXTREMES[int(rng.integers(len(EXTREMES)))], int(rng.choice((1, 1, 2, 3)))
+    if way == "middle":
+        return replace(told[0], extreme=way), replace(told[1], middle=True)
     return replace(told[0], extreme=way, rank=rank), replace(told[1], extreme=way, rank=rank)  # type: ignore[arg-type]
 
 
@@ -89,7 +91,7 @@ def _agree(told: Told, scene: Scene, setting: Setting) -> str:
         return "unclear"
     if count == 0:
         assert isinstance(found, Failure)
-        assert found.reason is Reason.NO_MATCH
+        assert found.reason is (Reason.AMBIGUOUS if there and phrase.extreme == "middle" else Reason.NO_MATCH)
         assert one is None
         assert not there or phrase.extreme
         return "none"
@@ -179,6 +181,9 @@ def test_a_number_of_steps_is_exact() -> None:
     setting = Setting.of(grid, Context())
     two = Beside((("north", 2),), Blocks((B,)))  # type: ignore[arg-type]
     assert meant(Blocks((R,), where=two), setting) == [((0, -1, -2),)]
+    row = blocks_to_grid([(0, -1, z, B) for z in range(4)] + [(0, -1, -2, R)])
+    two = Beside((("north", 2),), Blocks((B,), "row"))  # type: ignore[arg-type]
+    assert meant(Blocks(where=two), Setting.of(row, Context())) == [((0, -1, -2),)]  # none of the row itself
 
 
 # ------------------------------------------------------------------------------------------------- what people ask
@@ -218,6 +223,7 @@ WORLD = blocks_to_grid(
         ("Is the red row not on the floor?", "no"),
         ("What color is the block north of the blue tower?", "red"),  # three are; one is nearest
         ("What color is the second block from the top?", "blue"),
+        ("On which level is the middle blue block?", "2"),
         ("How tall is the green block?", "that is not clear"),
         ("Is the blue tower taller than the red row?", "yes"),
     ],

@@ -20,7 +20,7 @@ from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.interpreter import Programs, ProgramStep, answer
 from iglu_marl.language.scene.program import (
-    DIRECTIONS,
+    EXTREMES,
     FUNCTIONS,
     MAX_DEPTH,
     RELATIONS,
@@ -61,6 +61,8 @@ ANSWERS = {
     f"query_layers({TOWER})": 3,
     "query_color(unique(filter_whole(filter_shape(scene(),tower))))": "mixed",
     f"count(filter_level({of('red')},1))": 3,
+    f"query_level(unique(filter_extreme({of('blue')},1,middle)))": 2,
+    f"count(filter_extreme({of('red')},1,middle))": 0,  # four, and not in a line
     f"count(filter_extreme({BLOCKS},1,up))": 1,
     f"query_color(unique(filter_extreme({BLOCKS},2,up)))": "blue",
     f"query_color(unique(filter_extreme({BLOCKS},5,up)))": None,  # there are four heights
@@ -149,7 +151,7 @@ _VALUES = {
     "height": "2",
     "relation": "on",
     "number": "4",
-    "direction": "up",
+    "extreme": "up",
 }
 
 
@@ -259,7 +261,7 @@ def _programs() -> st.SearchStrategy[Program]:
                 lambda p, n, d: Program("filter_extreme", (p, Program("number", (), n)), d),
                 inner,
                 st.integers(1, 3),
-                st.sampled_from(DIRECTIONS),
+                st.sampled_from(EXTREMES),
             ),
             st.builds(lambda p, r: Program("relate", (p,), r), inner, st.sampled_from(RELATIONS)),
             st.builds(

@@ -22,6 +22,7 @@ from iglu_marl.language import (
     NextTo,
     Reason,
     Remove,
+    You,
     outcomes,
 )
 from iglu_marl.language.references import Setting, Unresolved, find_items, places, resolve
@@ -111,6 +112,13 @@ def test_extremes_as_the_builder_sees_them() -> None:
     assert meant(Blocks((RED,), extreme="front"), *((0, -1, z, RED) for z in range(3)), yaw_deg=0.0) == [
         {(0, -1, 2)}
     ]
+
+
+def test_what_is_in_front_of_you_is_the_nearest_that_you_look_at() -> None:
+    blocks = ((0, -1, -3, RED), (0, -1, -5, RED), (0, -1, 2, RED))
+    for yaw, cell in ((0.0, (0, -1, -3)), (180.0, (0, -1, 2))):
+        ahead = Blocks((RED,), where=Beside((("front", 1),), You()))
+        assert meant(ahead, *blocks, yaw_deg=yaw, position=(0.0, -0.25, 0.0)) == [{cell}]
 
 
 def spots(where: Any, **context: Any) -> Any:

@@ -42,6 +42,7 @@ _LACKS = {
     "level": Reason.NO_HEIGHT,
     "way": Reason.NO_DIRECTION,
     "where": Reason.NO_PLACE,
+    "color": Reason.NO_COLOR,
 }
 
 
@@ -311,5 +312,7 @@ class Asked:
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    named = {name: value for name, value in about.items() if name not in ("x", "z")}  # words that do not matter
+    named = {
+        name: value for name, value in about.items() if name not in ("x", "z")
+    }  # words that do not matter
     return Asked(kind, tuple(named.items()))

@@ -299,6 +299,11 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
 # ------------------------------------------------------------------------------------------------------- reading
 
 
+def is_number(word: str) -> bool:
+    """Whether a word is a number in the digits 0 to 9."""
+    return word.isascii() and word.isdigit()
+
+
 class Parser:
     """All readings of some words. `furthest`: the first word that no rule got past."""
 
@@ -329,7 +334,7 @@ class Parser:
         """The rules or options that can begin here."""
         word = self.said[at] if at < len(self.said) else None
         found = [*table.get(word, ())] if word is not None else []
-        if word is not None and word.isdigit():
+        if word is not None and is_number(word):
             found += table.get(NUMBER, ())
         if word is not None:
             found += table.get("rest", ())
@@ -363,7 +368,7 @@ class Parser:
                     yield ((node.name, tuple(self.said[at:end])),), end, 0
                 return
             if node.category == NUMBER:
-                if at < len(self.said) and self.said[at].isdigit():
+                if at < len(self.said) and is_number(self.said[at]):
                     self.furthest = max(self.furthest, at + 1)
                     yield ((node.name, int(self.said[at][:6])),), at + 1, 0
                 return

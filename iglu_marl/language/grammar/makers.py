@@ -153,6 +153,8 @@ _SINGLE = (
     "total",
     "flat",
     "centred",
+    "bare",
+    "until",
 )
 
 
@@ -179,6 +181,8 @@ class Mods:
     total: int | None = None
     flat: bool | None = None
     centred: bool | None = None
+    bare: bool | None = None
+    until: int | None = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -213,7 +217,7 @@ _value("color_named", lambda name: color_id(name))
 _value("way", lambda name: Direction(name))
 _value("kind", lambda name: Kind(name))
 _value("axis", lambda name: name)
-_value("step", lambda n, way: (way, n) if n else NOTHING)
+_value("step", lambda n, way: (way, n))
 _value("steps_one", lambda one: (one,))
 _value("steps_more", lambda one, more: (one, *more))
 _value("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
@@ -252,6 +256,19 @@ def corner_of(up: str, over: str) -> tuple[int, int]:
 
 
 @maker
+def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
+    vector = VECTORS[way]
+    steps = [n for n in (a, b, c) if n is not None]
+    if len(set(steps)) < len(steps) or max(steps) > 5:
+        return NOTHING
+    return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
+
+
+_value("ref_centre", lambda: Spot(0, 0))
+_value("ref_corner", lambda x: Spot(*x))
+
+
+@maker
 def spot_between(one: Direction, two: Direction) -> Any:
     if one.axis == two.axis:
         return NOTHING
@@ -262,6 +279,8 @@ def spot_between(one: Direction, two: Direction) -> Any:
 @maker
 def spot_steps(offset: Any) -> Any:
     ways = [way for way, _ in offset]
+    if any(way.relative for way in ways) and not any(way.vertical for way in ways):
+        return Beside(offset, Spot(0, 0))
     if len(offset) > 2 or not set(ways) <= set(COMPASS) or len({way.axis for way in ways}) < len(ways):
         return NOTHING
     x, z = (sum(VECTORS[way][axis] * count for way, count in offset) for axis in (0, 2))
@@ -292,7 +311,7 @@ def at_level(n: int) -> Any:
 
 @maker
 def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
-    if n < 1 or (isinstance(of, You) and way.vertical):
+    if n < 1:
         return NOTHING
     return Beside((*before, (way, n)), of)
 
@@ -645,6 +664,11 @@ def new_colorless(n: int) -> New:
 
 
 @maker
+def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
+    return New(1, None, kind, () if n is None else (n,))
+
+
+@maker
 def new_standing(n: int, way: str, colors: int) -> Any:
     return New(n, colors, standing=way == "vertical") if way != "diagonal" else NOTHING
 
@@ -766,6 +790,11 @@ def shape_counted(kind: Kind, n: int, c: int, ways: Any) -> Any:
 
 
 @maker
+def shape_stacked(p: Any) -> Any:
+    return (_shape(Kind.TOWER, (len(p),), ()), tuple(p)) if len(set(p)) > 1 else NOTHING
+
+
+@maker
 def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
     return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
@@ -777,9 +806,7 @@ def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
     where = told.where[0]
-    if isinstance(where, Spot):
-        where = At((where.x, -1, where.z))
-    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo)) else NOTHING
+    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
 _value("mods_none", Mods)
@@ -799,8 +826,12 @@ _value(
 )
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_bare", lambda: Mods(bare=True))
+_value("mod_until", lambda n, k=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
-_value("look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset)))
+_value(
+    "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
+)
 _value("look_from", lambda offset: Look(Beside(offset, It())))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
@@ -925,6 +956,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
+    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
+        kind = Kind.TOWER  # "a blue one of the same height"
     if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
         return NOTHING
     if mods.standing is not None:
@@ -959,6 +992,8 @@ def _described(new: New, mods: Mods) -> Any:
         hollow=bool(mods.hollow),
         like=mods.like,
         centred=bool(mods.centred),
+        bare_ends=bool(mods.bare),
+        until=mods.until,
     )
 
 
@@ -996,6 +1031,8 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     """The plainest value for a placement that leaves nothing open; None when it does."""
     assert new.color is not None
     several = is_several(where)
+    if new.bare_ends or new.until is not None:
+        return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
     if new.kind is Kind.BLOCK and new.count == 1:
@@ -1008,7 +1045,7 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
         return (
             Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
         )
-    if several and not new.each:
+    if several and not new.each and new.kind is Kind.BLOCK:
         return None
     n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
     if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
@@ -1264,7 +1301,7 @@ def remove_some(n: int, core: Core) -> Any:
 
 
 @maker
-def replace_(blocks: Any, color: int, n: int | None = None) -> Any:
+def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None) -> Any:
     if isinstance(blocks, You):
         return NOTHING
     if n is not None:
@@ -1299,9 +1336,28 @@ _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextT
 
 
 @maker
+def move_it_to(where: Any) -> Any:
+    return move_to(It(), where)
+
+
+@maker
+def move_top(of: Any, where: Any) -> Any:
+    if isinstance(of, (It, You)):
+        return NOTHING
+    return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
+
+
+_value("remove_colored", lambda colors: Remove(Blocks(tuple(colors), count=None)))
+_value("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
+
+
+@maker
+def np_other(core: Core) -> Any:
+    return NOTHING if core.rank != 1 or core.middle else core.blocks(None, It())
+
+
+@maker
 def move_to(blocks: Any, where: Any) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, It) and not isinstance(blocks, It):
-        return NOTHING  # "move the block to the west" tells no place
     return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 

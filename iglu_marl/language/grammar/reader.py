@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
-from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar.answers import Lacking
-from iglu_marl.language.grammar.engine import Grammar, Parser
+from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import Either, Look, Put
-from iglu_marl.language.references import At, Beside, It, LastBlock, Level, NextTo, Spot
-from iglu_marl.language.shapes import Direction
+from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
+from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Facing, Pick, Place, Then
+from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
 
 MAX_WORDS = 220
 _FILES = ("grammar.txt", "answers.txt", "asked.txt")  # instructions, answers, questions
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*\d{1,2}[.)](?=\s*[A-Za-z])")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
     "centered": "centred",
@@ -72,6 +72,16 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Elided:
+    """A placement behind another one, without its verb: "and another one south of it"."""
+
+    put: Any
+
+
+_PLACEMENTS = (Put, Place, Build, CellEdit, Elided)  # after which a verb can be left out
+
+
 class Reader(Parser):
     """Reads whole texts: clause after clause, the plainest readings."""
 
@@ -90,7 +100,7 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, Put) else "other")
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -102,6 +112,13 @@ class Reader(Parser):
                 best = (total, found)
         self._texts[key] = best
         return best
+
+    @property
+    def stuck(self) -> int:
+        """The first word that no rule got past; where all end too early, the first of the last sentence."""
+        if self.furthest < len(self.said):
+            return self.furthest
+        return max((at for at, _ in self._texts if at < len(self.said)), default=0)
 
     def lacking(self) -> Lacking | None:
         """A single sentence that is whole but for one thing."""
@@ -126,7 +143,7 @@ class Reader(Parser):
             for category in ("clause", "viewed", "remark", "picked"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
-                found += self.read("elided", start)
+                found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if at == 0 or start > at:  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
         if after and starts:
@@ -138,21 +155,32 @@ class Reader(Parser):
 
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """ "A block north of it and another south of it": "it" is the same both times."""
-    found = list(parts)
+    found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in (found[number - 1], parts[number]))
+        before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+            continue
+        if not isinstance(parts[number], Elided):
             continue
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
-            part = parts[number]
+            if isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1:
+                steps = before.offset[0][1] + now.offset[0][1]  # past it: by now the words may fit both
+                same = Beside(((now.offset[0][0], steps),), It())
+            part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
     return tuple(found)
 
 
 def _beside(part: Any) -> Beside | None:
     """The place of a placement, if it is told by one thing in one direction that is not up or down."""
-    where = part.where if isinstance(part, Place) else part.where[0] if isinstance(part, Put) and part.where else None
+    where = (
+        part.where
+        if isinstance(part, Place)
+        else part.where[0]
+        if isinstance(part, Put) and part.where
+        else None
+    )
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
     return None
@@ -203,7 +231,7 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def unknown_words(said: list[str]) -> list[str]:
     """Those of some words that no rule has."""
     known = grammar().words
-    return [word for word in said if word not in known and not word.isdigit() and word != "."]
+    return [word for word in said if word not in known and not is_number(word) and word != "."]
 
 
 @lru_cache(maxsize=4096)
@@ -251,7 +279,7 @@ def _read_words(said: list[str], text: str) -> Any:
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
     if not made:
-        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.furthest :]), text)
+        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
     told = made[0] if len(made) == 1 else Either(tuple(made))
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
     if len(lacking) == len(made):

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from itertools import product
 from string import ascii_lowercase
 
+from iglu_marl.language.grammar.engine import is_number
+
 LEAST = 4
 """Shorter words are too near to too many others; only swapped letters are put right in them."""
 REAL = frozenset(
@@ -44,7 +46,7 @@ def respellings(said: list[str], known: Set[str]) -> list[tuple[int, list[str]]]
     """The ways to put words right that are not known, the likeliest first; [] when one of them cannot be."""
     options: list[list[tuple[int, str]]] = []
     for word in said:
-        if word in known or word.isdigit() or word == ".":
+        if word in known or is_number(word) or word == ".":
             options.append([(0, word)])
             continue
         found = sorted((rank, other) for other, rank in near(word, known).items())

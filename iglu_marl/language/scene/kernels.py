@@ -50,7 +50,7 @@ _SIDES = np.array(
 NORTH, EAST, SOUTH, WEST = 0, 1, 2, 3
 BEHIND, RIGHT, FRONT, LEFT = 4, 5, 6, 7  # seen by a builder who looks north: the same as the four above
 ABOVE, BELOW, ON, NEXT_TO = 8, 9, 10, 11
-UP, DOWN = 8, 9  # of extremes; the other directions have the numbers of their relations
+UP, DOWN, MIDDLE = 8, 9, 10  # of extremes; the other directions have the numbers of their relations
 
 # --- programs --------------------------------------------------------------------------------------------------
 
@@ -434,6 +434,26 @@ def extreme(things, count, quarter, direction, rank, given, out):
 
 
 @jit
+def middle(things, count, given, out):
+    """The one in the middle of an odd number of things whose boxes begin in a line along an axis, else none."""
+    out[:count] = 0
+    total, first, along, axes = size_of(given, count), first_of(given, count), X0, 0
+    for column in (X0, Y0, Z0):
+        differs = False
+        for t in range(count):
+            differs |= given[t] != 0 and things[t, column] != things[first, column]
+        if differs:
+            along = column
+            axes += 1
+    for t in range(count if total % 2 == 1 and axes < 2 else 0):
+        before, up_to = 0, 0
+        for other in range(count):
+            before += given[other] != 0 and things[other, along] < things[t, along]
+            up_to += given[other] != 0 and things[other, along] <= things[t, along]
+        out[t] = given[t] != 0 and before <= total // 2 < up_to
+
+
+@jit
 def alike(things, count, column, one, out):
     """The things that share no block with a thing, and have the same attribute."""
     for a in range(count):
@@ -488,6 +508,8 @@ def execute(things, count, quarter, code, length, sets, values):
             values[i] = values[a] > values[b]
         elif operation == NOT:
             values[i] = 1 - values[a]
+        elif operation == EXTREME and value == MIDDLE:
+            middle(things, count, one, out)
         elif operation == EXTREME:
             extreme(things, count, quarter, value, values[b], one, out)
         elif operation == NEAREST:

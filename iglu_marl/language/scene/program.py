@@ -36,6 +36,7 @@ RELATIONS = (
     *("above", "below", "on", "next_to"),
 )
 DIRECTIONS = (*RELATIONS[:8], "up", "down")
+EXTREMES = (*DIRECTIONS, "middle")
 
 
 class Type(str, Enum):
@@ -71,7 +72,7 @@ FUNCTIONS: dict[str, Function] = {
     "filter_height": Function((_T,), "height", _T, _K.FILTER, _K.HEIGHT),
     "filter_level": Function((_T,), "height", _T, _K.FILTER, _K.LEVEL),
     "filter_whole": Function((_T,), None, _T, _K.FILTER, _K.WHOLE),
-    "filter_extreme": Function((_T, _I), "direction", _T, _K.EXTREME),
+    "filter_extreme": Function((_T, _I), "extreme", _T, _K.EXTREME),
     "relate": Function((_T,), "relation", _T, _K.RELATE),
     "nearest": Function((_T, _T), "relation", _T, _K.NEAREST),
     "same_color": Function((_U,), None, _T, _K.SAME, _K.COLOR),
@@ -102,13 +103,13 @@ FUNCTIONS: dict[str, Function] = {
 }
 """Every function of the language, by name."""
 
-_WORDS = {"color": COLOR_WORDS, "shape": SHAPE_NAMES, "relation": RELATIONS, "direction": DIRECTIONS}
+_WORDS = {"color": COLOR_WORDS, "shape": SHAPE_NAMES, "relation": RELATIONS, "extreme": EXTREMES}
 _LIMITS = {"size": (1, MAX_NUMBER), "height": (1, MAX_HEIGHT), "number": (0, MAX_NUMBER)}
 _CODES: dict[str, dict[Any, int]] = {
     "color": {name: number for number, name in enumerate(COLOR_WORDS, start=1)},
     "shape": {name: number for number, name in enumerate(SHAPE_NAMES, start=kernels.BLOCK)},
     "relation": {name: number for number, name in enumerate(RELATIONS)},
-    "direction": {name: number for number, name in enumerate(DIRECTIONS)},
+    "extreme": {name: number for number, name in enumerate(EXTREMES)},
 }
 _TOKEN = re.compile(r"\s*(?:([a-z_]+)|([0-9]+)|([(),]))")
 _MAKES_THINGS = (kernels.SCENE, kernels.RELATE, kernels.SAME)
@@ -139,7 +140,7 @@ class Program:
     """One function applied to the outputs of others: `Program("count", (Program("scene"),))`.
 
     function: a name in `FUNCTIONS`. inputs: the programs whose outputs it takes. value: the colour, shape, relation,
-    direction, size, height or number that some functions carry.
+    extreme, size, height or number that some functions carry.
 
     Equal and hashed by content. Raises `LanguageError` for unknown functions and values, for wrong numbers of inputs,
     and for inputs of the wrong kind.

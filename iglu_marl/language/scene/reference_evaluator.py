@@ -199,6 +199,16 @@ def _reach(part: Part, direction: str, yaw_deg: float) -> int:
     return sign * part.span(axis)[end]
 
 
+def _middle(line: list[Part]) -> list[Part]:
+    starts = sorted(tuple(part.span(axis)[0] for axis in range(3)) for part in line)
+    axes = [axis for axis in range(3) if len({start[axis] for start in starts}) > 1]
+    if len(axes) > 1 or len(starts) % 2 == 0:
+        return []
+    return [
+        part for part in line if tuple(part.span(axis)[0] for axis in range(3)) == starts[len(starts) // 2]
+    ]
+
+
 def _steps(a: Part, b: Part) -> int:
     return min(sum(abs(p - q) for p, q in zip(c, d, strict=True)) for c in a.cells for d in b.cells)
 
@@ -222,6 +232,8 @@ def _value(program: Program, everything: list[Part], yaw_deg: float) -> Any:
         return everything
     if name == "whole":
         return [part for part in several[0] if is_whole(part, everything)]
+    if program.value == "middle":
+        return _middle(several[0])
     if name == "extreme":
         far = {part: _reach(part, str(program.value), yaw_deg) for part in several[0]}
         ranked = sorted(set(far.values()), reverse=True)[given[1] - 1 : given[1]]
