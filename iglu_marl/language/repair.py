@@ -45,7 +45,9 @@ from iglu_marl.language.references import (
     Beside,
     Blocks,
     Context,
+    It,
     Item,
+    LastBlock,
     Level,
     Setting,
     Spot,
@@ -54,10 +56,14 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
+    Again,
+    Amend,
+    Check,
     ExpectedWorld,
     Facing,
     Instruction,
     Move,
+    Pick,
     Place,
     Then,
     clarified,
@@ -91,6 +97,7 @@ _LIGHT = frozenset(
     )
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
+_VERBS = ("place", "stack", "remove", "replace", "move", "copy", "mirror", "extend")
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
     ("color", Reason.NO_COLOR, ("red",), False),
     ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
@@ -165,13 +172,16 @@ def _diagnosed(failure: Failure) -> Failure:
 def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = None) -> Heard | None:
     """What an utterance makes of one that left a question open; None when it is no answer to it.
 
-    It is read as a fragment for what is missing; when something else is missing then, that is the next question. What
-    is no such fragment, and an instruction, is a new one.
+    A whole instruction that does not speak of "it" is a new one. Otherwise it is read as a fragment for what is
+    missing; when something else is missing then, that is the next question.
     """
     context = context or Context()
     question = pending.question
     if question is None:
         return None
+    whole = parse(reply, context)
+    if not isinstance(whole, Failure) and _begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
+        return understand(reply, grid, context)
     answer = _Answer(pending, question, grid, context)
     for part in _parts(reply, answer.unknown):
         found = answer.filled(part)
@@ -181,6 +191,22 @@ def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = N
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
     return None if isinstance(new.found, Failure) and new.instruction is None else new
+
+
+_DEPENDENT = (It, LastBlock, Again, Amend, Check, Pick)
+
+
+def _begins_with_verb(text: str) -> bool:
+    verbs = {phrase.split()[0] for name in _VERBS for phrase in grammar().lists[name]}
+    return any(said and said[0] in verbs for said in bare(tokens(text), ""))
+
+
+def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, kinds):
+        return True
+    if isinstance(value, tuple):
+        return any(_mentions(part, kinds) for part in value)
+    return is_dataclass(value) and any(_mentions(getattr(value, part.name), kinds) for part in fields(value))
 
 
 def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
