@@ -51,6 +51,7 @@ from iglu_marl.language.references import (
     Level,
     Setting,
     Spot,
+    Them,
     Unresolved,
     resolve,
 )
@@ -193,7 +194,7 @@ def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = N
     return None if isinstance(new.found, Failure) and new.instruction is None else new
 
 
-_DEPENDENT = (It, LastBlock, Again, Amend, Check, Pick)
+_DEPENDENT = (It, LastBlock, Them, Again, Amend, Check, Pick)
 
 
 def _begins_with_verb(text: str) -> bool:
@@ -319,8 +320,10 @@ class _Answer:
         }.get(missing or "", ())
         if missing == "place" and not isinstance(self.pending.instruction, Lacking):
             yield self._sentences(said)
+        understood = False
         for rule in rules:
             values = [value for value, end, _ in Parser(grammar(), said).read(rule) if end == len(said)]
+            understood = understood or bool(values)
             for value in dict.fromkeys(values):
                 yield self._with(value)
         if self.question.choices and missing == "place":
@@ -330,7 +333,7 @@ class _Answer:
         if missing in ("place", "direction"):
             for prefix in ((), ("at",), ("on",), ("in",), ("to",), ("to", "the"), ("going",)):
                 yield self._sentences([*prefix, *said])
-        elif missing in ("color", "count", "height"):
+        elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
 
     def _sentences(self, words: list[str]) -> Iterator[Heard]:
@@ -354,7 +357,7 @@ class _Answer:
         if isinstance(value, Which):
             yield from self._picked(value)
         elif isinstance(value, Tints):
-            yield from self._striped(value.colors)
+            yield from self._striped(value)
         elif isinstance(value, ColorOf):
             found = {self.setting.color_at(cell) for item in resolve(value.of, self.setting) for cell in item}
             if len(found) == 1:
@@ -440,16 +443,18 @@ class _Answer:
         (x, z) = columns.pop()
         return CellEdit(EditKind.PLACE, (x, level + _GROUND - 1, z), color=color)
 
-    def _striped(self, colors: tuple[int, ...]) -> Iterator[Heard]:
+    def _striped(self, value: Tints) -> Iterator[Heard]:
         """In several colours: block after block, in the order in which they are told."""
+        colors = value.colors
         for heard in list(self._with_value(colors[0])):
             if isinstance(heard.found, Failure) or len(heard.found) > 1:
                 continue
             cells = heard.found[0].cells
-            parts = [
-                CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)]) for i, cell in enumerate(cells)
-            ]
-            if len(parts) > 1:
+            if len(cells) > 1 and (value.again or len(cells) == len(colors)):
+                parts = [
+                    CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)])
+                    for i, cell in enumerate(cells)
+                ]
                 yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
 
     def _until(self, value: Until) -> Iterator[Heard]:
@@ -513,7 +518,7 @@ class _Answer:
         if instruction is None:
             return
         if which.every:
-            if isinstance(reference, Blocks):
+            if isinstance(reference, Blocks) and which.number in (None, len(choices)):
                 every = replace(reference, count=None, middle=False)
                 made = _replaced(instruction, reference, every)
                 yield tried(self.pending.text, made, self.grid, self.context)
@@ -546,6 +551,14 @@ class _Answer:
             return [item for item in items if min(cell[1] for cell in item) == layer]
         if which.corner:
             return [item for item in items if any(abs(c[0]) == 5 and abs(c[2]) == 5 for c in item)]
+        if which.toward is not None:
+            goals = [cell for item in resolve(which.toward.of, self.setting) for cell in item]
+            far = {
+                item: min(float(np.linalg.norm(np.subtract(c, goal))) for c in item for goal in goals)
+                for item in items
+            }
+            best = max(far.values()) if which.toward.away else min(far.values())
+            return [item for item in items if far[item] == best]
         if which.half is not None:
             side = VECTORS[which.half]
             return [item for item in items if all(c[0] * side[0] + c[2] * side[2] > 0 for c in item)]
