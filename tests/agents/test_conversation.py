@@ -141,25 +141,24 @@ def test_a_builder_who_gives_up_ends_it() -> None:
 
 
 @pytest.mark.parametrize("controls", ["flying", "walking"])
-def test_what_nobody_can_build_ends_the_game(controls: Any) -> None:
-    """21 red blocks: there are no more than 20 of a colour."""
+@pytest.mark.parametrize("can_ask", [False, True])
+def test_what_nobody_can_build_ends_the_game(can_ask: bool, controls: Any) -> None:
+    """There are no more than 20 blocks of a colour, and 21 are wanted; also where the builder cannot say so."""
     target = np.zeros(SHAPE, np.int32)
     target[0, :2, :] = RED
     target[0, 1, 10] = 0
-    start = np.zeros(SHAPE, np.int32)
-    start[0, 0, :] = RED
-    start[0, 8, :9] = RED
     env = iglu_marl.env(
-        tasks=Task("", target, starting_grid=start),
+        tasks=Task("", target),
         controls=controls,
-        builder_can_ask=True,
+        builder_can_ask=can_ask,
         builder_sees=("dialog", "pose", "grid"),
-        max_steps=20_000,
+        max_steps=5000,
         max_turns=None,
     )
-    wall = agents_for(env)
-    game = play(env, wall, seed=0)
-    assert game.completed or len(game.turns) < 5000
+    game = play(env, agents_for(env), seed=0)
+    assert np.count_nonzero(game.grid) == 20
+    assert game.dialogue[-1].text == say("give_up")
+    assert game.builder_steps < 500, "and then nobody waits for anything"
 
 
 # --------------------------------------------------------------------------------------------------- the builder

@@ -192,7 +192,9 @@ def test_vague_is_asked_and_then_says_it_in_full() -> None:
     assert len(questions) == len(failures) > 2
     reasons = {str(failure.reason) for failure in failures if isinstance(failure, Failure)}
     assert reasons == {"no color", "no place"}
-    assert len(edits(game)) + len(failures) == game.target_blocks  # what was missing is told, and nothing else again
+    assert (
+        len(edits(game)) + len(failures) == game.target_blocks
+    )  # what was missing is told, and nothing else again
     assert game.returns[Role.BUILDER] == 2 * game.target_blocks
 
 

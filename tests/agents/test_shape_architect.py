@@ -246,7 +246,10 @@ def test_builder_places_as_many_blocks_as_it_is_told() -> None:
     assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
     assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
     assert told.tell("Place 2 green blocks on top of the 3 blue blocks.") == "How many?"
-    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "I can't do that: there is a block already."
+    assert (
+        told.tell("Place 3 blue blocks on top of the 3 red blocks.")
+        == "I can't do that: there is a block already."
+    )
     assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
 
 
