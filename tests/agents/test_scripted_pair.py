@@ -134,12 +134,13 @@ def test_progressive_sessions_are_followed() -> None:
     assert np.array_equal(game.grid, session.structures[-1])
 
 
-def test_recorded_human_words_are_beyond_it_but_do_no_harm() -> None:
-    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=20)
+def test_recorded_human_words_do_no_harm() -> None:
+    """What it understands of them it does; nothing stands there that they do not ask for."""
+    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=60)
     for seed in range(5):
         game = play(env, agents_for(env), seed=seed)
-        assert game.truncated
-        assert np.array_equal(game.grid, game.task.start_grid)
+        changed = game.grid != game.task.start_grid
+        assert np.array_equal(game.grid[changed], game.task.target_grid[changed])
 
 
 @pytest.mark.slow
