@@ -62,9 +62,9 @@ def samples_of(path: str) -> list[Sample]:
     ]
 
 
-def judge(sample: Sample, generous: bool) -> dict[str, Any]:
+def judge(sample: Sample) -> dict[str, Any]:
     """What becomes of one instruction."""
-    found = parse(sample.text, generous=generous)
+    found = parse(sample.text)
     row: dict[str, Any] = {"name": sample.name, "text": sample.text, "understood": False, "detail": ""}
     if isinstance(found, Failure):
         return {**row, "result": str(found.reason), "detail": found.detail}
@@ -128,7 +128,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Read, judge, and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.human_instructions", description=__doc__)
     parser.add_argument("--data", required=True, help="the single-turn data, or its table as csv")
-    parser.add_argument("--strict", action="store_true", help="read nothing that leaves something open")
     parser.add_argument("--count", type=int, help="only so many instructions")
     parser.add_argument("--examples", type=int, default=0, help="print so many of each result")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -136,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.perf_counter()
     samples = samples_of(args.data)[: args.count]
     console = Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
-    rows = [judge(sample, not args.strict) for sample in track(samples, "reading", console=console)]
+    rows = [judge(sample) for sample in track(samples, "reading", console=console)]
     figures = summary(rows) | {"seconds": round(time.perf_counter() - began, 1)}
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": figures, "instructions": rows}))

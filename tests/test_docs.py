@@ -37,6 +37,8 @@ from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.language import constructions
+from iglu_marl.language.grammar.constructions import word_lists
 from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
 
@@ -397,18 +399,28 @@ def config() -> list[list[str]]:
 
 
 # name -> the columns, from the left, that come from the code; the others are written by hand
+def rules() -> list[list[str]]:
+    """The rules of the grammar; bars part the cells of a table, so choices are shown with strokes."""
+    return [
+        [one.category, cell(one.pattern.replace("|", " / ") or "nothing"), one.example]
+        for one in constructions()
+    ]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,
     "colours": colours,
     "config": config,
+    "constructions": rules,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "gridworld": gridworld,
     "ids": ids,
     "silent": silent,
     "summary": summary,
+    "word-lists": lambda: [[name, ", ".join(phrases)] for name, phrases in word_lists().items()],
     "walking": lambda: [[str(int(action)), cell(action.name.lower())] for action in Action],
     **{name: lambda name=name: keys_of(name) for name in ("flying", "human-level", "discrete", "continuous")},  # type: ignore[misc]
 }

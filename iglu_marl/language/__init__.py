@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
-from iglu_marl.language.dialogue_acts import DialogueAct, Said, read, say
+from iglu_marl.language.dialogue_acts import DialogueAct, Said, read
 from iglu_marl.language.generator import Generator, Record
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.instructions import CellEdit, EditKind, Failure, Reason, fits, parse, render, wordings
+from iglu_marl.language.grammar.constructions import Construction, constructions
+from iglu_marl.language.instructions import (
+    CellEdit,
+    EditKind,
+    Failure,
+    Reason,
+    fits,
+    parse,
+    render,
+    say,
+    wordings,
+)
 from iglu_marl.language.phrases import Link, Phrase
+from iglu_marl.language.placing import Check, Clear, Corners, Either, Look, New, Put, Sides, Spots
 from iglu_marl.language.questions import Question
 from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.references import At, Beside, Blocks, Context, It, LastBlock, NextTo, You
+from iglu_marl.language.references import (
+    At,
+    Beside,
+    Between,
+    Blocks,
+    Context,
+    Edge,
+    Floating,
+    Free,
+    It,
+    LastBlock,
+    Level,
+    NextTo,
+    Part,
+    PartOf,
+    Recent,
+    Remaining,
+    Spot,
+    Them,
+    Union,
+    You,
+)
 from iglu_marl.language.scene import Scene, Thing
 from iglu_marl.language.scene.interpreter import Programs, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import Direction, Kind, Shape, shape_cells
 from iglu_marl.language.verbs import (
+    Again,
+    Amend,
     Build,
     Copy,
     ExpectedWorld,
@@ -27,7 +62,10 @@ from iglu_marl.language.verbs import (
     Place,
     Remove,
     Replace,
+    Resize,
+    Rotate,
     Then,
+    Undo,
     clarified,
     expand,
     outcomes,
@@ -36,20 +74,31 @@ from iglu_marl.language.verify import done, progress
 from iglu_marl.language.vocabulary import SymbolCodec, TemplateCodec, make_codec
 
 __all__ = [
+    "Again",
+    "Amend",
     "At",
     "Beside",
+    "Between",
     "Blocks",
     "Build",
     "CellEdit",
+    "Check",
+    "Clear",
+    "Construction",
     "Context",
     "Copy",
+    "Corners",
     "DialogueAct",
     "Direction",
+    "Edge",
     "EditKind",
+    "Either",
     "ExpectedWorld",
     "Extend",
     "Facing",
     "Failure",
+    "Floating",
+    "Free",
     "Generator",
     "Goal",
     "GoalSpace",
@@ -59,30 +108,47 @@ __all__ = [
     "It",
     "Kind",
     "LastBlock",
+    "Level",
     "Link",
+    "Look",
     "Mirror",
     "Move",
+    "New",
     "NextTo",
+    "Part",
+    "PartOf",
     "Phrase",
     "Pick",
     "Place",
     "Program",
     "Programs",
+    "Put",
     "Question",
     "Reason",
+    "Recent",
     "Record",
+    "Remaining",
     "Remove",
     "Replace",
+    "Resize",
+    "Rotate",
     "Said",
     "Scene",
     "Shape",
+    "Sides",
+    "Spot",
+    "Spots",
     "SymbolCodec",
     "TemplateCodec",
+    "Them",
     "Then",
     "Thing",
+    "Undo",
+    "Union",
     "You",
     "answer",
     "clarified",
+    "constructions",
     "done",
     "expand",
     "fits",

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 
 from iglu_marl.core.errors import DialogueError
+from iglu_marl.language import dialogue_acts
 from iglu_marl.language.blocks import (
     MAX_CHARACTERS,
     MAX_WORDS,
@@ -22,6 +23,7 @@ from iglu_marl.language.blocks import (
     edit_wordings,
     say_edit,
 )
+from iglu_marl.language.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar.reader import read_text
 from iglu_marl.language.phrasing import at_random, every, first, say_with, tersest
 from iglu_marl.language.references import Context
@@ -38,6 +40,7 @@ __all__ = [
     "fits",
     "parse",
     "render",
+    "say",
     "wordings",
 ]
 
@@ -96,9 +99,22 @@ def render(
     )
 
 
-def parse(
-    text: str, context: Context | None = None, *, generous: bool | None = None
-) -> Instruction | Failure:
+def say(
+    what: Instruction | DialogueAct | str,
+    color: int | None = None,
+    rng: np.random.Generator | None = None,
+    **words: str,
+) -> str:
+    """An instruction, or small talk, in words: what `render` and `iglu_marl.language.dialogue_acts.say` say.
+
+    Raises `DialogueError` for an instruction that can be read, not said.
+    """
+    if isinstance(what, str):  # acts are strings too
+        return dialogue_acts.say(what, color, rng, **words)
+    return render(what, rng)
+
+
+def parse(text: str, context: Context | None = None) -> Instruction | Failure:
     """The instruction in a text, or why there is none.
 
     Case, punctuation, spelling (centre, center), number words and synonyms do not matter. Several sentences make a
@@ -106,10 +122,7 @@ def parse(
     the world decides. Words that are not known, and texts without a reading, are failures: nothing that was said is
     dropped.
 
-    context: what is told may refer to; None = nothing. generous: without a meaning since 0.2: there is one reading.
+    context: what is told may refer to; None = nothing. No word is read otherwise for it: what is referred to is looked
+    up by `outcomes`.
     """
-    if generous is not None:
-        warnings.warn(
-            "parse(generous=...) has no meaning any more: there is one reading", DeprecationWarning, 2
-        )
-    return read_text(text)
+    return cast("Instruction | Failure", read_text(text))

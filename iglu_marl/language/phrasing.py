@@ -21,7 +21,6 @@ from iglu_marl.language.references import (
     NextTo,
     Offset,
     Reference,
-    Where,
     You,
     is_several,
 )
@@ -261,13 +260,15 @@ def _spot(cell: Cell, choose: Chooser) -> str:
     return f"{place}, {height}"
 
 
-def _where(where: Where, choose: Chooser, clear: bool = False, each: bool = True) -> str:
+def _where(where: Any, choose: Chooser, clear: bool = False, each: bool = True) -> str:
     texts = verb_templates()
     if isinstance(where, At):
         spot = _spot(where.cell, choose)
         return f"at {spot}" if spot.startswith("the ") else spot
     if not isinstance(where, (Beside, NextTo)):
         raise _unsayable(where)
+    if not isinstance(where, (NextTo, Beside)):
+        raise DialogueError(f"there are no words for the place {where!r}")
     of = _reference(where.of, choose, clear, each)
     if isinstance(where, NextTo):
         return str(choose(texts["next_to"])).format(of=of)

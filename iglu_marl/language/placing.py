@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
@@ -62,8 +63,8 @@ class Spots:
 class Sides:
     """Several sides of something.
 
-    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its layer,
-    the corners with it; or the directions of the sides.
+    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its
+    layer, the corners with it; or the directions of the sides.
     """
 
     of: Reference
@@ -130,7 +131,7 @@ class Clear:
 class Look:
     """Turns the attention to something: "it" from now on."""
 
-    at: Reference
+    at: Reference | Beside
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Check:
 class Either:
     """What was said has several readings, none plainer than the others."""
 
-    readings: tuple[object, ...]
+    readings: tuple[Any, ...]
 
 
 # ------------------------------------------------------------------------------------------------ where that is
@@ -364,10 +365,10 @@ def _spaced(where: Places, gap: int) -> Places:
 def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     """The blocks of a placement: the ways to do it that are as plain as each other.
 
-    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there are
-    as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that goes on
-    in that direction. 4. A shape lies where it fits: on top of something of its length, along it; else it goes the way
-    it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
+    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there
+    are as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that
+    goes on in that direction. 4. A shape lies where it fits: on top of something of its length, along
+    it; else it goes the way it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
     """
     new = instruction.new
     if not instruction.where:
@@ -533,26 +534,30 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             if shape and count not in (None, 1, len(groups)):
                 raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
             return _for_each(one, groups, color, setting)
-        if count == len(groups):
-            return _for_each(New(1, new.color), groups, color, setting)
-        cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
-        if count == len(cells):
-            return [[(cell, color) for cell in cells]]
-        if len(cells) == 1:
-            return _at_one(new, Anchors(tuple(cells), groups[0].way), color, setting)
-        raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+        arranged = bool(new.standing) or new.way is not None
+        if count == len(groups) and not arranged:
+            return _for_each(New(1, new.color), groups, color, setting, all_of_them=True)
+        open_cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
+        if count == len(open_cells) and not arranged:
+            return [[(cell, color) for cell in open_cells]]
+        if len(open_cells) == 1:
+            return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
+        what = f"one line of {count}" if arranged else f"{count} blocks"
+        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
     return _at_one(new, groups[0], color, setting)
 
 
-def _for_each(new: New, groups: list[Anchors], color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
-    """The same at each thing; where it cannot be, because something stands there, it is left out."""
+def _for_each(
+    new: New, groups: list[Anchors], color: int, setting: Setting, all_of_them: bool = False
+) -> list[list[tuple[Cell, int]]]:
+    """The same at each thing; where something stands in the way, it is left out, unless a number was told."""
     found = []
     failure: Unresolved | None = None
     for group in groups:
         try:
             found.append(_at_one(new, group, color, setting))
         except Unresolved as error:
-            if error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
+            if all_of_them or error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
                 raise
             failure = error
     if not found:
@@ -622,7 +627,8 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         if kind is Kind.ROW and group.item and way is not None and way[1]:
             n = len(free)  # as long as what it lies on
         else:
-            raise Unresolved(Reason.NO_NUMBER, str(kind))
+            upright = kind is not Kind.ROW
+            raise Unresolved(Reason.NO_HEIGHT if upright else Reason.NO_NUMBER, str(kind))
     standing = new.standing
     if kind in (Kind.COLUMN, Kind.TOWER):
         standing = True
@@ -699,7 +705,7 @@ FIGURES = (
     Kind.T,
     Kind.U,
     Kind.H,
-    Kind.O,
+    Kind.RING,
     Kind.X,
 )
 

@@ -34,7 +34,7 @@ Offset = tuple[tuple[Direction, int], ...]
 MAX_DISTANCE = 20
 
 _RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
-_SHAPES = {"column": "tower", "structure": "group", "o": "ring"}
+_SHAPES = {"column": "tower", "structure": "group"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
@@ -163,7 +163,10 @@ class Recent:
 
 @dataclass(frozen=True)
 class Part:
-    """The ends, corners, border, middle, inside or blocks of something; of a direction, if one is told; or the half there."""
+    """The ends, corners, border, middle, inside or blocks of something.
+
+    way: only those there; with "half", the half there.
+    """
 
     of: Reference
     which: str
@@ -280,7 +283,7 @@ Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
 
-def is_several(where: Where) -> TypeGuard[Beside]:
+def is_several(where: Any) -> TypeGuard[Beside]:
     """Whether a place is told from more things than one, or from as many as there are."""
     return isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.count != 1
 
@@ -453,7 +456,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
             cells = list(dict.fromkeys((*part, *cells)))
         if not cells:
             raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
-        standing = [(cell,) for cell in cells if setting.color_at(cell)]
+        standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
         return standing or [tuple(cells)]  # also what was taken away
     if isinstance(reference, Remaining):
         near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
@@ -472,11 +475,6 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
-    if reference.kind is Kind.STRUCTURE and reference.count == 1 and len(items) > 1:
-        if reference == Blocks(reference.colors, Kind.STRUCTURE):
-            items = [
-                tuple(sorted(cell for item in items for cell in item))
-            ]  # all that stands, taken together
     if items and reference.where is not None:
         if reference.is_of_several:
             return _in_each_part(reference, items, setting)
@@ -545,7 +543,7 @@ def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Ite
     return items
 
 
-def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting) -> list[Item]:
+def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) -> list[Item]:
     """The items that are at a place: of those that stand in a relation to something the nearest, if one is meant.
 
     One step is a relation, for all of an item; more steps lead from a block to a block.
@@ -604,20 +602,20 @@ def _placed(reference: Blocks, where: Where, items: list[Item], setting: Setting
 
 
 def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """ "The block on top of the tower", where that block is of another colour and else would belong to the tower."""
+    """The block on top of the tower: where it is of another colour, and else would belong to the tower."""
     where = reference.where
     if not (
         isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
     ):
         return []
-    found = {}
+    found: dict[Item, None] = {}
     for color in range(1, 7) if where.of.kind in _RUNS else ():
         try:
             told = replace(where, of=replace(where.of, colors=(color,)))
             fits = _placed(reference, told, items, setting)
         except Unresolved:
             continue
-        found |= {item: None for item in fits}
+        found |= dict.fromkeys(fits)
     return list(found)
 
 

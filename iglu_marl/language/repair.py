@@ -151,7 +151,7 @@ def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Ite
     """What each of the readings would change."""
     found: list[Item] = []
     for reading in instruction.readings:
-        worlds = outcomes(reading, grid, context)  # type: ignore[arg-type]
+        worlds = outcomes(reading, grid, context)
         found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
     return tuple(found)
 
@@ -528,7 +528,7 @@ class _Answer:
             return
         if isinstance(instruction, Either) and reference is None:
             reading = instruction.readings[choices.index(items[0])]
-            yield tried(self.pending.text, reading, self.grid, self.context)  # type: ignore[arg-type]
+            yield tried(self.pending.text, reading, self.grid, self.context)
             return
         try:
             made = clarified(instruction, reference, At(items[0][0]))

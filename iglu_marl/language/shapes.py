@@ -111,7 +111,7 @@ class Kind(str, Enum):
     DIAGONAL = "diagonal"
     U = "u"
     H = "h"
-    O = "o"
+    RING = "ring"
     X = "x"
     CUBE = "cube"
 
@@ -278,7 +278,7 @@ def as_color(value: Any, what: str) -> int:
 def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     """A flat figure as seen from the front: the cells (u, v) that it fills, 0 <= u < width, v upwards.
 
-    Squares, rectangles and walls are full; an O is their border; U, H, T, L, X and plus look like the letters. Raises
+    Squares, rectangles and walls are full; a ring is their border; U, H, T, L, X and plus look like the letters. Raises
     `DialogueError` for sizes in which a letter cannot be written.
     """
     inside = frozenset((u, v) for u in range(width) for v in range(height))
@@ -292,7 +292,7 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     upright = frozenset(c for c in inside if c[0] == middle)
     across = frozenset(c for c in inside if c[1] == centre)
     possible = {
-        Kind.O: width >= 3 and height >= 3,
+        Kind.RING: width >= 3 and height >= 3,
         Kind.U: width >= 3 and height >= 2,
         Kind.H: width >= 3 and height >= 3 and height % 2 == 1,
         Kind.T: odd and height >= 2,
@@ -304,7 +304,7 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
         raise DialogueError(f"a {kind} of {width} x {height} cannot be written")
     crossed = frozenset(c for c in inside if c[0] == c[1] or c[0] + c[1] == width - 1)
     found = {
-        Kind.O: left | right | top | bottom,
+        Kind.RING: left | right | top | bottom,
         Kind.U: left | right | bottom,
         Kind.H: left | right | across,
         Kind.T: top | upright,

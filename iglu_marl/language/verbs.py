@@ -113,7 +113,7 @@ class Build:
 
     shape: Shape
     colors: tuple[int, ...]
-    where: Where
+    where: Where | Spot
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
@@ -230,8 +230,10 @@ class Extend:
 
 @dataclass(frozen=True)
 class Resize:
-    """Makes something taller or longer, or shorter: by `size` blocks, or `to` so many in all; or as tall as `like`; or so
-    many `times` as large. way: where it grows; None = up, or of a row the only way there is. color: of what is added.
+    """Makes something taller or longer, or shorter.
+
+    By `size` blocks, or `to` so many in all; or as tall as `like`; or so many `times` as large. way: where it grows;
+    None = up, or of a row the only way there is. color: of what is added.
     """
 
     blocks: Reference
@@ -503,7 +505,8 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
-    return _worlds(put(instruction, setting), *instruction.where[:1], setting)
+    ways = put(instruction, setting)
+    return _worlds(ways, instruction.where[0], setting)
 
 
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Setting) -> list[ExpectedWorld]:
@@ -735,10 +738,9 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
         like = [cell for part in resolve(instruction.like, setting) for cell in part]
         wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
     elif instruction.times is not None:
-        wanted = now * instruction.times
-        if wanted != int(wanted):
+        if now * instruction.times % 1:
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
-        wanted = int(wanted)
+        wanted = int(now * instruction.times)
     elif instruction.size is None:  # up to the edge
         vector = VECTORS[way]
         edge = max(high[axis] * vector[axis], low[axis] * vector[axis])
@@ -866,7 +868,7 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _like(blocks: Any, of: Any) -> Any:
-    """ "The top block of the blue tower" of another tower."""
+    """The top block of the blue tower, of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         whole = blocks.where.of
         if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):

@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, color_id, in_zone
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, blocks_to_grid, color_id, in_zone
+from iglu_marl.language import Context, Failure, outcomes, parse
 
 FILES = [path.stem for path in sorted(Path(__file__).parent.glob("*.jsonl"))]
 GROUND = -1
+YAW = {"north": 0.0, "east": 90.0, "south": 180.0, "west": -90.0}
+DONE = 380
+"""So many paraphrases are done, at least."""
 
 
 def cases(name: str = "paraphrases") -> list[dict[str, Any]]:
@@ -77,3 +82,67 @@ def test_cases_are_possible(name: str) -> None:
     assert found
     assert len({case["id"] for case in found}) == len(found)
     assert {case["id"]: wrong for case in found if (wrong := list(problems(case)))} == {}
+
+
+# --- what becomes of them
+
+
+def world(cells: dict[tuple[int, ...], str]) -> np.ndarray:
+    return np.array(blocks_to_grid([(*cell, color_id(name)) for cell, name in cells.items()]), np.int8)
+
+
+def expected(case: dict[str, Any]) -> list[np.ndarray]:
+    """The worlds that a case allows."""
+    before = {tuple(cell): color for *cell, color in case["world"]}
+    found = []
+    for change in case.get("any_of", [case]):
+        removes = {tuple(cell) for cell in change["removes"]}
+        kept = {cell: color for cell, color in before.items() if cell not in removes}
+        found.append(world({**kept, **{tuple(cell): color for *cell, color in change["adds"]}}))
+    return found
+
+
+def played(case: dict[str, Any]) -> np.ndarray | Failure:
+    """The world after all that was said, or why something of it could not be done."""
+    grid = world({tuple(cell): color for *cell, color in case["world"]})
+    context = Context((), YAW.get(case["facing"]), (0.0, 1.0, 0.0))
+    for text in case["said"]:
+        instruction = parse(text, context)
+        if isinstance(instruction, Failure):
+            return instruction
+        found = outcomes(instruction, grid, context)
+        if isinstance(found, Failure):
+            return found
+        context = context.after(instruction, grid, found[0])
+        grid = found[0].grid
+    return grid
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, np.ndarray | Failure]:
+    return {case["id"]: played(case) for case in cases()}
+
+
+def test_most_paraphrases_are_done_and_none_is_done_wrong(results: dict[str, Any]) -> None:
+    done, wrong = set(), {}
+    for case in cases():
+        result = results[case["id"]]
+        if not isinstance(result, Failure):
+            if any(np.array_equal(result, grid) for grid in expected(case)):
+                done.add(case["id"])
+            else:
+                wrong[case["id"]] = case["said"]
+    assert wrong == {}
+    assert len(done) >= DONE, len(done)
+
+
+def test_every_refusal_says_what_it_lacks(results: dict[str, Any]) -> None:
+    silent = {
+        name: result
+        for name, result in results.items()
+        if isinstance(result, Failure) and result.missing is None and not result.detail
+    }
+    assert silent == {}
+    for result in results.values():
+        if isinstance(result, Failure) and result.missing == "word":
+            assert result.detail, result

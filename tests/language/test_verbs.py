@@ -21,6 +21,7 @@ from iglu_marl.language import (
     CellEdit,
     Context,
     Copy,
+    Either,
     Extend,
     Facing,
     Failure,
@@ -76,7 +77,7 @@ def after(text: str, *blocks: tuple[int, int, int, int], **context: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(instructions(), seeds)
 def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> None:
     for text in (render(instruction, **LONG), render(instruction, rng, **LONG)):
@@ -87,11 +88,11 @@ def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> N
 
 
 @settings(max_examples=60, deadline=None)
-@given(sentences | drawn_builds())
-def test_reading_inverts_every_wording(instruction: Any) -> None:
-    texts = list(islice(wordings(instruction), 40))
+@given(sentences | drawn_builds(), seeds)
+def test_reading_inverts_every_wording(instruction: Any, rng: np.random.Generator) -> None:
+    texts = list(islice(wordings(instruction), 400))
     assert len(set(texts)) == len(texts) >= 2
-    for text in texts:
+    for text in rng.choice(texts, min(20, len(texts)), replace=False):
         assert parse(text) == instruction, text
 
 
@@ -102,20 +103,10 @@ def test_case_punctuation_and_manners_do_not_matter(instruction: Any, rng: Any, 
     assert parse(f"  Okay,  please {text}\n") == instruction
 
 
-@settings(max_examples=200, deadline=None)
-@given(instructions(), seeds, st.data())
-def test_what_generous_reading_adds_changes_nothing_that_was_clear(
-    instruction: Any, rng: Any, data: Any
-) -> None:
-    """A text that is read plainly is read in the same way, or found to have two readings."""
-    text = render(instruction, rng, **LONG)
-    generous = parse(text, generous=True)
-    assert generous == instruction or (isinstance(generous, Failure) and "and as" in generous.detail), text
-
-
+@settings(deadline=None)
 @given(instructions())
 def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
-    shortest = min(map(len, islice(wordings(instruction), 2000)))
+    shortest = min(map(len, islice(wordings(instruction), 500)))
     if shortest > 200:
         return
     text = render(instruction)
@@ -125,6 +116,7 @@ def test_messages_are_short_where_they_can_be(instruction: Any) -> None:
             render(instruction, max_words=16)
 
 
+@settings(deadline=None)
 @given(shapes, st.integers(1, 6), st.sampled_from([(0, -1, 0), (-5, 7, 5), (3, 2, -4)]))
 def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, color: int, cell: Any) -> None:
     """Except for directions as the builder sees them, which take more words than those of the map."""
@@ -183,19 +175,19 @@ def test_the_preferred_wording(instruction: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("Build a red row of 3 from the centre, on the ground", Reason.NOT_UNDERSTOOD),
-        ("Build a red row", Reason.NO_NUMBER),
-        ("Build a red row of 3", Reason.NO_DIRECTION),
+        ("Build a row", Reason.NO_COLOR),
+        ("Build a red row", Reason.NO_PLACE),
+        ("Build a red row of 3", Reason.NO_PLACE),
         ("Build a red row of 3 east", Reason.NO_PLACE),
-        ("Build a red row of 3 east from the centre", Reason.NO_HEIGHT),
         ("Build a red row of 3 east from 9 north, on the ground", Reason.OUTSIDE),
         ("Build a red row of 30 east from the centre, on the ground", Reason.NOT_UNDERSTOOD),
         ("Build a red castle of 3", Reason.UNKNOWN_WORD),
         ("Replace all red blocks", Reason.NO_COLOR),
-        ("Extend the red row", Reason.NO_NUMBER),
+        ("Extend the red row east", Reason.NO_NUMBER),
+        ("Extend the red row by 2", Reason.NO_DIRECTION),
+        ("Extend the red row", Reason.NOT_UNDERSTOOD),
         ("Move the red row", Reason.NO_PLACE),
         ("Remove the", Reason.NOT_UNDERSTOOD),
-        ("Remove the red row of blue blocks", Reason.NOT_UNDERSTOOD),
         ("Move the red block on the blue block north of the green block that is on the red block", None),
         ("Place a red block on it and", None),
     ],
@@ -209,16 +201,15 @@ def test_what_is_no_instruction_fails_with_the_reason(text: str, reason: Reason 
         assert found.reason is reason, found
 
 
-def test_two_readings_are_no_reading() -> None:
-    found = parse(
-        "Stack 3 red blocks next to the blue block on the ground, at the centre, and the red row",
-        generous=True,
-    )
-    assert isinstance(found, Failure)
-    assert parse("Place 2 red blocks to the east of it").reason is Reason.NOT_UNDERSTOOD  # type: ignore[union-attr]
-    assert parse("Place 2 red blocks to the east of it", generous=True) == Build(
-        Shape("row", (2,), ("east",)), (RED,), Beside((("east", 1),), It())
-    )
+def test_two_readings_are_both_kept_and_the_world_decides() -> None:
+    text = "Put a green block on the tallest tower."
+    found = parse(text)
+    assert isinstance(found, Either)
+    assert {found.readings[0].where.of.by_size, found.readings[1].where.of.by_size} == {None, "largest"}
+    tall, short = [(0, y, 0, RED) for y in (-1, 0, 1)], [(3, -1, 0, BLUE), (3, 0, 0, BLUE)]
+    assert after(text, *tall, *short) == sorted([*tall, *short, (0, 2, 0, GREEN)])
+    aloft = [(x, y + 3, z, color) for x, y, z, color in short]
+    assert after(text, *tall, *aloft) is Reason.AMBIGUOUS  # the largest or the highest
 
 
 @pytest.mark.parametrize(
@@ -318,6 +309,10 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
         ("Place a blue block west of the middle red block", ROW, Reason.OCCUPIED),
         ("Build a blue tower of 9 on the red block", ROW[:1], Reason.OUTSIDE),
         ("Place a red block under the red row of 2", ROW, Reason.NO_MATCH),
+        ("Build a red row of 3 from the centre, on the ground", [], Reason.NO_DIRECTION),
+        ("Build a red row at the centre, on the ground", [], Reason.NO_NUMBER),
+        ("Build a red row of 3 east from the centre", [], ROW),
+        ("Remove the red row of blue blocks", ROW, Reason.NO_MATCH),
     ],
 )
 def test_what_comes_of_it(text: str, blocks: list[Any], expected: Any) -> None:
@@ -333,13 +328,11 @@ STACKED = [(0, -1, 0, RED), (0, 0, 0, RED), (0, 1, 0, RED)]
 ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
 
 
-@pytest.mark.parametrize("generous", [False, True])
 @pytest.mark.parametrize(
     ("text", "blocks", "added"),
     [
         ("Place 3 blue blocks on top of the 3 red blocks.", APART, ON_EACH),
         ("Put three blue cubes on the three red ones", APART, ON_EACH),
-        ("Stack 3 blue blocks on top of all 3 red blocks.", APART, ON_EACH),
         ("Place 3 blue blocks on top of the red blocks.", APART, ON_EACH),
         ("Place 3 blue blocks on all red blocks.", APART, ON_EACH),
         ("Place 3 blue blocks on top of the 3 red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
@@ -376,19 +369,15 @@ ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
         ("Place 3 blue blocks on top of the 3 red blocks.", [*APART[1:], (5, 7, 5, RED)], Reason.OUTSIDE),
         ("Place 3 blue blocks under the 3 red blocks.", APART, Reason.OUTSIDE),
         # arranged as they cannot be
-        ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, None),
-        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, None),
-        ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, None),
+        ("Stack 3 blue blocks on top of all 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, Reason.NO_MATCH),
+        ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, Reason.NO_NUMBER),
     ],
 )
-def test_a_number_of_blocks_is_that_of_all_of_them(
-    text: str, blocks: list[Any], added: Any, generous: bool
-) -> None:
+def test_a_number_of_blocks_is_that_of_all_of_them(text: str, blocks: list[Any], added: Any) -> None:
     """Unless it is told of each: nothing is built more often than was said, and the verifier sees it the same way."""
-    instruction, before = parse(text, generous=generous), world(*blocks)
-    if added is None:
-        assert isinstance(instruction, Failure)
-        return
+    instruction, before = parse(text), world(*blocks)
     assert not isinstance(instruction, Failure), instruction
     found = outcomes(instruction, before)
     if isinstance(added, Reason):

@@ -7,10 +7,10 @@ The file holds word lists and categories:
       <color> {block}       => plain_block      a pattern, and the maker of its value
       (big|very large) [red] <n:number> ; cost 2
 
-In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is called
-with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only slot.
-`cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so that two
-meanings are noticed.
+In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
+called with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only
+slot. `cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so
+that two meanings are noticed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -84,6 +85,13 @@ class Rule:
     more: dict[str, Any]
     cost: int
     text: str
+
+    @property
+    def pattern_text(self) -> str:
+        """The pattern as it was written."""
+        match = _RULE.match(self.text)
+        assert match is not None
+        return match["pattern"]
 
 
 @dataclass
@@ -154,9 +162,9 @@ def _constant(text: str) -> Any:
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says that
-    the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them; `<#>` is any
-    number in digits. Raises `LanguageError` for a file with mistakes.
+    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says
+    that the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them;
+    `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
     """
 
     def __init__(
@@ -180,20 +188,20 @@ class Grammar:
         rules: list[tuple[str, str]] = []
         name = ""
         joined = re.sub(r"\s*\\\n\s*", " ", text)
-        for number, line in enumerate(joined.splitlines(), start=1):
-            line = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
-            if not line:
+        for line in joined.splitlines():
+            told = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
+            if not told:
                 continue
-            if line.startswith("list "):
-                key, _, phrases = line[5:].partition(":")
+            if told.startswith("list "):
+                key, _, phrases = told[5:].partition(":")
                 self.lists.setdefault(key.strip(), []).extend(
                     phrase.strip() for phrase in phrases.split(",") if phrase.strip()
                 )
-            elif not line[0].isspace():
-                name = line.rstrip(":").strip()
+            elif not told[0].isspace():
+                name = told.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))
             else:
-                rules.append((name, line.strip()))
+                rules.append((name, told.strip()))
         for name, line in rules:
             self.categories[name].rules.append(self._rule(line))
 
@@ -222,6 +230,8 @@ class Grammar:
                 for slot in _slots(rule.pattern):
                     if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
+                if rule.maker is not None:
+                    _check_maker(rule)
 
     # -- first words
 
@@ -254,6 +264,30 @@ class Grammar:
             for rule in category.rules:
                 found |= _words(rule.pattern)
         return frozenset(found - {NUMBER})
+
+
+def _check_maker(rule: Rule) -> None:
+    """Raises `LanguageError` where a maker does not take what its rule gives, or needs more."""
+    assert rule.maker is not None
+    parameters = signature(rule.maker).parameters.values()
+    given = {slot.name for slot in _slots(rule.pattern)} | set(rule.more)
+    always = _certain(rule.pattern) | set(rule.more)
+    needed = {one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD}
+    taken = (
+        given if any(one.kind is one.VAR_KEYWORD for one in parameters) else {one.name for one in parameters}
+    )
+    wrong = sorted((needed - always) | (given - taken))
+    if wrong:
+        raise LanguageError(f"{', '.join(wrong)} of the maker and of the rule do not agree: {rule.text!r}")
+
+
+def _certain(node: Node) -> set[str]:
+    """The names of the slots that every match has."""
+    if isinstance(node, Slot):
+        return {node.name}
+    if isinstance(node, Choice):
+        return set() if node.optional else set.intersection(*map(_certain, node.options))
+    return set().union(*map(_certain, _parts(node)))
 
 
 def _slots(node: Node) -> Iterator[Slot]:

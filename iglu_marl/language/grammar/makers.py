@@ -16,7 +16,6 @@ from iglu_marl.language.placing import (
     Check,
     Clear,
     Corners,
-    Edge,
     Look,
     New,
     Places,
@@ -29,6 +28,7 @@ from iglu_marl.language.references import (
     Beside,
     Between,
     Blocks,
+    Edge,
     Floating,
     Free,
     It,
@@ -296,6 +296,8 @@ class Outside:
 
 @maker
 def cell(place: Spot, n: int) -> Any:
+    if not isinstance(place, Spot):
+        return NOTHING
     told = place.x, n - 2, place.z
     return At(told) if in_zone(*told) else Outside(told)
 
@@ -710,7 +712,7 @@ def new_area(
     if colors is not None and colors2 is not None:
         return NOTHING
     color = colors2 if colors is None else colors
-    sizes = (n, m) if d is None else (n, m, d)
+    sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
     if kind is Kind.ROW:
         sizes = (max(n, m),)
         if min(n, m) != 1 or d is not None:
@@ -806,7 +808,8 @@ def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
     where = told.where[0]
-    return Build(*shape, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+    formed, colors = shape
+    return Build(formed, colors, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
 _value("mods_none", Mods)
@@ -1041,7 +1044,14 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
             if isinstance(where, At)
             else Place(new.color, where)
         )
-    if new.kind is Kind.BLOCK and several and not new.each and new.standing is None and new.way is None:
+    if (
+        isinstance(where, Beside)
+        and new.kind is Kind.BLOCK
+        and several
+        and not new.each
+        and new.standing is None
+        and new.way is None
+    ):
         return (
             Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
         )
@@ -1075,7 +1085,7 @@ def _filling(new: Any) -> Any:
 
 
 @maker
-def fill(gap: Any, new: Any, mods: Mods) -> Any:
+def fill(gap: Any, new: Any, mods: Mods = Mods()) -> Any:
     new = _filling(new)
     if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
         return NOTHING
@@ -1101,7 +1111,7 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 @maker
 def surround(of: Any, new: Any, mods: Mods) -> Any:
-    if not isinstance(new, Around) and new.kind is Kind.O and not new.sizes:
+    if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
@@ -1118,7 +1128,7 @@ _value("surround_color", lambda of, color, mods: surround(of, New(None, color), 
 
 
 @maker
-def cover(of: Any, new: Any, mods: Mods) -> Any:
+def cover(of: Any, new: Any, mods: Mods = Mods()) -> Any:
     if isinstance(new, Around) or mods.where:
         return NOTHING
     if new.kind is Kind.RECTANGLE and not new.sizes:
@@ -1224,7 +1234,7 @@ def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
 
 
 def _of_it(reference: Any, of: Any) -> Any:
-    """ "Its end", of what the sentence is about."""
+    """Its end: the end of what the sentence is about."""
     if isinstance(reference, Part) and isinstance(reference.of, It):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(It()):
@@ -1249,9 +1259,9 @@ def remove_leaving(whole: Any, of: Any) -> Any:
     kept = of
     if isinstance(of, Part) and isinstance(of.of, It):
         kept = replace(of, of=whole)
-    elif isinstance(of, Blocks) and of.where is None:
-        kept = replace(of, where=PartOf(whole))
-    elif isinstance(of, Blocks) and of.where == PartOf(It()):
+    elif (isinstance(of, Blocks) and of.where is None) or (
+        isinstance(of, Blocks) and of.where == PartOf(It())
+    ):
         kept = replace(of, where=PartOf(whole))
     return Remove(Blocks(count=None, where=PartOf(whole), unless=kept))
 
@@ -1386,10 +1396,11 @@ def harmless(x: tuple[str, ...]) -> Any:
     return NOTHING if _NAMING.intersection(x) else Remark()
 
 
-_NAMING = frozenset(
-    "blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line "
-    "one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove".split()
-)
+_NAMING_WORDS = """
+blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line
+one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
+"""
+_NAMING = frozenset(_NAMING_WORDS.split())
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

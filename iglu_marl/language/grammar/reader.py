@@ -43,7 +43,7 @@ _SPELLINGS = {
 def grammar() -> Grammar:
     """The grammar of instructions."""
     numbers = {word: n for n, word in enumerate(templates()["numbers"])}
-    ordinals = {}
+    ordinals: dict[str, int] = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
@@ -105,7 +105,7 @@ class Reader(Parser):
                 if not rests or total > best[0]:
                     continue
                 found = [] if total < best[0] else best[1]
-                head = () if value is None or isinstance(value, Remark) else (value,)
+                head: tuple[Any, ...] = () if value is None or isinstance(value, Remark) else (value,)
                 if isinstance(value, Then):
                     head = value.parts
                 found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
@@ -154,7 +154,7 @@ class Reader(Parser):
 
 
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """ "A block north of it and another south of it": "it" is the same both times."""
+    """Of "a block north of it and another south of it", "it" is the same both times."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
@@ -295,7 +295,8 @@ def _plain(made: list[Any]) -> Any:
 def _lacking(value: Any) -> tuple[Reason, str] | None:
     """What an instruction does not say, though it has to be said."""
     if isinstance(value, Put):
-        outside = next((where for where in value.where if isinstance(where, Outside)), None)
+        places: tuple[Any, ...] = value.where
+        outside = next((where for where in places if isinstance(where, Outside)), None)
         if outside is not None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
