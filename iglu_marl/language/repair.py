@@ -39,7 +39,7 @@ from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Either, Put, anchors
+from iglu_marl.language.placing import SAME, Check, Either, Put, anchors
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -59,7 +59,6 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
     Again,
     Amend,
-    Check,
     ExpectedWorld,
     Facing,
     Instruction,
