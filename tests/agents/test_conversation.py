@@ -10,6 +10,7 @@ import pytest
 import iglu_marl
 from iglu_marl import Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.language import read, say
@@ -159,6 +160,26 @@ def test_what_nobody_can_build_ends_the_game(can_ask: bool, controls: Any) -> No
     assert np.count_nonzero(game.grid) == 20
     assert game.dialogue[-1].text == say("give_up")
     assert game.builder_steps < 500, "and then nobody waits for anything"
+
+
+@pytest.mark.parametrize("manner", ["precise", "terse", "talkative", "vague", "mistaken"])
+def test_architects_of_all_manners_answer(manner: str) -> None:
+    architect = ARCHITECTS[manner](message_length=200)
+    architect.reset(Role.ARCHITECT, 0)
+    talk, grid = Dialogue(), np.zeros(SHAPE, np.int32)
+    heard = []
+    for question in ("", "", "Where exactly does it go?", "What is the meaning of life?"):
+        talk = talk.say("builder", question) if question else talk
+        seen = {
+            "dialog": talk.text,
+            "target_grid": HOUSE.astype(np.int32),
+            "grid": grid,
+            "agentPos": np.zeros(5),
+        }
+        heard.append(architect.act(seen))
+        talk = talk.say("architect", heard[-1])
+    assert heard[2]
+    assert heard[3]
 
 
 # --------------------------------------------------------------------------------------------------- the builder

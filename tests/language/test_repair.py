@@ -74,7 +74,7 @@ TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
         ("Place a red block.", "place"),
         ("Move the blue block.", "place"),
         ("Build a green tower on the ground in the centre.", "height"),
-        ("Build a green row to the east from the centre.", "count"),
+        ("Build a row of green blocks going north from the centre.", "count"),
         ("Make the blue tower taller.", "count"),
         ("Build a red row of three starting at the centre.", "direction"),
         ("Copy the blue block 3 blocks over.", "direction"),
