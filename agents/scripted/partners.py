@@ -1,8 +1,9 @@
 """Scripted partners of several kinds: the same game with people who talk, listen and err differently.
 
 They are the scripted pair in other manners, for cross-play: a builder that was trained with one architect has to cope
-with the others. The architects answer what a builder asks (`agents/scripted/answers.py`). All of them speak and read the plain phrasing of `iglu_marl.language`, in text and in token chat. What
-they do at random follows from the seed of `reset`.
+with the others. The architects answer what a builder asks (`agents/scripted/answers.py`). All of them speak and read
+the plain phrasing of `iglu_marl.language`, in text and in token chat. What they do at random follows from the seed of
+`reset`.
 
 | name | role | manner |
 |---|---|---|

@@ -141,18 +141,22 @@ def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> 
         found = Failure(Reason.NOT_UNDERSTOOD, str(error), text)
     if isinstance(found, Failure):
         found = replace(found, text=text)
-        if isinstance(instruction, Either) and found.reason is Reason.AMBIGUOUS and found.reference is None:
-            found = replace(found, choices=_differences(instruction, grid, context))
+        if found.reason is Reason.AMBIGUOUS and found.reference is None:
+            worlds = [world for _, world in meanings(instruction, grid, context)]
+            found = replace(found, choices=tuple(world.cells for world in worlds))
     return Heard(text, instruction, found)
 
 
-def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Item, ...]:
-    """What each of the readings would change."""
-    found: list[Item] = []
-    for reading in instruction.readings:
+def meanings(
+    instruction: Instruction | None, grid: Grid, context: Context
+) -> list[tuple[Any, ExpectedWorld]]:
+    """The readings of an utterance that lead to different worlds, each with its world."""
+    found: dict[bytes, tuple[Any, ExpectedWorld]] = {}
+    for reading in instruction.readings if isinstance(instruction, Either) else ():
         worlds = outcomes(reading, grid, context)
-        found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
-    return tuple(found)
+        if not isinstance(worlds, Failure):
+            found.setdefault(worlds[0].grid.tobytes(), (reading, worlds[0]))
+    return list(found.values())
 
 
 def _diagnosed(failure: Failure) -> Failure:
@@ -309,6 +313,8 @@ class _Answer:
         if self.unknown:
             yield from self._in_place(said)
             return
+        if isinstance(self.pending.instruction, Either) and self.question.reference is None:
+            yield self._meant(said)
         rules = {
             "color": ("reply_color",),
             "count": ("reply_count",),
@@ -334,6 +340,13 @@ class _Answer:
                 yield self._sentences([*prefix, *said])
         elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
+
+    def _meant(self, said: list[str]) -> Iterator[Heard]:
+        """With the first or the second of two meanings."""
+        found = meanings(self.pending.instruction, self.grid, self.context)
+        for number, end, _ in Parser(grammar(), said).read("reply_reading"):
+            if end == len(said) and len(found) == 2:
+                yield tried(self.pending.text, found[number - 1][0], self.grid, self.context)
 
     def _sentences(self, words: list[str]) -> Iterator[Heard]:
         """With words put into the sentence."""
@@ -526,7 +539,7 @@ class _Answer:
         if len(items) != 1:
             return
         if isinstance(instruction, Either) and reference is None:
-            reading = instruction.readings[choices.index(items[0])]
+            reading, _ = meanings(instruction, self.grid, self.context)[choices.index(items[0])]
             yield tried(self.pending.text, reading, self.grid, self.context)
             return
         try:

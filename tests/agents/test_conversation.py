@@ -13,7 +13,8 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.language import read, say
+from iglu_marl.language import Context, read, say
+from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
 START = (0.0, 0.63, 0.0, 0.0, 0.0)
@@ -240,6 +241,30 @@ def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
     assert told.says("no") == [say("okay")]
     assert told.says("green")[0] != "Done."
     assert told.blocks == [(0, -1, 0, BLUE)]
+
+
+@pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
+def test_which_of_two_meanings(reply: str, count: int) -> None:
+    """Two readings that lead to different worlds: it says what each would do, and asks."""
+    red = [
+        (-3, -1, -1),
+        (-3, 0, -1),
+        (-2, -1, -1),
+        (1, -1, 3),
+        (1, 0, 3),
+        (3, -1, 1),
+        (3, 0, 1),
+        (3, -1, 3),
+        (3, 0, 3),
+    ]
+    told = Instructor(*((*cell, RED) for cell in red))
+    (question,) = told.says("Place a row of green blocks between the red blocks on the ground.")
+    assert question.startswith("Do you mean: place green")
+    assert told.says(reply) == ["Done."]
+    built = {block[:3] for block in told.blocks if block[3] == GREEN}
+    grid = blocks_to_grid([(*cell, RED) for cell in red]).astype(np.int8)
+    heard = understand("Place a row of green blocks between the red blocks on the ground.", grid)
+    assert built == set(meanings(heard.instruction, grid, Context())[count][1].cells)
 
 
 def test_undo_takes_back_one_instruction_after_the_other() -> None:
