@@ -334,7 +334,9 @@ def test_small_talk_is_read_back_also_through_tokens(talk):
     rngs = [None, *(np.random.default_rng(seed) for seed in range(6))]
     for color in range(1, 7) if colored(talk) else [None]:
         for rng in rngs:
-            text = say(talk, color, rng)
+            forms = " ".join(templates()["talk"][talk])
+            named = {name: "block" for name in ("word", "other") if f"{{{name}}}" in forms}
+            text = say(talk, color, rng, **named)
             assert read(text) == Said(talk, color)
             tokens = CODEC.encode(text)
             assert len(tokens) <= MAX_WORDS
