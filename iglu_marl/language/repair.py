@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import color_name
+from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.grammar.answers import (
     Above,
     ColorOf,
+    Count,
     CountOf,
     FreeCorner,
     Lacking,
@@ -39,7 +40,7 @@ from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Check, Either, Put, anchors
+from iglu_marl.language.placing import SAME, Check, Either, Look, Put, anchors
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -54,6 +55,7 @@ from iglu_marl.language.references import (
     Them,
     Unresolved,
     resolve,
+    shifted,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
@@ -98,6 +100,10 @@ _LIGHT = frozenset(
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
 _VERBS = ("place", "stack", "remove", "replace", "move", "copy", "mirror", "extend")
+_PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # of answers, where a sentence needs them
+    "place": ((), ("at",), ("on",), ("in",)),
+    "direction": ((), ("to",), ("to", "the"), ("going",)),
+}
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
     ("color", Reason.NO_COLOR, ("red",), False),
     ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
@@ -194,7 +200,8 @@ def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = N
     new = understand(reply, grid, context)
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
-    return None if isinstance(new.found, Failure) and new.instruction is None else new
+    nothing = new.instruction is None or isinstance(new.instruction, (Check, Look))
+    return None if isinstance(new.found, Failure) and nothing else new
 
 
 _DEPENDENT = (It, LastBlock, Them, Again, Amend, Check, Pick)
@@ -336,8 +343,9 @@ class _Answer:
             for value in dict.fromkeys(values):
                 yield self._with(value)
         if missing in ("place", "direction"):
-            for prefix in ((), ("at",), ("on",), ("in",), ("to",), ("to", "the"), ("going",)):
-                yield self._sentences([*prefix, *said])
+            for prefix in _PREFIXES[missing]:
+                if len(said) > 1 or not prefix or missing == "direction":
+                    yield self._sentences([*prefix, *said])
         elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
 
@@ -376,6 +384,8 @@ class _Answer:
                 yield from self._with_value(found.pop())
         elif isinstance(value, CountOf):
             yield from self._with_value(len(resolve(value.of, self.setting)))
+        elif isinstance(value, Count):
+            yield from self._so_many(value)
         elif isinstance(value, Until):
             yield from self._until(value)
         elif isinstance(value, LevelOf):
@@ -469,6 +479,22 @@ class _Answer:
                 ]
                 yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
 
+    def _so_many(self, value: Count) -> Iterator[Heard]:
+        """With a number that is told with a colour, which has to be that of the blocks, or as a total."""
+        growing = isinstance(self.pending.instruction, Lacking) and self.pending.instruction.fill == "grown"
+        if value.total and growing:
+            yield from self._until(Until("size", value.n))
+            return
+        for heard in self._with_value(value.n):
+            if isinstance(heard.found, Failure) or value.color is None:
+                yield heard
+            elif all(
+                Setting(world.grid).color_at(cell) == value.color
+                for world in heard.found
+                for cell in world.cells
+            ):
+                yield heard
+
     def _until(self, value: Until) -> Iterator[Heard]:
         """With the number that brings about what was told."""
         for n in range(1, MAX_SIZE + 1):
@@ -500,13 +526,7 @@ class _Answer:
         spans = [max(c[axis] for c in cells) - min(c[axis] for c in cells) + 1 for axis in range(3)]
         if value.what == "square":
             return spans[1] == max(spans[0], spans[2])
-        whole = cells[-1]
-        size = 1
-        for step in (1, -1):
-            at = whole[1] + step
-            while after.color_at((whole[0], at, whole[2])):
-                size, at = size + 1, at + step
-        return size == value.value
+        return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
 
     def _toward(self, value: Toward) -> Iterator[Heard]:
         """The way that ends nearest to something, or farthest from it."""
@@ -649,6 +669,17 @@ _WAYS = {
     Direction.FRONT: ("towards", "you"),
     Direction.BEHIND: ("away", "from", "you"),
 }
+
+
+def _run(cell: Cell, axis: int, setting: Setting) -> int:
+    """How many blocks stand in a line with one of them."""
+    size = 1
+    for sign in (1, -1):
+        step = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+        at = shifted(cell, step)
+        while setting.color_at(at):
+            size, at = size + 1, shifted(at, step)
+    return size
 
 
 def _same(found: list[Heard]) -> bool:

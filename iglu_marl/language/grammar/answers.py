@@ -109,6 +109,15 @@ class CountOf:
 
 
 @dataclass(frozen=True)
+class Count:
+    """So many: of a colour, or in total."""
+
+    n: int
+    color: int | None = None
+    total: bool = False
+
+
+@dataclass(frozen=True)
 class Until:
     """As many as it takes.
 
@@ -186,6 +195,16 @@ def color_of(of: Any) -> ColorOf:
 @maker
 def count_of(of: Any) -> CountOf:
     return CountOf(of)
+
+
+@maker
+def count_colored(n: int, c: int) -> Count:
+    return Count(n, c)
+
+
+@maker
+def count_total(n: int) -> Count:
+    return Count(n, total=True)
 
 
 @maker
