@@ -486,13 +486,9 @@ class _Answer:
             yield from self._until(Until("size", value.n))
             return
         for heard in self._with_value(value.n):
-            if isinstance(heard.found, Failure) or value.color is None:
-                yield heard
-            elif all(
-                Setting(world.grid).color_at(cell) == value.color
-                for world in heard.found
-                for cell in world.cells
-            ):
+            worlds = () if isinstance(heard.found, Failure) else heard.found
+            colors = {Setting(world.grid).color_at(cell) for world in worlds for cell in world.cells}
+            if value.color is None or colors <= {value.color}:
                 yield heard
 
     def _until(self, value: Until) -> Iterator[Heard]:
