@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.data import bundled, find_pack, nearest_controls, read_recording, trajectory_of
 
 COLORS = ("blue", "yellow", "green", "orange", "purple", "red")
@@ -69,10 +70,10 @@ def features(worlds) -> np.ndarray:
     seen = [x / 5, y / 5, z / 5, np.sin(np.radians(yaw)), np.cos(np.radians(yaw)), pitch / 90]
     seen += (worlds.inventory[0] / 20).tolist()
     for wanted in ((target > 0) & (grid != target), (grid > 0) & (grid != target)):
-        cells = np.argwhere(wanted)  # y, x, z as indices
-        away = (cells[:, [1, 0, 2]] - (5, 1, 5) - (x, y, z)) @ axes(yaw).T
+        cells = cells_of(wanted)
+        away = (cells - (x, y, z)) @ axes(yaw).T
         for index in np.argsort((away**2).sum(axis=1))[:NEAREST]:
-            color = np.eye(6)[target[tuple(cells[index])] - 1] if target[tuple(cells[index])] else np.zeros(6)
+            color = np.eye(7)[color_at(target, cells[index])][1:]
             seen += [1, *away[index] / 5, *color]
         seen += [0] * 10 * (NEAREST - len(cells))
     return np.array(seen, np.float32)

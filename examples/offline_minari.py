@@ -24,6 +24,7 @@ from torch import nn
 
 import iglu_marl
 from iglu_marl.agents import OracleBuilder
+from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.recording.offline import write_minari
 from iglu_marl.tasks import RandomTasks
 
@@ -47,14 +48,14 @@ def look(observation: dict) -> tuple[np.ndarray, int]:
     """The nearest cell that is not as it should be: where it is from the builder, float32 [6], and what it lacks."""
     *eye, pitch, yaw = (float(value) for value in observation["agentPos"])
     grid, target = observation["grid"], observation["target_grid"]
-    cells = np.argwhere(grid != target)  # y, x, z as indices
+    cells = cells_of(grid != target)
     if not len(cells):
         return np.zeros(6, np.float32), 0
-    away = cells[:, [1, 0, 2]] - (5, 1, 5) - np.array(eye)
+    away = cells - np.array(eye)
     nearest = (away**2).sum(axis=1).argmin()
     (east, up, south), turn = away[nearest], np.radians(yaw)
     right, ahead = east * np.cos(turn) + south * np.sin(turn), east * np.sin(turn) - south * np.cos(turn)
-    color = int(target[tuple(cells[nearest])])
+    color = color_at(target, cells[nearest])
     seen = np.array([right, up, ahead, np.arctan2(right, ahead), pitch / 45, color > 0], np.float32)
     return seen, color
 

@@ -23,6 +23,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 from iglu_marl import Pose, Task
+from iglu_marl.core.grid import cells_of, index_of
 from iglu_marl.envs.wrappers import discretize, flatten
 from iglu_marl.evaluation import best_open_loop
 
@@ -63,10 +64,10 @@ class NextChange(gym.ObservationWrapper[Any, Any, Any]):
         """What of an observation is shown."""
         x, _, z, _, yaw = observation["agentPos"]
         place, block = np.zeros((2, 5), np.float32), np.zeros(7, np.float32)
-        cells = np.argwhere(observation["grid"] != observation["target_grid"])
+        cells = cells_of(observation["grid"] != observation["target_grid"])
         if len(cells):
-            wanted = observation["target_grid"][tuple(cells.T)]
-            east, south = cells[wanted.argmin(), 1:] - (5 + x, 5 + z)
+            wanted = observation["target_grid"][index_of(cells.T)]
+            east, south = cells[wanted.argmin(), [0, 2]] - (x, z)
             sine, cosine = np.sin(np.radians(yaw)), np.cos(np.radians(yaw))
             away = np.rint([east * cosine + south * sine, east * sine - south * cosine])
             place[[0, 1], np.clip(away, -2, 2).astype(int) + 2] = 1

@@ -15,6 +15,7 @@ import numpy as np
 import iglu_marl
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedBuilder
+from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.language import CellEdit, render
 from iglu_marl.tasks import RandomTasks
 
@@ -29,12 +30,12 @@ class TalkativeArchitect:
     def act(self, observation: dict[str, Any]) -> str:
         """What to say now; "" is silence."""
         target, grid = observation["target_grid"], observation["grid"]
-        wrong = np.argwhere(target != grid)  # rows (y, x, z), the lowest layer first
-        if not len(wrong):
+        wrong = cells_of(target != grid).tolist()  # (x, y, z), the lowest layer first
+        if not wrong:
             return ""
-        y, x, z = (int(value) for value in wrong[0])
-        cell = (x - 5, y - 1, z - 5)
-        return render(CellEdit.between(cell, int(grid[y, x, z]), int(target[y, x, z])), self.rng)
+        x, y, z = wrong[0]
+        cell = (x, y, z)
+        return render(CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), self.rng)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -30,8 +30,13 @@ SYSTEM = ("commands", "examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Layers: `system` where marked or in `SYSTEM`, `property` where Hypothesis draws, else `unit`."""
+    """Layers: `system` where marked or in `SYSTEM`, `property` where Hypothesis draws, else `unit`.
+
+    Tests of whole datasets are slow: reading them takes seconds, whichever test comes first.
+    """
     for item in items:
+        if item.path.parent.name in ("data", "tasks") and "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
         if item.get_closest_marker("system") or item.path.parent.name in SYSTEM:
             item.add_marker("system")
         elif getattr(getattr(item, "obj", None), "is_hypothesis_test", False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,9 +87,15 @@ class Import:
         return f"{self.module}.{self.name}" if self.name else self.module
 
 
+@cache
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    """All nodes of a file, which several checks go through."""
+    return list(ast.walk(tree))
+
+
 def imports_of(tree: ast.Module, package: str) -> Iterator[Import]:
     """All imports of a file of `package`: at the top, in functions, for type checkers, and by importlib."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, None, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -120,12 +127,15 @@ class Source:
         return ".".join([PACKAGE, *self.place.split("/")[:-1]])
 
 
-def sources(root: Path) -> Iterator[Source]:
+@cache
+def sources(root: Path) -> list[Source]:
     """The files of the package below `root`, with the top-level folder agents/ at its installed place."""
+    found = []
     for folder, prefix in ((root / PACKAGE, ""), (root / "agents", "agents/")):
         for path in sorted(folder.rglob("*.py")):
             place = prefix + path.relative_to(folder).as_posix()
-            yield Source(place, ast.parse(path.read_text(encoding="utf-8"), filename=place))
+            found.append(Source(place, ast.parse(path.read_text(encoding="utf-8"), filename=place)))
+    return found
 
 
 def room_of(target: Import, rooms: set[str]) -> str | None:
@@ -191,7 +201,7 @@ def check_agents(source: Source, target: Import) -> str | None:
 
 def private_attributes(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """`thing._name` where `thing` is neither self nor cls nor super()."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Attribute):
             continue
         if not node.attr.startswith("_") or node.attr.endswith("__"):
@@ -206,7 +216,7 @@ def private_attributes(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def global_randomness(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """`np.random.<anything but generators>`, by attribute or by import."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             owner = node.value
             is_numpy = isinstance(owner.value, ast.Name) and owner.value.id in ("np", "numpy")
@@ -222,7 +232,7 @@ def global_randomness(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def unsafe_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """`eval(...)`, `exec(...)`, `allow_pickle=True`: data that could run code."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"):
@@ -235,7 +245,7 @@ def unsafe_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def complaints(root: Path) -> list[str]:
     """Every breach of the house rules below `root`, as "place:line: what"."""
     found = []
-    files = list(sources(root))
+    files = sources(root)
     rooms = {source.room for source in files} | FLOORS.keys() | WINGS.keys()
     rooms.discard("__init__")
     for source in files:
@@ -256,6 +266,7 @@ def complaints(root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_house_is_in_order(root: Path) -> None:
     places = {source.place for source in sources(root)}
     assert {"__init__.py", "core/grid.py", "core/kernels/step.py"} <= places, (

@@ -50,6 +50,7 @@ def heavy_modules_after(statement: str, folder: Path) -> set[str]:
     return set(HEAVY) & set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
     assert heavy_modules_after("import iglu_marl", tmp_path) == set()
     assert heavy_modules_after("import numba", tmp_path) == {"numba"}, (
@@ -73,6 +74,7 @@ LEARNING = {
 ROOMS = ("agents", "agents.learned", "agents.llm", "envs", "envs.wrappers", "recording", "tasks")
 
 
+@pytest.mark.slow
 def test_rooms_import_nothing_of_the_extras(tmp_path: Path) -> None:
     """They have agents and wrappers for learning libraries, and load these when one is made."""
     found = [room for room in ROOMS if importlib.util.find_spec(f"iglu_marl.{room}") is not None]
@@ -109,6 +111,7 @@ def test_every_public_name_is_listed_once_and_loads(package: Any) -> None:
     assert all(getattr(package, name) is getattr(package, name) for name in package.__all__)
 
 
+@pytest.mark.slow
 def test_public_modules_load_as_attributes(tmp_path: Path) -> None:
     code = (
         "import iglu_marl\nfor name in sorted(iglu_marl._MODULES): print(getattr(iglu_marl, name).__name__)"
@@ -125,6 +128,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         exec("from iglu_marl import envv")  # noqa: S102 - as a user would write it
 
 
+@pytest.mark.slow
 def test_agents_at_the_root_of_the_repository_are_the_installed_ones(root: Path) -> None:
     code = """
 import agents, agents.oracle
@@ -210,6 +214,7 @@ def unwritable(root: Path, tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return site, environment
 
 
+@pytest.mark.slow
 def test_without_any_writable_cache_everything_imports_and_kernels_run(
     unwritable: tuple[Path, dict[str, str]],
 ) -> None:
@@ -219,6 +224,7 @@ def test_without_any_writable_cache_everything_imports_and_kernels_run(
     assert Path(done.stdout.strip()) == site / "iglu_marl" / "__init__.py"
 
 
+@pytest.mark.slow
 def test_without_any_writable_cache_a_careless_kernel_would_fail(
     unwritable: tuple[Path, dict[str, str]],
 ) -> None:

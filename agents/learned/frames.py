@@ -11,23 +11,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.grid import ZONE_SHAPE, cells_of, index_of
 from iglu_marl.core.kernels.cells import CELLS as CELLS
 
 FRAMES, MIRROR = 8, 4
+_PLACES = cells_of(np.ones(ZONE_SHAPE))  # by number
 
 Array = npt.NDArray[np.int64]
 
 
 def cell_number(x: int, y: int, z: int) -> int:
     """The number of the cell (x, y, z), with x and z in -5..5 and y in -1..7."""
-    return ((y + 1) * 11 + x + 5) * 11 + z + 5
+    return int(np.ravel_multi_index(index_of((x, y, z)), ZONE_SHAPE))
 
 
 def cell_of(number: int) -> tuple[int, int, int]:
     """The cell (x, y, z) of a number."""
-    y, rest = divmod(int(number), 121)
-    x, z = divmod(rest, 11)
-    return x - 5, y - 1, z - 5
+    x, y, z = _PLACES[number].tolist()
+    return x, y, z
 
 
 def frame_of(yaw_deg: float) -> int:

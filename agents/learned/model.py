@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from iglu_marl.agents.learned.examples import ExampleBatch
-from iglu_marl.agents.learned.frames import CELLS
 from iglu_marl.agents.learned.text import COLOR, MANNERS
-from iglu_marl.core.grid import COLORS, ZONE_SHAPE
+from iglu_marl.core.grid import COLORS, ZONE_SHAPE, cells_of
 
 COLOR_COUNT = len(COLORS)
 COUNTED = 8  # actions done in the sequence that are told apart
@@ -131,8 +130,7 @@ class EditModel(nn.Module):
         )
         nn.init.constant_(self.out.bias[:1], -5.0)
         nn.init.constant_(self.out.bias[1:2], -3.0)
-        y, x, z = np.indices(ZONE_SHAPE).reshape(3, CELLS)
-        places = np.stack([x - 5, y - 1, z - 5], 1).astype(np.float32)
+        places = cells_of(np.ones(ZONE_SHAPE)).astype(np.float32)
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
 
     def forward(self, batch: dict[str, Tensor]) -> Scores:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.core.files import write_text
 
 LOCK_TIMEOUT_S = 60.0
 
@@ -116,12 +117,8 @@ class Budget:
                 spent = _read_ledger(path)
                 after = change(spent)
                 if after != spent or not path.exists():
-                    beside = path.with_name(path.name + ".new")
-                    beside.write_text(
-                        json.dumps({"prompt": after.prompt, "completion": after.completion}) + "\n",
-                        encoding="utf-8",
-                    )
-                    os.replace(beside, path)
+                    spent_now = {"prompt": after.prompt, "completion": after.completion}
+                    write_text(path, json.dumps(spent_now) + "\n", ConfigError)
                 return after
         except OSError as error:  # filelock.Timeout is one
             raise ConfigError(f"the ledger {path} cannot be used: {error.strerror or error}") from None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from iglu_marl import DataError
+from iglu_marl.core.files import write_text
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
 _LARGEST = 16_000_000  # bytes; no reply is that long
@@ -71,17 +72,8 @@ class ReplyCache:
             "request": path.stem,
             "reply": {"text": text, "cut": cut},
         }
-        beside = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(
-                "w", dir=path.parent, prefix=".", suffix=".new", delete=False, encoding="utf-8"
-            ) as file:
-                beside = file.name
-                json.dump(entry, file)
-            os.replace(beside, path)
-        except (OSError, ValueError) as error:
+            write_text(path, json.dumps(entry))
+        except (OSError, ValueError, DataError) as error:
             _log.info("a reply is not kept: %s", type(error).__name__)
-            if beside:
-                with contextlib.suppress(OSError):
-                    os.unlink(beside)

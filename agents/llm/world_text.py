@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.grid import COLOR_NAMES, Cell
+from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, Cell, cells_of, color_at
 from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
 
 LETTERS = SMALL_LETTERS.upper()  # of the colour ids 0..6
@@ -38,20 +38,20 @@ def place_of(cell: Cell) -> str:
     return f"{place}, height {height_of(y)}"
 
 
-def cells_of(grid: Grid) -> list[tuple[Cell, int]]:
+def _blocks(grid: Grid) -> list[tuple[Cell, int]]:
     """The blocks of a grid [9, 11, 11] as (x, y, z) and colour id, from the ground up."""
-    return [((int(x) - 5, int(y) - 1, int(z) - 5), int(grid[y, x, z])) for y, x, z in np.argwhere(grid)]
+    return [((x, y, z), color_at(grid, (x, y, z))) for x, y, z in cells_of(grid).tolist()]
 
 
 def told_as_coordinates(grid: Grid) -> str:
     """One line a block: `red: 2 east, 3 north, height 1`."""
-    lines = [f"{COLOR_NAMES[color]}: {place_of(cell)}" for cell, color in cells_of(grid)]
+    lines = [f"{COLOR_NAMES[color]}: {place_of(cell)}" for cell, color in _blocks(grid)]
     return "\n".join(lines) or "(no blocks)"
 
 
 def told_as_layers(grid: Grid) -> str:
     """A map of each height that has blocks, north at the top; only the rows and columns around the blocks."""
-    blocks = cells_of(grid)
+    blocks = _blocks(grid)
     if not blocks:
         return "(no blocks)"
     xs, zs = [cell[0] for cell, _ in blocks], [cell[2] for cell, _ in blocks]
@@ -59,10 +59,10 @@ def told_as_layers(grid: Grid) -> str:
     used = [f"{letter} = {name}" for letter, name in zip(LETTERS, COLOR_NAMES, strict=True) if letter != "."]
     lines = [f"({', '.join(used)}, . = empty; west to east, north at the top; all else is empty)"]
     for y in sorted({cell[1] for cell, _ in blocks}):
-        lines.append(f"height {height_of(y)}{' (on the ground)' if y == -1 else ''}:")
+        lines.append(f"height {height_of(y)}{' (on the ground)' if y == MIN_Y else ''}:")
         lines.append(f"{'':>9}" + " ".join(f"{_mark(x, 'E', 'W'):>2}" for x in east))
         for z in south:
-            row = " ".join(f"{LETTERS[grid[y + 1, x + 5, z + 5]]:>2}" for x in east)
+            row = " ".join(f"{LETTERS[color_at(grid, (x, y, z))]:>2}" for x in east)
             lines.append(f"{_mark(-z, 'N', 'S'):>8} {row}")
     return "\n".join(lines)
 
@@ -74,9 +74,9 @@ def _mark(number: int, positive: str, negative: str) -> str:
 def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
     """What is still to be done, as a list: what is wrong, then what is missing from the ground up."""
     wrong, missing = [], []
-    for y, x, z in np.argwhere(grid != target):
-        cell = (int(x) - 5, int(y) - 1, int(z) - 5)
-        old, new = COLOR_NAMES[grid[y, x, z]], COLOR_NAMES[target[y, x, z]]
+    for x, y, z in cells_of(grid != target).tolist():
+        cell = (x, y, z)
+        old, new = COLOR_NAMES[color_at(grid, cell)], COLOR_NAMES[color_at(target, cell)]
         if new == "air":
             wrong.append(f"remove {old}: {place_of(cell)}")
         elif old == "air":

@@ -39,10 +39,6 @@ _write = struct.Struct("=5d5b").pack_into
 assert [CONTROL.fields[name][1] for name in CONTROL.names] == [0, 24, 40, 41, 42, 43, 44]  # type: ignore[index,union-attr]
 
 
-def _box(low: float, high: float, shape: tuple[int, ...]) -> spaces.Box:
-    return spaces.Box(low, high, shape, np.float32)
-
-
 def _integer(action: Any, limit: int, where: str, check: bool) -> int:
     """A Discrete(limit) value as int; NumPy scalars and 0-d arrays are accepted, booleans and floats are not."""
     kind = type(action)
@@ -96,15 +92,21 @@ def _first(bad: Array) -> int:
     return int(np.argwhere(bad)[0, 0])
 
 
-def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
-    """Discrete(limit) values of `count` worlds as int64 [count]."""
-    expected = f"expected {count} integers in 0..{limit - 1}"
+def _many(value: Any, shape: Shape, kinds: str, said: str, expected: str) -> Array:
+    """Numbers of many worlds as an array of this shape, and of one of these kinds of dtype."""
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
-    if array.shape != (count,) or array.dtype.kind not in "iu":
-        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+        raise ActionError(f"{said} {value!r:.80}, {expected}") from None
+    if array.shape != shape or array.dtype.kind not in kinds:
+        raise ActionError(f"{said} {array.dtype}{list(array.shape)}, {expected}")
+    return array
+
+
+def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
+    """Discrete(limit) values of `count` worlds as int64 [count]."""
+    expected = f"expected {count} integers in 0..{limit - 1}"
+    array = _many(value, (count,), "iu", f"{where} is", expected)
     if array.min() < 0 or array.max() >= limit:
         world = _first((array < 0) | (array >= limit))
         raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
@@ -114,12 +116,7 @@ def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
 def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
     """Utterances of many games in tokens 0..size-1, int64 of this shape. Raises `ActionError` for what is none."""
     expected = f"expected integer token ids in 0..{size - 1}, {list(shape)}"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ActionError(f"{where} are {value!r:.80}, {expected}") from None
-    if array.shape != shape or array.dtype.kind not in "iu":
-        raise ActionError(f"{where} are {array.dtype}{list(array.shape)}, {expected}")
+    array = _many(value, shape, "iu", f"{where} are", expected)
     if array.min() < 0 or array.max() >= size:
         game = _first((array < 0) | (array >= size))
         raise ActionError(f"{where} are {array[game].tolist()!s:.80} in game {game}, {expected}")
@@ -129,12 +126,7 @@ def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
 def _many_numbers(value: Any, shape: Shape, limit: float, where: str) -> Array:
     """Finite numbers within ±limit of as many worlds as the first axis of `shape` says."""
     expected = f"expected {list(shape)} numbers in [-{limit:g}, {limit:g}]"
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ActionError(f"{where} is {value!r:.80}, {expected}") from None
-    if array.shape != shape or array.dtype.kind not in "iuf":
-        raise ActionError(f"{where} is {array.dtype}{list(array.shape)}, {expected}")
+    array = _many(value, shape, "iuf", f"{where} is", expected)
     if not (array.min() >= -limit and array.max() <= limit):  # nor nan
         world = _first(~(np.abs(array) <= limit))
         raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
@@ -160,14 +152,17 @@ _WHERE = {  # formatting these anew would take as long as reading the value
 
 
 class _Encoding(NamedTuple):
-    """How the Dict actions of one encoding are read.
+    """How the Dict actions of one encoding are laid out and read.
 
+    `parts`: besides `camera`, by key: how many choices there are, or the shape of numbers in -1..1.
+    `color`: the key of the colour.
     `one`: the motion (x, y, z) of `CONTROL`, and whether to place and to break, of an action that may be checked.
     `many`: writes the motions of many worlds, float64 [n, 3], and returns whether to place and to break, bool [n] each.
     """
 
     mode: int
-    color: str  # the key of the colour
+    parts: Mapping[str, int | Shape]
+    color: str
     one: Callable[[Mapping[str, Any], bool], tuple[_Motion, bool, bool]]
     many: Callable[[Array, Mapping[str, Any], int], tuple[Array, Array]]
 
@@ -231,11 +226,19 @@ def _many_continuous(motions: Array, keyed: Mapping[str, Any], count: int) -> tu
     return _many_hands(keyed, count)
 
 
+_HANDS = {"attack": 2, "use": 2, "hotbar": 7}
+_FLYING: dict[str, int | Shape] = {"movement": (3,), "inventory": 7, "placement": 3}
 _ENCODINGS = {  # all but "walking", whose actions are rows of a table
-    "flying": _Encoding(FLYING, "inventory", _flying, _many_flying),
-    "human-level": _Encoding(WALKING, "hotbar", _human_level, _many_human_level),
-    "discrete": _Encoding(DISCRETE, "hotbar", _discrete, _many_discrete),
-    "continuous": _Encoding(CONTINUOUS, "hotbar", _continuous, _many_continuous),
+    "flying": _Encoding(FLYING, _FLYING, "inventory", _flying, _many_flying),
+    "human-level": _Encoding(
+        WALKING, {**dict.fromkeys(_KEYS, 2), **_HANDS}, "hotbar", _human_level, _many_human_level
+    ),
+    "discrete": _Encoding(
+        DISCRETE, {"move": 3, "strafe": 3, "jump": 2, **_HANDS}, "hotbar", _discrete, _many_discrete
+    ),
+    "continuous": _Encoding(
+        CONTINUOUS, {**dict.fromkeys(_AXES, ()), **_HANDS}, "hotbar", _continuous, _many_continuous
+    ),
 }
 
 
@@ -266,9 +269,9 @@ class Controls:
         self.conventions = conventions
         self._color_ids = conventions.meant
         self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
+        self._encoding = _ENCODINGS.get(name)
         self.space = self._make_space()
         self._keys = frozenset(self.space.spaces) if isinstance(self.space, spaces.Dict) else frozenset()
-        self._encoding = _ENCODINGS.get(name)
         self._idle = np.zeros(2, CONTROL)  # doing nothing, and ending the turn
         self._idle["mode"] = WALKING if self._encoding is None else self._encoding.mode
         self._idle["yields"][1] = 1
@@ -277,33 +280,19 @@ class Controls:
     @property
     def lowest_start(self) -> float:
         """The lowest eye height from which an episode may start: with gravity, one needs ground to stand on."""
-        return -3.0 if self.name in ("flying", "continuous") else -1.25
+        return -3.0 if self._idle["mode"][0] in (FLYING, CONTINUOUS) else -1.25
 
     # -- spaces
 
     def _make_space(self) -> spaces.Space[Any]:
-        if self.name == "walking":
+        if self._encoding is None:
             return spaces.Discrete(self._walking_actions)
-        camera = {"camera": _box(-self.camera_limit, self.camera_limit, (2,))}
-        hands = {key: spaces.Discrete(2) for key in ("attack", "use")}
-        entries: dict[str, spaces.Space[Any]]
-        if self.name == "flying":
-            movement = _box(-1, 1, (3,))
-            entries = {
-                "movement": movement,
-                **camera,
-                "inventory": spaces.Discrete(7),
-                "placement": spaces.Discrete(3),
-            }
-        elif self.name == "human-level":
-            keys = {key: spaces.Discrete(2) for key in ("forward", "back", "left", "right", "jump")}
-            entries = {**keys, **hands, **camera, "hotbar": spaces.Discrete(7)}
-        elif self.name == "discrete":
-            moves = {"move": spaces.Discrete(3), "strafe": spaces.Discrete(3), "jump": spaces.Discrete(2)}
-            entries = {**moves, **hands, **camera, "hotbar": spaces.Discrete(7)}
-        else:
-            axes = {key: _box(-1, 1, ()) for key in ("move_x", "move_y", "move_z")}
-            entries = {**axes, **camera, **hands, "hotbar": spaces.Discrete(7)}
+        limit = self.camera_limit
+        entries: dict[str, spaces.Space[Any]] = {"camera": spaces.Box(-limit, limit, (2,), np.float32)}
+        for key, values in self._encoding.parts.items():
+            entries[key] = (
+                spaces.Discrete(values) if isinstance(values, int) else spaces.Box(-1, 1, values, np.float32)
+            )
         if self.can_yield:
             entries["yield"] = spaces.Discrete(2)
         return spaces.Dict(entries)

@@ -105,7 +105,7 @@ def index_of(cell: Any) -> tuple[Any, Any, Any]:
     return y - MIN_Y, x - MIN_X, z - MIN_Z
 
 
-def color_at(grid: npt.NDArray[Any], cell: Cell) -> int:
+def color_at(grid: npt.NDArray[Any], cell: Any) -> int:
     """The colour id at a cell (x, y, z) of the zone, 0 for air."""
     return int(grid[index_of(cell)])
 

@@ -33,7 +33,6 @@ import csv
 import io
 import json
 import os
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,6 +40,7 @@ from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
+from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import (
     IGLU_ID_OF_IGLU2022,
     Block,
@@ -501,25 +501,17 @@ def write_tasks(path: str | os.PathLike[str], tasks: Iterable[Entry] | Mapping[s
     one had gets a number behind it. The file appears whole. Returns how many tasks they are, the turns of sessions
     counted. Raises `DataError` when it cannot be written.
     """
-    target = Path(path)
     grouped: Mapping[str, Iterable[Entry]] = tasks if isinstance(tasks, Mapping) else {"": tasks}
-    temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex[:8]}")
     seen: Counter[str] = Counter()
     count = 0
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for structure, entries in grouped.items():
-                for entry in entries:
-                    name = entry.task_id or "task"
-                    seen[name] += 1
-                    row = {"id": name if seen[name] == 1 else f"{name}/{seen[name]}", **_row(entry)}
-                    if structure:
-                        row["structure"] = structure
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                    count += 1 if isinstance(entry, Task) else len(entry)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for structure, entries in grouped.items():
+            for entry in entries:
+                name = entry.task_id or "task"
+                seen[name] += 1
+                row = {"id": name if seen[name] == 1 else f"{name}/{seen[name]}", **_row(entry)}
+                if structure:
+                    row["structure"] = structure
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                count += 1 if isinstance(entry, Task) else len(entry)
     return count

@@ -70,6 +70,27 @@ def _same(task: Task) -> Task:
     return task
 
 
+class HasBatch:
+    """Mixin: what the environments of a batch let one read."""
+
+    _batch: Batch
+
+    @property
+    def worlds(self) -> Worlds:
+        """All worlds, for reading."""
+        return self._batch.worlds
+
+    @property
+    def setup(self) -> GameSetup:
+        """Tasks, controls and renderer."""
+        return self._batch.setup
+
+    @property
+    def tasks(self) -> Array:
+        """The task that is played in each world, object [n]. For reading."""
+        return self._batch.tasks
+
+
 class Batch:
     """n episodes, advanced together.
 

@@ -79,8 +79,9 @@ def batched(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
     return batch_space(space, count)
 
 
-def shown_space(space: spaces.Dict, display: Display) -> spaces.Dict:
+def shown_space(space: spaces.Space[Any], display: Display) -> spaces.Dict:
     """A single environment's observations in the data types and layouts of a batch."""
+    assert isinstance(space, spaces.Dict)
     parts: dict[str, spaces.Space[Any]] = dict(space.spaces)
     for key in ("grid", "target_grid"):
         if key in parts:

@@ -15,6 +15,7 @@ from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.envs.base import FRAMES_PER_SECOND, GameSetup, draw_view
+from iglu_marl.envs.batch_observations import batched
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
@@ -39,7 +40,49 @@ _STATE_LOW = np.array([*POSE_LOW, -50, *[BLOCKS_PER_COLOR - _CELLS] * 6, 1, 0, 0
 _STATE_HIGH = np.array([*POSE_HIGH, 7, *[BLOCKS_PER_COLOR] * 6, 6, 1, *[2**31] * 3, *[6] * 2 * _CELLS])
 
 
-class TwoAgentGame:
+class SpacesByAgent:
+    """Mixin: PettingZoo's two functions over the spaces by agent."""
+
+    observation_spaces: dict[str, spaces.Space[Any]]
+    action_spaces: dict[str, spaces.Space[Any]]
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations (in one game); the same object at each call."""
+        return self.choose(agent, self.observation_spaces)
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions (in one game); the same object at each call."""
+        return self.choose(agent, self.action_spaces)
+
+    @staticmethod
+    def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
+        """The agent's own of some values; raises `AgentError` for an unknown name."""
+        if agent not in AGENTS:
+            raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
+        return values[agent]
+
+
+class BatchedSpacesByAgent(SpacesByAgent):
+    """Mixin: the same for many games at once."""
+
+    _batched: dict[str, tuple[spaces.Space[Any], spaces.Space[Any]]]
+
+    def _set_batched(self, count: int) -> None:
+        self._batched = {
+            agent: (batched(self.observation_spaces[agent], count), batched(space, count))
+            for agent, space in self.action_spaces.items()
+        }
+
+    def batched_observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's observations in all games."""
+        return self.choose(agent, self._batched)[0]
+
+    def batched_action_space(self, agent: str) -> spaces.Space[Any]:
+        """The space of an agent's actions in all games."""
+        return self.choose(agent, self._batched)[1]
+
+
+class TwoAgentGame(SpacesByAgent):
     """Mixin: the game behind a PettingZoo environment."""
 
     metadata = METADATA
@@ -54,17 +97,12 @@ class TwoAgentGame:
             ARCHITECT: architect_observer(config, episode.chat, draw_view),
             BUILDER: builder_observer(config, episode.chat),
         }
-        self._action_spaces: dict[str, spaces.Space[Any]] = {
-            ARCHITECT: episode.chat.action_space(),
-            BUILDER: self._builder_space(),
-        }
+        self.observation_spaces = {agent: observer.space for agent, observer in self._observers.items()}
+        self.action_spaces = {ARCHITECT: episode.chat.action_space(), BUILDER: self._builder_space()}
         self._state_space: spaces.Box | None = None
         self._cut = dict.fromkeys(AGENTS, False)
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
-        # Attributes that PettingZoo's wrappers and older code look for beside the methods.
-        self.observation_spaces = {agent: observer.space for agent, observer in self._observers.items()}
-        self.action_spaces = self._action_spaces
 
     def _builder_space(self) -> spaces.Space[Any]:
         act = self._setup.controls.space
@@ -83,21 +121,6 @@ class TwoAgentGame:
         return self._setup
 
     # -- spaces
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations; the same object at each call."""
-        return self.choose(agent, self.observation_spaces)
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's actions; the same object at each call."""
-        return self.choose(agent, self.action_spaces)
-
-    @staticmethod
-    def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
-        """The agent's own of some values; raises `AgentError` for an unknown name."""
-        if agent not in AGENTS:
-            raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
-        return values[agent]
 
     @property
     def state_space(self) -> spaces.Box:

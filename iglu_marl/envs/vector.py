@@ -21,9 +21,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs.base import GameSetup
-from iglu_marl.envs.batch import BatchState, read_mode
+from iglu_marl.envs.batch import BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.documentation import batch_documented
 from iglu_marl.envs.single import GridworldEnv, GridworldOptions, SilentBuilderEnv, SingleAgentEnv
@@ -44,7 +42,7 @@ class VectorState(NamedTuple):
     batch: BatchState
 
 
-class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
+class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
     """A builder in each of `num_envs` worlds, with the tasks, observations and options of one single environment.
 
     autoreset_mode: "NextStep" (default: the step after the end of an episode ignores the action and begins the next),
@@ -110,21 +108,6 @@ class BuilderVectorEnv(VectorEnv[Observations, Any, Array]):
         self.single_observation_space = shown_space(space, display)
         self.action_space = batched(self.single_action_space, self.num_envs)
         self.observation_space = batched(self.single_observation_space, self.num_envs)
-
-    @property
-    def worlds(self) -> Worlds:
-        """All worlds, for reading."""
-        return self._batch.worlds
-
-    @property
-    def setup(self) -> GameSetup:
-        """Tasks, controls and renderer."""
-        return self._prototype.setup
-
-    @property
-    def tasks(self) -> Array:
-        """The task that is played in each world, object [num_envs]. For reading."""
-        return self._batch.tasks
 
     # -- tasks
 

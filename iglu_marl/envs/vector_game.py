@@ -22,14 +22,12 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
-from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs.base import GameSetup
-from iglu_marl.envs.batch import Batch, BatchState, read_mode
-from iglu_marl.envs.batch_observations import Copies, Display, batched, rows, shown_space
+from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
+from iglu_marl.envs.batch_observations import Copies, Display, rows, shown_space
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
@@ -51,7 +49,7 @@ class VectorGameState(NamedTuple):
 
 
 @documented
-class VectorGame:
+class VectorGame(HasBatch, BatchedSpacesByAgent):
     """Architect and builder in `num_games` games; both act in every step.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
@@ -119,14 +117,11 @@ class VectorGame:
         single, display = self._single, self._batch.display
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
-        self.observation_spaces: dict[str, spaces.Space[Any]] = {
+        self.observation_spaces = {
             agent: shown_space(single.observation_spaces[agent], display) for agent in AGENTS
         }
         self.action_spaces = dict(single.action_spaces)
-        self._batched = {
-            agent: (batched(self.observation_spaces[agent], self.num_games), batched(space, self.num_games))
-            for agent, space in self.action_spaces.items()
-        }
+        self._set_batched(self.num_games)
 
     def _make_talk(self) -> None:
         """Where the kernel reads what is said, and keeps the dialogues."""
@@ -145,37 +140,6 @@ class VectorGame:
     def unwrapped(self) -> VectorGame:
         """The environment itself."""
         return self
-
-    @property
-    def worlds(self) -> Worlds:
-        """All worlds, for reading."""
-        return self._batch.worlds
-
-    @property
-    def setup(self) -> GameSetup:
-        """Tasks, controls and renderer."""
-        return self._single.setup
-
-    @property
-    def tasks(self) -> Array:
-        """The task of each game, object [num_games]. For reading."""
-        return self._batch.tasks
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations in one game."""
-        return self._single.choose(agent, self.observation_spaces)
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's actions in one game."""
-        return self._single.choose(agent, self.action_spaces)
-
-    def batched_observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations in all games."""
-        return self._single.choose(agent, self._batched)[0]
-
-    def batched_action_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's actions in all games."""
-        return self._single.choose(agent, self._batched)[1]
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
         """Begin all games: observations and infos by agent.

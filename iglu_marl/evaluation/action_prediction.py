@@ -27,7 +27,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, in_zone
+from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -62,7 +62,6 @@ __all__ = [
 
 FORMAT, VERSION = "iglu_marl action prediction", 1
 LOG = "predictions.jsonl"
-COLORS = ("blue", "yellow", "green", "orange", "purple", "red")
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
 
@@ -149,7 +148,7 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
             unit=name,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
-            actions=tuple(NetAction(*one) for one in found),
+            actions=tuple(found),
             tags=skills(target, start) or ("plain",),
             invariant=task.is_invariant,
         )
@@ -166,7 +165,7 @@ def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) 
             raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
         if place and color not in range(1, 7):
             raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
-        after[y + 1, x + 5, z + 5] = color if place else 0
+        after[index_of((x, y, z))] = color if place else 0
     return after
 
 
@@ -188,11 +187,13 @@ def one_more(situation: Situation) -> list[NetAction]:
     """
     placed = [one for part in situation.history for one in part if one.place]
     named = [word for said in situation.dialogue for word in said.text.lower().split()]
-    spoken = [COLORS.index(word.strip(".,!?")) + 1 for word in named if word.strip(".,!?") in COLORS]
+    spoken = [
+        COLOR_NAMES.index(word) for word in (word.strip(".,!?") for word in named) if word in COLOR_NAMES[1:]
+    ]
     x, y, z, color = (placed[-1].x, placed[-1].y, placed[-1].z, placed[-1].color) if placed else (0, -1, 0, 6)
-    while y <= 7 and situation.grid[y + 1, x + 5, z + 5]:
+    while y <= MAX_Y and color_at(situation.grid, (x, y, z)):
         y += 1
-    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= 7 else []
+    return [NetAction(True, x, y, z, spoken[-1] if spoken else color)] if y <= MAX_Y else []
 
 
 BASELINES: dict[str, Predictor] = {"nothing": nothing, "one-more": one_more}

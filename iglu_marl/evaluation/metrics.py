@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, GridError
-from iglu_marl.core.grid import BlockGrid, NetAction, as_grid
+from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
 from iglu_marl.core.scoring import Shifts, maximal_intersection
 from iglu_marl.recording.rollout import Trajectory
 
@@ -115,10 +115,10 @@ def net_actions(before: npt.ArrayLike, after: npt.ArrayLike) -> frozenset[NetAct
     """The fewest actions that lead from one grid to another: a recolouring is a removal and a placement."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     found = set()
-    for iy, ix, iz in np.argwhere(old != new).tolist():
-        for place, color in ((False, old[iy, ix, iz]), (True, new[iy, ix, iz])):
-            if color:
-                found.add(NetAction(place, ix - 5, iy - 1, iz - 5, int(color)))
+    for x, y, z in cells_of(old != new).tolist():
+        for place, grid in ((False, old), (True, new)):
+            if color := color_at(grid, (x, y, z)):
+                found.add(NetAction(place, x, y, z, color))
     return frozenset(found)
 
 

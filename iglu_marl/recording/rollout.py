@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -99,8 +99,23 @@ def play(
     """
     single = isinstance(env, gymnasium.Env)
     by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
-    loop = _play_single if single else _play_aec if isinstance(env, AECEnv) else _play_parallel
-    return loop(env, by_role, seed, options, on_step or (lambda _: None))
+    steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps
+    shown = on_step or (lambda _: None)
+    began = env.reset(seed=seed, options=options)
+    trajectory = Trajectory(env.unwrapped.task, seed, returns=dict.fromkeys(by_role, 0.0))
+    for number, (role, agent) in enumerate(by_role.items()):
+        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        begin(agent, role, own, trajectory.task)
+    if hasattr(shown, "follow"):
+        shown.follow(trajectory)
+    shown(env)
+    standstill = Standstill(by_role)
+    for acted in steps(env, by_role, trajectory, began):
+        shown(env)
+        if not single and standstill.after(*acted):
+            break
+    trajectory._finish(env.unwrapped.episode, standstill.reached)
+    return trajectory
 
 
 class Standstill:
@@ -123,24 +138,10 @@ class Standstill:
         return self.reached
 
 
-def _begin(env: Any, agents: dict[Role, Agent], seed: int | None, on_step: OnStep) -> Trajectory:
-    task = env.unwrapped.task
-    for number, (role, agent) in enumerate(agents.items()):
-        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        begin(agent, role, own, task)
-    trajectory = Trajectory(task, seed, returns=dict.fromkeys(agents, 0.0))
-    if hasattr(on_step, "follow"):
-        on_step.follow(trajectory)
-    return trajectory
-
-
-def _play_aec(
-    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
-) -> Trajectory:
-    env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed, on_step)
-    on_step(env)
-    standstill = Standstill(agents)
+def _aec_steps(
+    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, _: None
+) -> Iterator[tuple[Role, ...]]:
+    """Play on; after each step, those who acted."""
     for name in env.agent_iter():
         observation, _, terminated, truncated, _ = env.last()
         if terminated or truncated:
@@ -152,42 +153,27 @@ def _play_aec(
         trajectory.turns.append(Turn(role, action, float(env.rewards[name])))
         for paid in agents:
             trajectory.returns[paid] += env.rewards[f"{paid.value}_0"]
-        on_step(env)
-        if standstill.after(role):
-            break
-    trajectory._finish(env.unwrapped.episode, standstill.reached)
-    return trajectory
+        yield (role,)
 
 
-def _play_parallel(
-    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
-) -> Trajectory:
-    observations, _ = env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed, on_step)
-    on_step(env)
-    standstill = Standstill(agents)
+def _parallel_steps(
+    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, began: tuple[Any, Any]
+) -> Iterator[tuple[Role, ...]]:
+    observations, _ = began
+    names = {role: f"{role.value}_0" for role in agents}
     while env.agents:
-        actions = {
-            f"{role.value}_0": agent.act(observations[f"{role.value}_0"]) for role, agent in agents.items()
-        }
+        actions = {names[role]: agent.act(observations[names[role]]) for role, agent in agents.items()}
         observations, rewards, _, _, _ = env.step(actions)
-        for role in agents:
-            name = f"{role.value}_0"
+        for role, name in names.items():
             trajectory.turns.append(Turn(role, actions[name], float(rewards[name])))
             trajectory.returns[role] += rewards[name]
-        on_step(env)
-        if standstill.after(*agents):
-            break
-    trajectory._finish(env.unwrapped.episode, standstill.reached)
-    return trajectory
+        yield tuple(agents)
 
 
-def _play_single(
-    env: Any, agents: dict[Role, Agent], seed: int | None, options: dict[str, Any] | None, on_step: OnStep
-) -> Trajectory:
-    observation, _ = env.reset(seed=seed, options=options)
-    trajectory = _begin(env, agents, seed, on_step)
-    on_step(env)
+def _single_steps(
+    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, began: tuple[Any, Any]
+) -> Iterator[tuple[Role, ...]]:
+    observation, _ = began
     over = False
     while not over:
         action = agents[Role.BUILDER].act(observation)
@@ -195,6 +181,4 @@ def _play_single(
         trajectory.turns.append(Turn(Role.BUILDER, action, float(reward)))
         trajectory.returns[Role.BUILDER] += float(reward)
         over = terminated or truncated
-        on_step(env)
-    trajectory._finish(env.unwrapped.episode)
-    return trajectory
+        yield (Role.BUILDER,)

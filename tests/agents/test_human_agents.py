@@ -266,6 +266,7 @@ def test_what_was_entered_comes_back() -> None:
     assert line.text == "half"
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(
@@ -332,6 +333,7 @@ def test_they_are_agents() -> None:
         HumanArchitect(cockpit=cockpit).reset(Role.BUILDER, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [

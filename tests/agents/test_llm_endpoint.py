@@ -780,6 +780,7 @@ def test_an_evaluation_stops_at_once_where_nothing_can_be_played(
         assert (code, json.loads(out)["pairs"][0]["completed"][0]) == (0, 1.0)
 
 
+@pytest.mark.slow
 def test_a_game_that_the_server_spoils_is_no_result_and_is_played_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -804,6 +805,7 @@ def test_a_game_that_the_server_spoils_is_no_result_and_is_played_again(
         assert (code, again, len(server.seen)) == (0, out, 2)
 
 
+@pytest.mark.slow
 def test_failures_of_a_model_are_a_part_of_its_play(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

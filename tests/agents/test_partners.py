@@ -210,6 +210,7 @@ def test_vague_wordings_lack_exactly_one_thing(cell: Any) -> None:
     assert [str(parse(text).reason) for text in texts] == ["no color", "no place"]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_mistaken_names_wrong_blocks_sees_them_and_corrects_them() -> None:
     game = played("mistaken", "careful", error=1.0)
     task = TASKS[0]

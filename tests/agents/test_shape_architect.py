@@ -100,6 +100,7 @@ def tasks() -> list[Task]:
     return [random.sample(rng) for _ in range(60)] + list(BundledTasks(mode="structures"))
 
 
+@pytest.mark.slow
 def test_nothing_floats_that_need_not() -> None:
     for task in tasks():
         blocks = [edit.cell for edit in order_edits(task.start_grid, task.target_grid) if edit.color]

@@ -64,6 +64,7 @@ class AnyConventions(SingleAgentEnv):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conventions", ALL)
 def test_actions_observations_infos_tasks_and_batches_agree(conventions: Conventions) -> None:
     """Each colour is chosen, placed and shown by its number in the conventions, alone and in a batch."""

@@ -99,6 +99,7 @@ def interpreted() -> dict[str, str]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CONTROLS, "scores"])
 def test_compiled_is_interpreted(name: str, interpreted: dict[str, str]) -> None:
     assert (scores() if name == "scores" else story(name)) == interpreted[name]

@@ -13,6 +13,8 @@ from requirements import require
 
 from iglu_marl.core import jit
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 # A kernel that calls another of another file, which uses a constant of a third; and whether it was loaded.
 KERNEL = """
 import sys

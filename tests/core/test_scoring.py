@@ -91,6 +91,7 @@ def test_published_and_implemented_definition_differ():
     assert maximal_intersection(grid, target, shifts="inside") == 0
 
 
+@pytest.mark.slow
 def test_any_integers_are_accepted():
     rng = np.random.default_rng(5)
     small_target, small_grid = structure(rng, 9), structure(rng, 9)
@@ -209,6 +210,7 @@ def test_size_reward_is_the_gain_of_the_best_so_far():
     assert best >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("completion", ["exact", "cover"])
 def test_completion_equals_its_definition(completion):
     """After random edits around small targets, compared with a look at all alignments with NumPy."""

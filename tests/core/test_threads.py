@@ -92,6 +92,7 @@ def expected() -> str:
     return story(make(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_threads", [2, 3])
 def test_results_do_not_depend_on_threads(num_threads: int, expected: str) -> None:
     env = make(num_threads)
@@ -106,6 +107,7 @@ def test_pictures_do_not_depend_on_threads() -> None:
     assert len({story(make(threads, 90, "IGLUGridworld-v0")) for threads in (1, 2, 4)}) == 1
 
 
+@pytest.mark.slow
 def test_environments_in_threads_of_the_caller(expected: str) -> None:
     told: list[str] = []
     players = [threading.Thread(target=lambda: told.append(story(make(2)))) for _ in range(3)]
@@ -120,6 +122,7 @@ def child(queue: Any, env: Any) -> None:
     queue.put(story(env))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_after_a_fork(expected: str) -> None:
     """The threads of the parent are running when it forks, and its environment is used on in the child."""
@@ -139,6 +142,7 @@ def test_after_a_fork(expected: str) -> None:
     assert story(env) == expected
 
 
+@pytest.mark.slow
 def test_in_a_spawned_process(expected: str) -> None:
     env = make(2)
     assert story(env) == expected

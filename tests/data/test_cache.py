@@ -145,6 +145,7 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- damage
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 100_000), value=st.binary(min_size=1, max_size=6), end=st.integers(0, 400_000))
 def test_damaged_entries_are_made_anew(folder: Path, at: int, value: bytes, end: int) -> None:
@@ -266,6 +267,7 @@ def test_two_processes_build_it_once(folder: Path, tmp_path: Path) -> None:
     assert len(entries(folder)) == 1
 
 
+@pytest.mark.slow
 def test_killed_while_building_a_rerun_finishes(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = start(log, 20)

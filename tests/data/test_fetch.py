@@ -381,6 +381,7 @@ def wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_nothing_is_lost(server: FileServer, tmp_path: Path) -> None:
     file = server.serve("/x.zip", BODY, slow_s=0.02)
     plan = plan_for(server, tmp_path, **known())

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
-import iglu_marl
 from iglu_marl import data
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.data.report import Report, Skipped, SkipReason
@@ -73,17 +68,6 @@ def test_the_public_names_are_one_class() -> None:
     assert data.Report is data.SingleturnReport is data.WriteReport
     for name in ("Skip", "SingleturnSkip"):
         assert issubclass(getattr(data, name), SkipReason)
-
-
-def classes_of(room: str) -> list[str]:
-    folder = Path(inspect.getfile(iglu_marl)).parent / room
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob("*.py")]
-    return [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
-def test_no_class_name_occurs_twice_in_these_rooms() -> None:
-    names = [name for name in classes_of("data") + classes_of("tasks") if not name.startswith("_")]
-    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_every_source_of_tasks_has_one_base() -> None:

@@ -385,6 +385,7 @@ def test_a_file_that_vanishes(tmp_path: Path) -> None:
             pack.read("LICENSE")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     at=st.integers(0, 10_000),

@@ -350,6 +350,7 @@ SESSIONS = st.lists(st.tuples(SAID.map(Dialogue), GRIDS), min_size=1, max_size=3
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(SINGLE | SESSIONS, min_size=1, max_size=4), st.booleans())
 def test_what_is_written_is_read_back(

@@ -97,6 +97,7 @@ any_turns = st.tuples(st.builds(Utterance, st.sampled_from((A, B)), any_text),
                       worlds | st.just([]))  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(any_turns, min_size=1, max_size=4))
 def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
     made = session(turns)
@@ -183,6 +184,7 @@ def test_a_text_with_lines(tmp_path: Path) -> None:
     assert table.splitlines()[0].split(",") == list(COLUMNS)
 
 
+@pytest.mark.slow
 def test_the_bundled_sessions(tmp_path: Path) -> None:
     sessions = bundled.load()
     report = write_sessions(tmp_path / "out", sessions)
@@ -204,6 +206,7 @@ def first_hit(world: dict[Any, int], aim: Any) -> tuple[Any, Any]:
     return None, None
 
 
+@pytest.mark.slow
 def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
     write_sessions(tmp_path / "out", dict(list(bundled.load().items())[:8]))
     seen = agreed = 0
@@ -285,6 +288,7 @@ def test_a_played_episode_is_written_with_its_movements(controls: Any, tmp_path:
     assert abs((end[3] - yaw + 180) % 360 - 180) < 1e-3
 
 
+@pytest.mark.slow
 def test_the_recorder_begins_anew_with_each_episode() -> None:
     tasks = bundled.load()
     recorder = EpisodeRecorder()

@@ -185,6 +185,7 @@ def test_make_returns_the_environment_itself(name: str) -> None:
 # ------------------------------------------------------------------------------------------------ seeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_same_seed_same_story(view: str) -> None:
     options = story_options(view)

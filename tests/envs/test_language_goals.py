@@ -44,6 +44,7 @@ def empty(goal: str = RED_BLOCK, **options: Any) -> Any:
 # ------------------------------------------------------------------------------------------- goals and rewards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obs_type", ["direct", "order_invariant", "image"])
 @pytest.mark.parametrize("goal_in_obs", ["text", "tokens", None])
 def test_observations_lie_in_their_space(obs_type: str, goal_in_obs: str | None) -> None:
@@ -147,6 +148,7 @@ def test_step_costs_are_paid() -> None:
 # ----------------------------------------------------------------------------------------------- achieved goals
 
 
+@pytest.mark.slow
 def test_achieved_goals_are_those_that_became_true() -> None:
     goals = statement_goals()
     env = empty(goals=goals, max_steps=None)
@@ -297,6 +299,7 @@ def test_scenes_from_elsewhere() -> None:
 # ----------------------------------------------------------------------------------------------------- the rest
 
 
+@pytest.mark.slow
 def test_saving_copying_pickling() -> None:
     env = make()
     env.reset(seed=4)
@@ -416,6 +419,7 @@ def test_without_a_goal_there_is_none() -> None:
     assert env.episode.objective is None
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_when_language_is_not_used() -> None:
     code = (
         "import sys, gymnasium, iglu_marl\n"

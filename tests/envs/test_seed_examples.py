@@ -286,6 +286,7 @@ def test_the_list_of_tasks(shared: Any) -> None:
     assert TaskSet.ALL["C38"] == "l-shape"
 
 
+@pytest.mark.slow
 def test_named_tasks(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_DATA_PATH", str(shared / "data"))
     env = gym.make("IGLUSilentBuilder-v0")

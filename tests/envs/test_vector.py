@@ -662,6 +662,7 @@ def short_stories() -> str:
     return digest(told)
 
 
+@pytest.mark.slow
 def test_compiled_is_interpreted() -> None:
     paths = os.pathsep.join([TEST_FOLDERS, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(

@@ -130,6 +130,7 @@ def test_progressive_sessions_go_on() -> None:
     assert compare(games, 30, pose=(0, -0.25, 0, 0, -35), moves=[17, 13, 13, 0], **options) == 0
 
 
+@pytest.mark.slow
 def test_many_threads_many_games() -> None:
     """Enough games that threads do share them."""
     options = {"builder_sees": ("inventory", "grid", "dialog"), "builder_can_ask": True}
@@ -184,6 +185,7 @@ def test_disabled_waits_for_a_reset() -> None:
     games.step(actions)
 
 
+@pytest.mark.slow
 def test_states_are_put_back() -> None:
     games = make(builder_can_ask=True)
     games.reset(3)

@@ -362,6 +362,7 @@ def test_tasks_as_samples() -> None:
     assert (moved.changed.f1, moved.acted.f1) == (1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     builders = ["--builder", "one-more", "--builder", "scripted"]
     options = ["predict", "--corpus", "bundled", "--count", "6", *builders]

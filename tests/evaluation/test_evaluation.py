@@ -54,6 +54,7 @@ def whole() -> Evaluation:
 # ------------------------------------------------------------------------------------------ the same every way
 
 
+@pytest.mark.slow
 def test_every_pair_plays_every_task(whole: Evaluation) -> None:
     played = [(row["architect"], row["builder"], row["task"], row["episode"]) for row in whole.rows]
     assert played == [
@@ -77,10 +78,12 @@ def test_two_processes_give_the_same_table(whole: Evaluation, tmp_path: Path) ->
     assert (tmp_path / "evaluation.json").read_text() == json.dumps(whole.to_json(), indent=1) + "\n"
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_table(whole: Evaluation) -> None:
     assert tables(evaluate(*PAIRS, small(), episodes=2, seed=6, **FAST)) != tables(whole)
 
 
+@pytest.mark.slow
 def test_the_order_of_agents_and_tasks_changes_no_game(whole: Evaluation) -> None:
     turned = evaluate(PAIRS[0][::-1], PAIRS[1][::-1], small()[::-1], episodes=2, seed=5, **FAST)
 
@@ -192,6 +195,7 @@ def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
     assert run_script(tmp_path, output, 1).wait() == 0, "the folder is free again"
 
 
+@pytest.mark.slow
 def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluate("precise", "careful", small(2), output=tmp_path, **FAST)
     log = tmp_path / "games.jsonl"
@@ -438,6 +442,7 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_needs_nothing_else(whole: Evaluation) -> None:
     found = Page(page(whole))
     assert all(link.startswith("data:image/png;base64,") for link in found.fetched)

@@ -54,6 +54,7 @@ def best_overlap(built: Blocks, target: Blocks, free: bool) -> int:
     return best
 
 
+@pytest.mark.slow
 @given(structures, structures, st.booleans())
 def test_intersection_is_that_of_the_definition(built: Blocks, target: Blocks, free: bool) -> None:
     counts = intersection_counts(grid(built), grid(target), invariant=free)
@@ -63,6 +64,7 @@ def test_intersection_is_that_of_the_definition(built: Blocks, target: Blocks, f
     )
 
 
+@pytest.mark.slow
 @given(structures, structures, structures)
 def test_changes_are_counted_cell_by_cell(start: Blocks, target: Blocks, built: Blocks) -> None:
     every = start.keys() | target.keys() | built.keys()

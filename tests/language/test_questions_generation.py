@@ -357,6 +357,7 @@ def test_arrangements_leave_room_and_keep_to_the_stock() -> None:
 # -------------------------------------------------------------------------------------------------------- goals
 
 
+@pytest.mark.slow
 def test_all_goals_can_be_reached() -> None:
     """For every third goal, a world in which it holds."""
     rng = np.random.default_rng(0)

@@ -38,6 +38,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit(name: str, controls: str) -> None:
@@ -86,6 +87,7 @@ def test_a_grid_and_a_pose_stand_for_a_fresh_episode(controls: str) -> None:
     assert grid_to_blocks(carry_out(worlds, made)) == [(0, -1, -3, 2), (0, 0, -3, 4)]
 
 
+@pytest.mark.slow
 @BOTH
 def test_plans_are_the_same_every_time(controls: str) -> None:
     target = structure(np.random.default_rng(3))
@@ -215,6 +217,7 @@ def test_too_few_blocks_is_proved(controls: str) -> None:
     assert plan(world_with(rows), [(0, -1, 0, 3), (*rows[0][:3], 0)], controls).built
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_last_block_needs_something_to_hold_on_to(controls: str) -> None:
     worlds = world_with([])
@@ -227,6 +230,7 @@ def test_the_last_block_needs_something_to_hold_on_to(controls: str) -> None:
     assert plan(worlds, [(0, 2, 0, 5)], controls).built
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_search() -> None:
     made = plan(Worlds(1), structure(np.random.default_rng(0)), "walking", max_actions=5)
     assert made.verdict == "unresolved"

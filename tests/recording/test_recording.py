@@ -106,6 +106,7 @@ def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "\ufffd" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", ["walking", "flying", "human-level", "discrete", "continuous"])
 @pytest.mark.parametrize("make", [iglu_marl.raw_env, iglu_marl.parallel_env], ids=lambda m: m.__name__)
 def test_random_actions_of_every_encoding_come_back(make: Any, controls: str, tmp_path: Path) -> None:
@@ -141,6 +142,7 @@ def test_lone_builders_come_back(name: str, options: dict[str, Any], tmp_path: P
     check_same(played, replay(tmp_path / "game.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_progressive_session_goes_on_in_the_replay(tmp_path: Path) -> None:
     """The oracle builds turn after turn: each brings words and a target that the recording has to know."""
     sessions = BundledTasks(progressive=True).tasks
@@ -501,6 +503,7 @@ iglu_marl.play(env, {"architect": RandomArchitect(), "builder": RandomBuilder()}
 """
 
 
+@pytest.mark.slow
 def test_a_killed_game_is_there_to_the_last_move(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, env=dict(os.environ))

@@ -404,6 +404,7 @@ def moment(window: Browser) -> int:
     return int(window.run("return replay.state.moment"))
 
 
+@pytest.mark.slow
 def test_scrubbing(opened: Browser, game: Watched) -> None:
     last = len(game.grids) - 1
     pictures = set()
@@ -464,6 +465,7 @@ def test_keys_and_buttons(opened: Browser, game: Watched) -> None:
     assert abs(moment(opened) - 0.75 * last) <= 1
 
 
+@pytest.mark.slow
 def test_playing(opened: Browser, game: Watched) -> None:
     opened.run("document.getElementById('speed').value = '16'")
     opened.run("document.getElementById('speed').dispatchEvent(new Event('change'))")
@@ -481,6 +483,7 @@ def test_playing(opened: Browser, game: Watched) -> None:
     assert moment(opened) == held
 
 
+@pytest.mark.slow
 def test_looking_around(opened: Browser) -> None:
     opened.run("replay.go(replay.data.moments - 4)")
     first = painted(opened)
@@ -512,6 +515,7 @@ def test_the_address_leads_to_a_moment(opened: Browser, page: Path) -> None:
     opened.wait("return replay.state.moment === replay.data.moments - 1")
 
 
+@pytest.mark.slow
 def test_the_builders_eyes_see_what_the_painter_paints(opened: Browser, game: Watched) -> None:
     """But for the ground near the horizon, where its lines are finer than a pixel, and for edges."""
     opened.click("#eyes")
@@ -592,6 +596,7 @@ def test_small_and_large_windows(opened: Browser) -> None:
         opened.resize(1300, 860)
 
 
+@pytest.mark.slow
 def test_a_long_game(window: Browser, tmp_path: Path) -> None:
     """Five thousand moments: the page stays small, and a step through it quick."""
     recorder = ReplayRecorder("long")

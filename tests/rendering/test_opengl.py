@@ -72,6 +72,7 @@ def worlds_of(count, blocks=30):
 # --- the same pictures -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "count", "every"), [((64, 64), 114, 3), ((96, 64), 76, 4), ((256, 256), 38, 19)]
 )
@@ -153,6 +154,7 @@ def test_the_seams_of_round_coordinates(description):
     eyes.close()
 
 
+@pytest.mark.slow
 def test_round_poses(gl):
     """Where edges pass exactly through pixels' centres, which happens all the time in a game."""
 
@@ -300,6 +302,7 @@ def test_nothing_is_opened_before_the_first_picture(description):
     assert renderer._contexts.open == {}, "a renderer that is gone no longer holds the context"
 
 
+@pytest.mark.slow
 def test_importing_opens_and_loads_nothing():
     code = (
         "import sys, iglu_marl.rendering.opengl as o; o.OpenGLRenderer, o.AutoRenderer;"
@@ -355,6 +358,7 @@ def test_where_another_context_cannot_be_put_aside(gl, monkeypatch):
     assert refused
 
 
+@pytest.mark.slow
 def test_the_environment_is_left_alone(description):
     code = """
 import os
@@ -419,6 +423,7 @@ def difference(renderer, seed):
 """
 
 
+@pytest.mark.slow
 def test_forks_draw_their_own_pictures(description):
     """Four forks after the parent has drawn, each with the parent's renderer and one of its own, and a fork of each."""
     script = (
@@ -447,6 +452,7 @@ print("done")
     assert run_script(script, 120).endswith("done\n")
 
 
+@pytest.mark.slow
 def test_a_fork_of_what_does_not_survive_it_says_so(description):
     """llvmpipe with threads would hang in a fork: an error instead."""
     script = (
@@ -488,6 +494,7 @@ def test_a_gpu_does_not_survive_a_fork(description):
     assert contexts.users == {}
 
 
+@pytest.mark.slow
 def test_spawned_workers(description, tmp_path):
     script = (
         CHECK
@@ -520,6 +527,7 @@ if __name__ == "__main__":
     assert done.stdout == "done\n"
 
 
+@pytest.mark.slow
 def test_two_hundred_contexts_leave_nothing_behind(description):
     script = (
         CHECK
@@ -594,6 +602,7 @@ def check(screen):
 """
 
 
+@pytest.mark.slow
 def test_a_window_s_layers(description):
     """In a framebuffer of 8 bits a channel, as windows have it."""
     script = (
@@ -634,6 +643,7 @@ except Exception as error:
     assert run_script(script, 120) == "RenderError\nno OpenGL context is current\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["glx", "egl"])
 def test_a_real_window_beside_the_renderer(description, kind):
     """Window and renderer draw by turns in one thread, with the window's context of GLX, or of EGL."""

@@ -32,6 +32,7 @@ def test_equals_the_ray_caster(size):
         assert not (wrong & ~doubtful).any(), kind
 
 
+@pytest.mark.slow
 def test_a_distant_narrow_camera_equals_the_ray_caster():
     rng = np.random.default_rng(RNG_SEED)
     lens = Lens(fov_deg=25, near=1.0, far=120.0, ground=6.5)
@@ -163,6 +164,7 @@ def test_an_id_beyond_the_palette_is_air():
     assert (paint_scenes(grid, pose, (16, 16)) == paint_scenes(np.zeros_like(grid), pose, (16, 16))).all()
 
 
+@pytest.mark.slow
 def test_compiled_equals_interpreted(tmp_path):
     script = """
 import sys
@@ -228,6 +230,7 @@ def test_bad_lenses(values):
         Lens(**values)
 
 
+@pytest.mark.slow
 def test_importing_the_package_is_light():
     code = (
         "import sys, iglu_marl.rendering as r; r.Painter;"

@@ -192,6 +192,7 @@ def test_titles_of_all_kinds(title: str) -> None:
     assert change_sheet(SOME, EMPTY, title=title, caption=title).shape == (*CHANGE_SIZE, 3)
 
 
+@pytest.mark.slow
 def test_sheets_scale() -> None:
     full = np.ones(ZONE_SHAPE, np.int8)
     for size in ((380, 530), (1600, 2240), (500, 1400)):
@@ -254,6 +255,7 @@ def picture_of(path: str | Path) -> Picture:
         return np.asarray(image.convert("RGB"))
 
 
+@pytest.mark.slow
 def test_render_structure(structures: Path, tmp_path: Path) -> None:
     facts = told("structure", "C7", "--tasks", structures, "-o", tmp_path / "c7.png")
     assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}

@@ -306,6 +306,7 @@ def test_png_files(tmp_path):
 
 
 # imageio's reader leaves ffmpeg's pipes open
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("suffix", [".gif", ".mp4", ".GIF"])
 def test_videos(tmp_path, suffix):

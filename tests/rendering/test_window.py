@@ -118,6 +118,7 @@ def test_bad_fps():
         Window(fps=0)
 
 
+@pytest.mark.slow
 def test_no_display_is_a_clear_error():
     code = """
 import os
@@ -135,6 +136,7 @@ else:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_where_sdl_would_draw_into_nowhere() -> None:
     """Without any display SDL opens windows that nobody can see; that is an error here."""
     code = """

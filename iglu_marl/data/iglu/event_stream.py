@@ -9,7 +9,6 @@ wrong stride, which is undone here. All cells and positions of events are the vo
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ import numpy as np
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, parse_world
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
 Voxel = tuple[int, int, int]
@@ -426,12 +425,7 @@ def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "wor
 
     Raises `DataError` for what is no world file; `name` names it there.
     """
-    parsed: Any = content
-    if isinstance(content, (str, bytes)):
-        try:
-            parsed = json.loads(content)
-        except (ValueError, RecursionError) as error:  # bad UTF-8 too
-            raise DataError(f"{name} is not JSON: {error}") from None
+    parsed = parse_world(content, name)
     if not isinstance(parsed, Mapping):
         raise DataError(f"{name} is {type(parsed).__name__}, expected an object with a tape")
     tape = parsed.get("tape")

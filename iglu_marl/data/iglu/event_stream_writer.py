@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Cell, Color, grid_to_blocks, in_zone
+from iglu_marl.core.grid import (
+    MIN_Y,
+    ZONE_SHAPE,
+    BlockGrid,
+    Cell,
+    Color,
+    cells_of,
+    color_at,
+    grid_to_blocks,
+    in_zone,
+    index_of,
+)
 from iglu_marl.data.iglu.multiturn import FLOOR_Y
 from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT
 
@@ -77,13 +88,13 @@ class _Tape:
 
     def change(self, before: BlockGrid, after: BlockGrid) -> None:
         """The actions that lead from one world to another, removals first, and the change."""
-        cells = sorted(map(tuple, np.argwhere(before != after).tolist()))
+        cells = cells_of(before != after).tolist()
         if not cells:
             return
         parts = []
-        for iy, ix, iz in cells:
-            place = f"{ix - 5} {iy - 1 + FLOOR_Y} {iz - 5}"
-            old, new = int(before[iy, ix, iz]), int(after[iy, ix, iz])
+        for x, y, z in cells:
+            place = f"{x} {y + FLOOR_Y} {z}"
+            old, new = color_at(before, (x, y, z)), color_at(after, (x, y, z))
             if old:
                 self.action(f"break {place} {self._aim()}")
             if new:
@@ -111,7 +122,7 @@ _SIDES = ((0, -1, 0), (0, 0, -1), (-1, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 0))  
 
 def _solid(world: BlockGrid, cell: Cell) -> bool:
     x, y, z = cell
-    return y < -1 or (in_zone(x, y, z) and bool(world[y + 1, x + 5, z + 5]))
+    return y < MIN_Y or (in_zone(x, y, z) and color_at(world, cell) != 0)
 
 
 def _touches(world: BlockGrid, cell: Cell) -> bool:
@@ -149,12 +160,12 @@ def _tape_of(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _Tape:
             tape.change(world, grid)
             tape.stand(pose)
             world = np.array(grid)
-    left = [(ix - 5, iy - 1, iz - 5) for iy, ix, iz in np.argwhere(world != goal).tolist()]
+    left = [(x, y, z) for x, y, z in cells_of(world != goal).tolist()]
     while left:
-        x, y, z = cell = next((cell for cell in left if _touches(world, cell)), left[0])
+        cell = next((cell for cell in left if _touches(world, cell)), left[0])
         left.remove(cell)
         after = np.array(world)
-        after[y + 1, x + 5, z + 5] = goal[y + 1, x + 5, z + 5]
+        after[index_of(cell)] = color_at(goal, cell)
         tape.stand(_stand(world, cell))
         tape.change(world, after)
         world = after

@@ -172,6 +172,16 @@ def _row(record: Mapping[str, str]) -> Row | None:
 # ----------------------------------------------------------------------------------------------- the worlds
 
 
+def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
+    """What the JSON text of a world file holds; raises `DataError` where it is none."""
+    if not isinstance(world, (str, bytes)):
+        return world
+    try:
+        return json.loads(decoded(world, place))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place} is not JSON: {error}") from None
+
+
 def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
     """The blocks (x, y, z, color id) of a world file, sorted, in this project's coordinates and ids.
 
@@ -179,12 +189,7 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     floor; ids of both palettes are known. Raises `DataError` for anything else: no JSON, no list of blocks,
     an unknown id, a cell outside the zone or used twice; `place` names the file there.
     """
-    parsed: Any = world
-    if isinstance(world, (str, bytes)):
-        try:
-            parsed = json.loads(decoded(world, place))
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{place} is not JSON: {error}") from None
+    parsed = parse_world(world, place)
     try:
         entries = parsed["worldEndingState"]["blocks"]
     except (KeyError, TypeError, IndexError):

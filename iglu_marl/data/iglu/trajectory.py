@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import BlockGrid, Cell, blocks_to_grid, in_zone
+from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at, in_zone, index_of
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -79,8 +79,7 @@ class RecordedTrajectory:
         edit = next(waiting, None)
         for frame in range(len(self)):
             while edit is not None and edit.frame <= frame:
-                x, y, z = edit.cell
-                grid[y + 1, x + 5, z + 5] = edit.color
+                grid[index_of(edit.cell)] = edit.color
                 edit = next(waiting, None)
             yield grid
 
@@ -320,8 +319,7 @@ class _Follower:
 
     def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
         """Make an edit; a block that is to be replaced by another is broken first. Whether it was made."""
-        x, y, z = edit.cell
-        there = int(self.worlds.grid[0, y + 1, x + 5, z + 5])
+        there = color_at(self.worlds.grid[0], edit.cell)
         if there == edit.color:
             return True
         if (
@@ -402,7 +400,7 @@ class _Follower:
 
     def _solid(self, cell: Array) -> bool:
         x, y, z = (int(part) for part in cell)
-        return y < -1 or (in_zone(x, y, z) and bool(self.worlds.grid[0, y + 1, x + 5, z + 5]))
+        return y < MIN_Y or (in_zone(x, y, z) and color_at(self.worlds.grid[0], (x, y, z)) != 0)
 
 
 def _places(cell: Cell, pose: Array) -> list[Array]:

@@ -8,7 +8,6 @@ engine's own ids are kept beside them, because in single-turn worlds they tell w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_world
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, index_of
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, parse_world, read_world
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
@@ -129,7 +128,7 @@ def read_recorded(
     damaged: dict[str, str] = {}
     for name in track(names, label, len(names), progress):
         try:
-            parsed = _parse(pack.read(name), name)
+            parsed = parse_world(pack.read(name), name)
             grid = _voxels(parsed, name)
             before = _voxels_before(parsed, name)
         except DataError as error:
@@ -151,24 +150,12 @@ def read_recorded(
     }
 
 
-def _parse(content: bytes, name: str) -> Mapping[str, Any]:
-    try:
-        parsed = json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} is not UTF-8 text: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name} is not JSON: {error}") from None
-    if not isinstance(parsed, Mapping):
-        raise DataError(f"{name} has no worldEndingState.blocks")
-    return parsed
-
-
 def _voxels(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]:
     """The engine's ids, of blocks that `read_world` has found good."""
     grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
     read_world(parsed, place=name)
     for x, y, z, voxel in parsed["worldEndingState"]["blocks"]:
-        grid[y - FLOOR_Y + 1, x + 5, z + 5] = voxel
+        grid[index_of((x, y - FLOOR_Y, z))] = voxel
     return grid
 
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone, index_of
 from iglu_marl.data.mdc.reader import Columns, CorpusSkip, State, read_gold, read_session
 from iglu_marl.data.packs.archive import MemberError, Pack
 from iglu_marl.data.packs.cache import Arrays, cached, read_json
@@ -163,7 +163,7 @@ class Session:
         grids = np.zeros((len(self), *ZONE_SHAPE), np.int8)
         for state, x, y, z, _, new in self.edits.tolist():
             if in_zone(x, y, z):
-                grids[state:, y + 1, x + 5, z + 5] = new
+                grids[(slice(state, None), *index_of((x, y, z)))] = new
         grids.setflags(write=False)
         return grids
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import DataError, GridError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, color_id, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, color_at, color_id, in_zone, index_of
 from iglu_marl.data.packs.cache import Arrays, json_array
 from iglu_marl.data.report import Report, SkipReason
 
@@ -249,11 +249,11 @@ def read_gold(
         try:
             x, y, z = int(values["x"]) - 100, int(values["y"]) - 2, int(values["z"]) - 100
             color = _color(values["type"])
-            good = in_zone(x, y, z) and not grid[y + 1, x + 5, z + 5]
+            good = in_zone(x, y, z) and not color_at(grid, (x, y, z))
         except (KeyError, ValueError):  # GridError is one
             good = False
         if good:
-            grid[y + 1, x + 5, z + 5] = color
+            grid[index_of((x, y, z))] = color
         else:
             faults.append(attributes.strip())
     if not found:

@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import write_text
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.packs.archive import PlaceholderError, check_placeholder
 from iglu_marl.data.packs.cache import pack_folder
@@ -175,9 +176,7 @@ class _State:
             self.etag = response.headers.get("ETag", "")
             self.modified = response.headers.get("Last-Modified", "")
         note = {"url": self.plan.url, "etag": self.etag, "modified": self.modified, "total": self.total}
-        beside = self.plan.note.with_name(self.plan.note.name + ".new")
-        beside.write_text(json.dumps(note), encoding="utf-8")
-        os.replace(beside, self.plan.note)
+        write_text(self.plan.note, json.dumps(note), FetchError)
 
     def headers(self) -> dict[str, str]:
         """The request for what is still missing. "identity": sizes are those of the file itself."""

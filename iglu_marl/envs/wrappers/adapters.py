@@ -19,7 +19,7 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.batch_observations import batched
-from iglu_marl.envs.two_agent import AGENTS, BUILDER, TwoAgentGame
+from iglu_marl.envs.two_agent import AGENTS, BUILDER, BatchedSpacesByAgent, SpacesByAgent
 from iglu_marl.envs.vector_game import VectorGame
 
 Space = spaces.Space[Any]
@@ -146,7 +146,7 @@ class MaskedHost(SingleHost):
         return self._change.inform({}, self.unwrapped)["action_mask"].astype(np.bool_)
 
 
-class AECHost(Named, BaseWrapper):  # type: ignore[misc]
+class AECHost(Named, SpacesByAgent, BaseWrapper):  # type: ignore[misc]
     """A changed AEC environment."""
 
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
@@ -154,14 +154,6 @@ class AECHost(Named, BaseWrapper):  # type: ignore[misc]
         self.recipe = recipe
         self._told: dict[str, tuple[Any, dict[str, Any]]] = {}
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
-
-    def observation_space(self, agent: str) -> Space:
-        """The space of an agent's observations; the same object at each call."""
-        return TwoAgentGame.choose(agent, self.observation_spaces)
-
-    def action_space(self, agent: str) -> Space:
-        """The space of an agent's actions; the same object at each call."""
-        return TwoAgentGame.choose(agent, self.action_spaces)
 
     def observe(self, agent: str) -> Any:
         """What an agent sees now."""
@@ -181,21 +173,13 @@ class AECHost(Named, BaseWrapper):  # type: ignore[misc]
         self.env.step(None if action is None else self.changes[self.env.agent_selection].act(action))
 
 
-class ParallelHost(Named, BaseParallelWrapper):  # type: ignore[misc]
+class ParallelHost(Named, SpacesByAgent, BaseParallelWrapper):  # type: ignore[misc]
     """A changed parallel environment."""
 
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
-
-    def observation_space(self, agent: str) -> Space:
-        """The space of an agent's observations; the same object at each call."""
-        return TwoAgentGame.choose(agent, self.observation_spaces)
-
-    def action_space(self, agent: str) -> Space:
-        """The space of an agent's actions; the same object at each call."""
-        return TwoAgentGame.choose(agent, self.action_spaces)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin an episode."""
@@ -240,18 +224,13 @@ class VectorHost(Named, VectorWrapper):
         return _with_final({**changed, **masks}, self._change, self.unwrapped)
 
 
-class GameHost(Named):
+class GameHost(Named, BatchedSpacesByAgent):
     """A changed `VectorGame`."""
 
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
         self.env, self.recipe = env, recipe
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
-        self._batched = {
-            agent: tuple(
-                batched(space, env.num_games) for space in (change.observation_space, change.action_space)
-            )
-            for agent, change in self.changes.items()
-        }
+        self._set_batched(env.num_games)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "env" not in self.__dict__:
@@ -262,22 +241,6 @@ class GameHost(Named):
     def unwrapped(self) -> VectorGame:
         """The games themselves."""
         return self.env.unwrapped
-
-    def observation_space(self, agent: str) -> Space:
-        """The space of an agent's observations in one game."""
-        return TwoAgentGame.choose(agent, self.observation_spaces)
-
-    def action_space(self, agent: str) -> Space:
-        """The space of an agent's actions in one game."""
-        return TwoAgentGame.choose(agent, self.action_spaces)
-
-    def batched_observation_space(self, agent: str) -> Space:
-        """The space of an agent's observations in all games."""
-        return TwoAgentGame.choose(agent, self._batched)[0]
-
-    def batched_action_space(self, agent: str) -> Space:
-        """The space of an agent's actions in all games."""
-        return TwoAgentGame.choose(agent, self._batched)[1]
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin all games."""
