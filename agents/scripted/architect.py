@@ -44,6 +44,9 @@ PATIENCE = 6  # turns without anything visible happening before something new is
 REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is happening
 PERSISTENCE = 3  # tries at one block before another is asked for instead
 COMMENT_AFTER = 30  # turns that a wrong block stands before it is spoken of
+MAX_TRIES = (
+    4 * PERSISTENCE
+)  # at each block that is left, before the rest is given up: of builders without a voice
 MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
 
 _NOT_HEARD = frozenset(
@@ -229,6 +232,8 @@ class ScriptedArchitect:
         self._yaw = None if pose is None else float(np.asarray(pose)[4])
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
+        if self._closed and seen[: grid.nbytes] != self._last[: grid.nbytes]:
+            self._tries.clear()  # somebody goes on with what was given up
         self._last = seen
         self._waited += 1
 
@@ -246,7 +251,8 @@ class ScriptedArchitect:
     def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], told: str) -> str:
         if self._over and not told:
             return ""
-        self._over = False
+        if self._over:
+            self._over, self._tries, self._refusals = False, Counter(), Counter()
         answer = read(told) if told else None
         talk = None if answer is None else answer.talk
         if told and answer is None:
@@ -365,7 +371,7 @@ class ScriptedArchitect:
         self._still = self._waited = 0
         self._settle(grid)
         cells = self._open_cells(grid, target)
-        if any(self._refusals[cell] < MAX_REFUSALS for cell in cells):
+        if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             step = self._shape(grid, target) if self.level == "shapes" else None
             if step is None:
                 # The first of those that were tried least.
@@ -390,6 +396,7 @@ class ScriptedArchitect:
             return
         if not self._asked.open_cells(grid):
             self._latest = self._asked.about
+            self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in self._tries.items()})
             for cell in self._asked.cells:
                 self._tries[cell] = 0
             self._refusals.clear()  # what could not be done before may be possible now

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from iglu_marl.core.grid import COLOR_NAMES, color_name
-from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, expand, say
+from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
+from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
 from iglu_marl.language.grammar.reader import respelled
 from iglu_marl.language.placing import Either
-from iglu_marl.language.repair import Heard
+from iglu_marl.language.repair import Heard, meanings
 from iglu_marl.language.templates import number_of, templates
 
 _QUESTIONS = {
@@ -31,14 +32,14 @@ MOST_WORDS = 6  # of a part that was not understood, in a refusal
 Fits = Callable[[str], bool]
 
 
-def objection(heard: Heard, fits: Fits, grid: object = None, context: Context | None = None) -> str:
+def objection(heard: Heard, fits: Fits, grid: Any = None, context: Context | None = None) -> str:
     """What is to be asked about an instruction, or what speaks against it: the fullest form that fits a message."""
     failure = heard.found
     assert isinstance(failure, Failure)
     return next(text for text in _forms(heard, failure, grid, context) if fits(text))
 
 
-def _forms(heard: Heard, failure: Failure, grid: object, context: Context | None) -> Iterator[str]:
+def _forms(heard: Heard, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
     reason = failure.reason
     if reason is Reason.UNKNOWN_WORD and failure.detail:
         if failure.suggestion:
@@ -62,15 +63,19 @@ def _forms(heard: Heard, failure: Failure, grid: object, context: Context | None
     yield say(_QUESTIONS.get(failure.missing or "", DialogueAct.NOT_UNDERSTOOD))
 
 
-def _readings(instruction: Either, grid: object, context: Context | None) -> Iterator[str]:
-    """What each reading would do first that the others would not."""
-    edits = [expand(reading, grid, context) for reading in instruction.readings]  # type: ignore[arg-type]
-    known = [set() if isinstance(found, Failure) else set(found) for found in edits]
-    for i, found in enumerate(edits):
-        others = set().union(*(known[:i] + known[i + 1 :]))
-        own = [edit for edit in (found or []) if edit not in others]  # type: ignore[union-attr]
-        if own:
-            yield _briefly(own[0])
+def _readings(instruction: Either, grid: Any, context: Context | None) -> Iterator[str]:
+    """What each meaning would change that the others would not."""
+    worlds = [world.grid for _, world in meanings(instruction, grid, context or Context())]
+    for world in worlds:
+        own = world != grid
+        for other in worlds:
+            if other is not world:
+                own &= world != other
+        cells = cells_of(own if own.any() else world != grid).tolist()
+        if cells:
+            (x, y, z), count = cells[0], len(cells)
+            edit = CellEdit.between((x, y, z), color_at(grid, (x, y, z)), color_at(world, (x, y, z)))
+            yield _briefly(edit) + (f" and {count - 1} more" if count > 1 else "")
 
 
 def _briefly(edit: CellEdit) -> str:

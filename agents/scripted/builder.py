@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import Cell, cells_of, color_at
+from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.language import (
     CellEdit,
     Context,
@@ -24,12 +25,13 @@ from iglu_marl.language import (
     Failure,
     Instruction,
     Pick,
+    Reason,
     parse,
     read,
     say,
 )
 from iglu_marl.language.repair import Heard, answered, tried, understand
-from iglu_marl.language.verbs import Amend, Undo, clarified
+from iglu_marl.language.verbs import clarified
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
@@ -61,13 +63,9 @@ class ScriptedBuilder(BuilderBase):
         super()._forget(seed)
         self._executor.forget()
         self._task: Instruction | None = None
-        self._last: tuple[Cell, ...] = ()  # what the last task that was taken up is about
         self._pending: Heard | None = None  # what left a question open
-        self._history: list[
-            tuple[Instruction, Grid, tuple[Cell, ...]]
-        ] = []  # with the grid it met, and its cells
         self._aside = ""  # what is to be said at once
-        self._context = Context()
+        self._context = Context()  # what may be spoken of: what was done, and where it stands
         self._remark = ""  # what is to be said when the plan is done
         self._unheeded: str | None = None
 
@@ -117,10 +115,7 @@ class ScriptedBuilder(BuilderBase):
         executor = self._executor
         agrees_again = executor.look(observation)
         x, y, z, yaw, _ = executor.pose
-        before = self._history[-1][:2] if self._history else None
-        earlier = tuple(cells for _, _, cells in self._history[:-1])
-        further = tuple(grid for _, grid, _ in self._history[:-1])
-        self._context = Context(self._last, yaw, (x, y, z), earlier, before, further)
+        self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
         if agrees_again:
             busy = bool(executor.steps or self._remark)
             executor.steps = []
@@ -170,6 +165,8 @@ class ScriptedBuilder(BuilderBase):
             if found is not None:
                 return found
         new = understand(text, grid, self._context)
+        if isinstance(new.instruction, Pick):  # and nothing was asked
+            new = Heard(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         if pending is not None and isinstance(new.found, Failure) and new.instruction is None:
             return pending  # no answer: the question is still open
         return new
@@ -211,6 +208,8 @@ class ScriptedBuilder(BuilderBase):
         """Plan for an instruction, and for tidying up what an interrupted one left behind."""
         executor = self._executor
         settled = executor.settle().copy()
+        before = self._context.before  # the same, anew after a surprise, is no second time
+        again = before is not None and before[0] == task and np.array_equal(before[1], settled)
         heard = Heard("", task, found) if found is not None else tried("", task, settled, self._context)
         self._task, executor.changes = task, {}
         if isinstance(heard.found, Failure):
@@ -222,24 +221,11 @@ class ScriptedBuilder(BuilderBase):
                 executor.changes = {
                     cell: color_at(outcome.grid, cell) for cell in (*differing, *outcome.cells)
                 }
-                self._remember(task, settled, outcome.cells)
+                if not again:
+                    self._context = self._context.after(task, settled, outcome)
                 self._remark = say(DialogueAct.DONE)
                 return
         self._regret()
-
-    def _remember(self, task: Instruction, grid: Grid, cells: tuple[Cell, ...]) -> None:
-        """What was done, for "it" and "undo"."""
-        self._last = cells
-        if isinstance(task, Undo) and self._history:
-            self._history.pop()
-            self._last = self._history[-1][2] if self._history else cells
-        elif isinstance(task, Amend) and self._history:
-            before, met, _ = self._history[-1]
-            self._history[-1] = before, met, cells
-        elif not (
-            self._history and self._history[-1][0] == task and np.array_equal(self._history[-1][1], grid)
-        ):
-            self._history.append((task, grid, cells))
 
     def _resume(self) -> None:
         """Plan anew for the present instruction: for what it came to when it was told."""

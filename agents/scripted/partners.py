@@ -1,8 +1,9 @@
 """Scripted partners of several kinds: the same game with people who talk, listen and err differently.
 
 They are the scripted pair in other manners, for cross-play: a builder that was trained with one architect has to cope
-with the others. All of them speak and read the plain phrasing of `iglu_marl.language`, in text and in token chat. What
-they do at random follows from the seed of `reset`.
+with the others. The architects answer what a builder asks (`agents/scripted/answers.py`). All of them speak and read
+the plain phrasing of `iglu_marl.language`, in text and in token chat. What they do at random follows from the seed of
+`reset`.
 
 | name | role | manner |
 |---|---|---|
@@ -113,6 +114,7 @@ class PreciseArchitect:
         self._rng = np.random.default_rng(seed)
         self._dialogue.forget()
         self._said = Dialogue()
+        self._asked = False  # whether the builder has just asked something
         self._restart()
 
     def _restart(self) -> None:
@@ -130,8 +132,10 @@ class PreciseArchitect:
     def act(self, observation: Any) -> Any:
         """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
         dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        self._asked = False
         for utterance in self._dialogue.hear(dialog):
             self._said = self._said.say(utterance.role, utterance.text)
+            self._asked = utterance.role is Role.BUILDER and "?" in utterance.text
         return self._dialogue.utter(self._speak(observation))
 
     @property
@@ -290,6 +294,8 @@ class MistakenArchitect(PreciseArchitect):
         self._seen = seen
         current = self._pending[0]
         done = color_at(grid, current.cell) == current.after
+        if not done and self._asked:
+            return render(current, self._rng)
         if not done and self._still < PATIENCE:
             return ""
         return self._go_on(current, done, observation)

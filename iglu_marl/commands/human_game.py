@@ -30,10 +30,11 @@ PATIENCE, REPEAT_AFTER = (
     30,
     120,
 )  # such turns, before a scripted architect says something else, or the same again
+COMMENT_AFTER = 3  # and before it speaks of a block that does not belong there
 # Of partners who play with people: patient, and the game goes on while a model thinks.
 _MANNERS: dict[str, dict[str, Any]] = {
     ARCHITECT: {
-        "scripted": {"patience": PATIENCE, "repeat_after": REPEAT_AFTER},
+        "scripted": {"patience": PATIENCE, "repeat_after": REPEAT_AFTER, "comment_after": COMMENT_AFTER},
         "llm": {"patience": PATIENCE, "settle_after": 3, "background": True},
     },
     BUILDER: {"llm": {"background": True}},

@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import color_name
+from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.grammar.answers import (
     Above,
     ColorOf,
+    Count,
     CountOf,
     FreeCorner,
     Lacking,
@@ -39,25 +40,32 @@ from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Either, Put, anchors
+from iglu_marl.language.placing import SAME, Check, Either, Look, Put, anchors
 from iglu_marl.language.references import (
     At,
     Beside,
     Blocks,
     Context,
+    It,
     Item,
+    LastBlock,
     Level,
     Setting,
     Spot,
+    Them,
     Unresolved,
     resolve,
+    shifted,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
+    Again,
+    Amend,
     ExpectedWorld,
     Facing,
     Instruction,
     Move,
+    Pick,
     Place,
     Then,
     clarified,
@@ -91,6 +99,11 @@ _LIGHT = frozenset(
     )
 )
 """Words that a sentence can lose when others come into the place of an unknown one."""
+_VERBS = ("place", "stack", "remove", "replace", "move", "copy", "mirror", "extend")
+_PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # of answers, where a sentence needs them
+    "place": ((), ("at",), ("on",), ("in",)),
+    "direction": ((), ("to",), ("to", "the"), ("going",)),
+}
 _PROBES = (  # a sentence that can be read with these words in it lacks what they tell
     ("color", Reason.NO_COLOR, ("red",), False),
     ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
@@ -134,18 +147,22 @@ def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> 
         found = Failure(Reason.NOT_UNDERSTOOD, str(error), text)
     if isinstance(found, Failure):
         found = replace(found, text=text)
-        if isinstance(instruction, Either) and found.reason is Reason.AMBIGUOUS and found.reference is None:
-            found = replace(found, choices=_differences(instruction, grid, context))
+        if found.reason is Reason.AMBIGUOUS and found.reference is None:
+            worlds = [world for _, world in meanings(instruction, grid, context)]
+            found = replace(found, choices=tuple(world.cells for world in worlds))
     return Heard(text, instruction, found)
 
 
-def _differences(instruction: Either, grid: Grid, context: Context) -> tuple[Item, ...]:
-    """What each of the readings would change."""
-    found: list[Item] = []
-    for reading in instruction.readings:
+def meanings(
+    instruction: Instruction | None, grid: Grid, context: Context
+) -> list[tuple[Any, ExpectedWorld]]:
+    """The readings of an utterance that lead to different worlds, each with its world."""
+    found: dict[bytes, tuple[Any, ExpectedWorld]] = {}
+    for reading in instruction.readings if isinstance(instruction, Either) else ():
         worlds = outcomes(reading, grid, context)
-        found.append(() if isinstance(worlds, Failure) else worlds[0].cells)
-    return tuple(found)
+        if not isinstance(worlds, Failure):
+            found.setdefault(worlds[0].grid.tobytes(), (reading, worlds[0]))
+    return list(found.values())
 
 
 def _diagnosed(failure: Failure) -> Failure:
@@ -165,13 +182,16 @@ def _diagnosed(failure: Failure) -> Failure:
 def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = None) -> Heard | None:
     """What an utterance makes of one that left a question open; None when it is no answer to it.
 
-    It is read as a fragment for what is missing; when something else is missing then, that is the next question. What
-    is no such fragment, and an instruction, is a new one.
+    A whole instruction that does not speak of "it" is a new one. Otherwise it is read as a fragment for what is
+    missing; when something else is missing then, that is the next question.
     """
     context = context or Context()
     question = pending.question
     if question is None:
         return None
+    whole = parse(reply, context)
+    if not isinstance(whole, Failure) and _begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
+        return understand(reply, grid, context)
     answer = _Answer(pending, question, grid, context)
     for part in _parts(reply, answer.unknown):
         found = answer.filled(part)
@@ -180,7 +200,24 @@ def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = N
     new = understand(reply, grid, context)
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
-    return None if isinstance(new.found, Failure) and new.instruction is None else new
+    nothing = new.instruction is None or isinstance(new.instruction, (Check, Look))
+    return None if isinstance(new.found, Failure) and nothing else new
+
+
+_DEPENDENT = (It, LastBlock, Them, Again, Amend, Check, Pick)
+
+
+def _begins_with_verb(text: str) -> bool:
+    verbs = {phrase.split()[0] for name in _VERBS for phrase in grammar().lists[name]}
+    return any(said and said[0] in verbs for said in bare(tokens(text), ""))
+
+
+def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
+    if isinstance(value, kinds):
+        return True
+    if isinstance(value, tuple):
+        return any(_mentions(part, kinds) for part in value)
+    return is_dataclass(value) and any(_mentions(getattr(value, part.name), kinds) for part in fields(value))
 
 
 def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
@@ -283,6 +320,8 @@ class _Answer:
         if self.unknown:
             yield from self._in_place(said)
             return
+        if isinstance(self.pending.instruction, Either) and self.question.reference is None:
+            yield self._meant(said)
         rules = {
             "color": ("reply_color",),
             "count": ("reply_count",),
@@ -293,8 +332,10 @@ class _Answer:
         }.get(missing or "", ())
         if missing == "place" and not isinstance(self.pending.instruction, Lacking):
             yield self._sentences(said)
+        understood = False
         for rule in rules:
             values = [value for value, end, _ in Parser(grammar(), said).read(rule) if end == len(said)]
+            understood = understood or bool(values)
             for value in dict.fromkeys(values):
                 yield self._with(value)
         if self.question.choices and missing == "place":
@@ -302,10 +343,18 @@ class _Answer:
             for value in dict.fromkeys(values):
                 yield self._with(value)
         if missing in ("place", "direction"):
-            for prefix in ((), ("at",), ("on",), ("in",), ("to",), ("to", "the"), ("going",)):
-                yield self._sentences([*prefix, *said])
-        elif missing in ("color", "count", "height"):
+            for prefix in _PREFIXES[missing]:
+                if len(said) > 1 or not prefix or missing == "direction":
+                    yield self._sentences([*prefix, *said])
+        elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
+
+    def _meant(self, said: list[str]) -> Iterator[Heard]:
+        """With the first or the second of two meanings."""
+        found = meanings(self.pending.instruction, self.grid, self.context)
+        for number, end, _ in Parser(grammar(), said).read("reply_reading"):
+            if end == len(said) and len(found) == 2:
+                yield tried(self.pending.text, found[number - 1][0], self.grid, self.context)
 
     def _sentences(self, words: list[str]) -> Iterator[Heard]:
         """With words put into the sentence."""
@@ -328,13 +377,15 @@ class _Answer:
         if isinstance(value, Which):
             yield from self._picked(value)
         elif isinstance(value, Tints):
-            yield from self._striped(value.colors)
+            yield from self._striped(value)
         elif isinstance(value, ColorOf):
             found = {self.setting.color_at(cell) for item in resolve(value.of, self.setting) for cell in item}
             if len(found) == 1:
                 yield from self._with_value(found.pop())
         elif isinstance(value, CountOf):
             yield from self._with_value(len(resolve(value.of, self.setting)))
+        elif isinstance(value, Count):
+            yield from self._so_many(value)
         elif isinstance(value, Until):
             yield from self._until(value)
         elif isinstance(value, LevelOf):
@@ -414,17 +465,31 @@ class _Answer:
         (x, z) = columns.pop()
         return CellEdit(EditKind.PLACE, (x, level + _GROUND - 1, z), color=color)
 
-    def _striped(self, colors: tuple[int, ...]) -> Iterator[Heard]:
+    def _striped(self, value: Tints) -> Iterator[Heard]:
         """In several colours: block after block, in the order in which they are told."""
+        colors = value.colors
         for heard in list(self._with_value(colors[0])):
             if isinstance(heard.found, Failure) or len(heard.found) > 1:
                 continue
             cells = heard.found[0].cells
-            parts = [
-                CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)]) for i, cell in enumerate(cells)
-            ]
-            if len(parts) > 1:
+            if len(cells) > 1 and (value.again or len(cells) == len(colors)):
+                parts = [
+                    CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)])
+                    for i, cell in enumerate(cells)
+                ]
                 yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
+
+    def _so_many(self, value: Count) -> Iterator[Heard]:
+        """With a number that is told with a colour, which has to be that of the blocks, or as a total."""
+        growing = isinstance(self.pending.instruction, Lacking) and self.pending.instruction.fill == "grown"
+        if value.total and growing:
+            yield from self._until(Until("size", value.n))
+            return
+        for heard in self._with_value(value.n):
+            worlds = () if isinstance(heard.found, Failure) else heard.found
+            colors = {Setting(world.grid).color_at(cell) for world in worlds for cell in world.cells}
+            if value.color is None or colors <= {value.color}:
+                yield heard
 
     def _until(self, value: Until) -> Iterator[Heard]:
         """With the number that brings about what was told."""
@@ -457,13 +522,7 @@ class _Answer:
         spans = [max(c[axis] for c in cells) - min(c[axis] for c in cells) + 1 for axis in range(3)]
         if value.what == "square":
             return spans[1] == max(spans[0], spans[2])
-        whole = cells[-1]
-        size = 1
-        for step in (1, -1):
-            at = whole[1] + step
-            while after.color_at((whole[0], at, whole[2])):
-                size, at = size + 1, at + step
-        return size == value.value
+        return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
 
     def _toward(self, value: Toward) -> Iterator[Heard]:
         """The way that ends nearest to something, or farthest from it."""
@@ -487,7 +546,7 @@ class _Answer:
         if instruction is None:
             return
         if which.every:
-            if isinstance(reference, Blocks):
+            if isinstance(reference, Blocks) and which.number in (None, len(choices)):
                 every = replace(reference, count=None, middle=False)
                 made = _replaced(instruction, reference, every)
                 yield tried(self.pending.text, made, self.grid, self.context)
@@ -496,7 +555,7 @@ class _Answer:
         if len(items) != 1:
             return
         if isinstance(instruction, Either) and reference is None:
-            reading = instruction.readings[choices.index(items[0])]
+            reading, _ = meanings(instruction, self.grid, self.context)[choices.index(items[0])]
             yield tried(self.pending.text, reading, self.grid, self.context)
             return
         try:
@@ -520,6 +579,14 @@ class _Answer:
             return [item for item in items if min(cell[1] for cell in item) == layer]
         if which.corner:
             return [item for item in items if any(abs(c[0]) == 5 and abs(c[2]) == 5 for c in item)]
+        if which.toward is not None:
+            goals = [cell for item in resolve(which.toward.of, self.setting) for cell in item]
+            far = {
+                item: min(float(np.linalg.norm(np.subtract(c, goal))) for c in item for goal in goals)
+                for item in items
+            }
+            best = max(far.values()) if which.toward.away else min(far.values())
+            return [item for item in items if far[item] == best]
         if which.half is not None:
             side = VECTORS[which.half]
             return [item for item in items if all(c[0] * side[0] + c[2] * side[2] > 0 for c in item)]
@@ -598,6 +665,17 @@ _WAYS = {
     Direction.FRONT: ("towards", "you"),
     Direction.BEHIND: ("away", "from", "you"),
 }
+
+
+def _run(cell: Cell, axis: int, setting: Setting) -> int:
+    """How many blocks stand in a line with one of them."""
+    size = 1
+    for sign in (1, -1):
+        step = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+        at = shifted(cell, step)
+        while setting.color_at(at):
+            size, at = size + 1, shifted(at, step)
+    return size
 
 
 def _same(found: list[Heard]) -> bool:

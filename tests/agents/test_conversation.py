@@ -10,9 +10,11 @@ import pytest
 import iglu_marl
 from iglu_marl import Dialogue, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.language import read, say
+from iglu_marl.language import Context, read, say
+from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
 START = (0.0, 0.63, 0.0, 0.0, 0.0)
@@ -141,25 +143,44 @@ def test_a_builder_who_gives_up_ends_it() -> None:
 
 
 @pytest.mark.parametrize("controls", ["flying", "walking"])
-def test_what_nobody_can_build_ends_the_game(controls: Any) -> None:
-    """21 red blocks: there are no more than 20 of a colour."""
+@pytest.mark.parametrize("can_ask", [False, True])
+def test_what_nobody_can_build_ends_the_game(can_ask: bool, controls: Any) -> None:
+    """There are no more than 20 blocks of a colour, and 21 are wanted; also where the builder cannot say so."""
     target = np.zeros(SHAPE, np.int32)
     target[0, :2, :] = RED
     target[0, 1, 10] = 0
-    start = np.zeros(SHAPE, np.int32)
-    start[0, 0, :] = RED
-    start[0, 8, :9] = RED
     env = iglu_marl.env(
-        tasks=Task("", target, starting_grid=start),
+        tasks=Task("", target),
         controls=controls,
-        builder_can_ask=True,
+        builder_can_ask=can_ask,
         builder_sees=("dialog", "pose", "grid"),
-        max_steps=20_000,
+        max_steps=5000,
         max_turns=None,
     )
-    wall = agents_for(env)
-    game = play(env, wall, seed=0)
-    assert game.completed or len(game.turns) < 5000
+    game = play(env, agents_for(env), seed=0)
+    assert np.count_nonzero(game.grid) == 20
+    assert game.dialogue[-1].text == say("give_up")
+    assert game.builder_steps < 500, "and then nobody waits for anything"
+
+
+@pytest.mark.parametrize("manner", ["precise", "terse", "talkative", "vague", "mistaken"])
+def test_architects_of_all_manners_answer(manner: str) -> None:
+    architect = ARCHITECTS[manner](message_length=200)
+    architect.reset(Role.ARCHITECT, 0)
+    talk, grid = Dialogue(), np.zeros(SHAPE, np.int32)
+    heard = []
+    for question in ("", "", "Where exactly does it go?", "What is the meaning of life?"):
+        talk = talk.say("builder", question) if question else talk
+        seen = {
+            "dialog": talk.text,
+            "target_grid": HOUSE.astype(np.int32),
+            "grid": grid,
+            "agentPos": np.zeros(5),
+        }
+        heard.append(architect.act(seen))
+        talk = talk.say("architect", heard[-1])
+    assert heard[2]
+    assert heard[3]
 
 
 # --------------------------------------------------------------------------------------------------- the builder
@@ -220,6 +241,30 @@ def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
     assert told.says("no") == [say("okay")]
     assert told.says("green")[0] != "Done."
     assert told.blocks == [(0, -1, 0, BLUE)]
+
+
+@pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
+def test_which_of_two_meanings(reply: str, count: int) -> None:
+    """Two readings that lead to different worlds: it says what each would do, and asks."""
+    red = [
+        (-3, -1, -1),
+        (-3, 0, -1),
+        (-2, -1, -1),
+        (1, -1, 3),
+        (1, 0, 3),
+        (3, -1, 1),
+        (3, 0, 1),
+        (3, -1, 3),
+        (3, 0, 3),
+    ]
+    told = Instructor(*((*cell, RED) for cell in red))
+    (question,) = told.says("Place a row of green blocks between the red blocks on the ground.")
+    assert question.startswith("Do you mean: place green")
+    assert told.says(reply) == ["Done."]
+    built = {block[:3] for block in told.blocks if block[3] == GREEN}
+    grid = blocks_to_grid([(*cell, RED) for cell in red]).astype(np.int8)
+    heard = understand("Place a row of green blocks between the red blocks on the ground.", grid)
+    assert built == set(meanings(heard.instruction, grid, Context())[count][1].cells)
 
 
 def test_undo_takes_back_one_instruction_after_the_other() -> None:

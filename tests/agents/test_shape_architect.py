@@ -221,8 +221,10 @@ QUESTIONS = {
     "Place 3 red blocks on top of the 2 blue blocks": "How many?",
     "Place 3 red blocks on top of the blue blocks": "How many?",
     "Place a red block on the green block": "I can't do that: there is no such thing.",
-    "Build a red row": "How many?",
-    "Build a red row of 3": "Which way?",
+    "Build a red row": "Where?",
+    "Build a red row of 3": "Where?",
+    "Build a red row in the centre": "How many?",
+    "Build a red row of 3 in the northwest corner": "Which way?",
     "Build a red row of 3 east": "Where?",
     "Place a red block to the north of the blue row": "Where?",
     "Build a red tower of 9 on each blue block": "I can't do that: it is outside of the zone.",
@@ -245,7 +247,10 @@ def test_builder_places_as_many_blocks_as_it_is_told() -> None:
     assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
     assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
     assert told.tell("Place 2 green blocks on top of the 3 blue blocks.") == "How many?"
-    assert told.tell("Place 3 blue blocks on top of the 3 red blocks.") == "Done."
+    assert (
+        told.tell("Place 3 blue blocks on top of the 3 red blocks.")
+        == "I can't do that: there is a block already."
+    )
     assert told.blocks == sorted([*start, *((x, 0, 0, BLUE) for x in (-3, 0, 3))])
 
 

@@ -73,7 +73,8 @@ TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
         ("Put a block on top of the blue block.", "color"),
         ("Place a red block.", "place"),
         ("Move the blue block.", "place"),
-        ("Build a green tower on the ground in the centre.", "count"),
+        ("Build a green tower on the ground in the centre.", "height"),
+        ("Build a row of green blocks going north from the centre.", "count"),
         ("Make the blue tower taller.", "count"),
         ("Build a red row of three starting at the centre.", "direction"),
         ("Copy the blue block 3 blocks over.", "direction"),
@@ -121,6 +122,49 @@ def test_what_is_no_answer_changes_nothing(reply: str) -> None:
     grid = world_of(TWO_RED)
     found = answered(understand("Remove the red block.", grid), reply, grid)
     assert found is None or isinstance(found.found, Failure)
+
+
+THREE_RED = [[-3, -1, 0, "red"], [0, -1, 0, "red"], [3, -1, 0, "red"]]
+TOWER = [[3, -1, 0, "green"], [3, 0, 0, "green"]]
+
+
+@pytest.mark.parametrize(
+    ("world", "said", "reply"),
+    [
+        (THREE_RED, "Remove the red block.", "both of them"),
+        (THREE_RED, "Remove the red block.", "not the western one"),
+        (THREE_RED, "Remove the red block.", "the second"),
+        ([], "Build a tower of three in the centre.", "yellow and green"),
+        ([], "Build a tower of three in the centre.", "not red"),
+        ([], "Build a tower of three in the centre.", "red or blue"),
+        (TOWER, "Make the green tower taller.", "two red blocks"),
+        (TOWER, "Place a red block.", "west"),
+        (TOWER, "Place a red block.", "not on the green tower"),
+        ([], "Build a row of blue blocks going east from the centre.", "two or three"),
+    ],
+)
+def test_answers_that_leave_it_open_are_no_guess(world: list[Any], said: str, reply: str) -> None:
+    grid = world_of(world)
+    found = answered(understand(said, grid), reply, grid)
+    assert found is None or isinstance(found.found, Failure)
+
+
+@pytest.mark.parametrize(
+    ("reply", "height"),
+    [
+        ("5 in total", 5),
+        ("until it has 4 blocks", 4),
+        ("to level 6", 6),
+        ("two green ones", 4),
+        ("one more", 3),
+    ],
+)
+def test_numbers_in_total_and_in_addition(reply: str, height: int) -> None:
+    grid = world_of(TOWER)
+    found = answered(understand("Make the green tower taller.", grid), reply, grid)
+    assert found is not None
+    assert not isinstance(found.found, Failure)
+    assert np.array_equal(found.found[0].grid, world_of([[3, y - 1, 0, "green"] for y in range(height)]))
 
 
 @pytest.mark.parametrize(

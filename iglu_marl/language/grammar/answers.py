@@ -9,7 +9,7 @@ from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.grammar.makers import MAKERS, Core, Outside, cell, maker
 from iglu_marl.language.placing import Put
-from iglu_marl.language.references import At, Beside, Blocks, Level, PartOf, Spot
+from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
 
@@ -88,9 +88,10 @@ def diagonal(n: int, c: int, where: Any, way: Any) -> Any:
 
 @dataclass(frozen=True)
 class Tints:
-    """Colours from the first block to the last, over and over."""
+    """Colours from the first block to the last; again: over and over."""
 
     colors: tuple[int, ...]
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,15 @@ class CountOf:
     """As many as there are of something."""
 
     of: Any
+
+
+@dataclass(frozen=True)
+class Count:
+    """So many: of a colour, or in total."""
+
+    n: int
+    color: int | None = None
+    total: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,9 @@ class LevelOf:
 
 @dataclass(frozen=True)
 class Which:
-    """Which of several things: by a description, or by size. every: all of them. number: of blocks."""
+    """Which of several things: by a description, or by size. number: of its blocks. every: all of them,
+    `number` in all. toward: the nearest to something, or the farthest.
+    """
 
     core: Core | None = None
     every: bool = False
@@ -144,6 +156,7 @@ class Which:
     level: int | None = None
     corner: bool = False
     half: Direction | None = None
+    toward: Toward | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +184,7 @@ def tints(one: int, two: int) -> Tints:
 
 @maker
 def tints_alternating(one: int, two: int) -> Any:
-    return Tints((one, two)) if one != two else NOTHING
+    return Tints((one, two), True) if one != two else NOTHING
 
 
 @maker
@@ -182,6 +195,16 @@ def color_of(of: Any) -> ColorOf:
 @maker
 def count_of(of: Any) -> CountOf:
     return CountOf(of)
+
+
+@maker
+def count_colored(n: int, c: int) -> Count:
+    return Count(n, c)
+
+
+@maker
+def count_total(n: int) -> Count:
+    return Count(n, total=True)
 
 
 @maker
@@ -230,8 +253,23 @@ def spaces_above(n: int) -> Above:
 
 
 @maker
-def which_all() -> Which:
-    return Which(every=True)
+def which_all(n: int | None = None) -> Which:
+    return Which(every=True, number=None if n is None else int(n))
+
+
+@maker
+def which_by(of: Any) -> Which:
+    return Which(Core(where=NextTo(of)))
+
+
+@maker
+def which_toward(of: Any, far: bool = False) -> Which:
+    return Which(toward=Toward(of, bool(far)))
+
+
+@maker
+def which_middle() -> Which:
+    return Which(Core(middle=True))
 
 
 @maker
@@ -316,3 +354,8 @@ def asked(kind: str, **about: Any) -> Asked:
         name: value for name, value in about.items() if name not in ("x", "z")
     }  # words that do not matter
     return Asked(kind, tuple(named.items()))
+
+
+@maker
+def place_instead(where: Any, x: Any) -> Any:
+    return where if where != x else NOTHING
