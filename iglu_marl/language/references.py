@@ -519,7 +519,9 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     table, first = table_of(items)
     given, out = np.zeros((2, len(table)), np.uint8)
     given[first:] = 1
-    given[len(table) - 1] = count == 1 or len(items) % 2  # of an even number the line is seen by leaving one out
+    given[len(table) - 1] = (
+        count == 1 or len(items) % 2
+    )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"

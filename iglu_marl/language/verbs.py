@@ -452,7 +452,7 @@ def outcomes(
 
 
 def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
-    """An instruction that speaks of yellow blocks where none stand: of the orange ones, which people take for yellow."""
+    """An instruction that speaks of yellow blocks where none stand: of the orange ones, taken for yellow by people."""
     colors = set(setting.blocks.values())
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
@@ -466,7 +466,8 @@ def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
         if isinstance(value, Blocks):
             told = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
             parts["colors"] = tuple(dict.fromkeys(told))
-        return type(value)(**parts)
+        kind: Any = type(value)
+        return kind(**parts)
 
     found: Instruction = put(instruction)
     return found
