@@ -43,6 +43,7 @@ from iglu_marl.language.references import (
     Union,
     You,
 )
+from iglu_marl.language.repair import Heard, answered, understand
 from iglu_marl.language.scene import Scene, Thing
 from iglu_marl.language.scene.interpreter import Programs, answer
 from iglu_marl.language.scene.program import Program
@@ -104,6 +105,7 @@ __all__ = [
     "GoalSpace",
     "GoalTask",
     "GoalTasks",
+    "Heard",
     "Instruction",
     "It",
     "Kind",
@@ -147,6 +149,7 @@ __all__ = [
     "Union",
     "You",
     "answer",
+    "answered",
     "clarified",
     "constructions",
     "done",
@@ -162,5 +165,6 @@ __all__ = [
     "say",
     "shape_cells",
     "statement_goals",
+    "understand",
     "wordings",
 ]
