@@ -85,6 +85,17 @@ def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator
 # ---------------------------------------------------------------------------------------------------- architects
 
 
+class _Inner(ScriptedArchitect):
+    """The plain architect, whose remarks have to fit the messages of the one that speaks for it."""
+
+    def __init__(self, fits: Callable[[str], bool], controls: ControlsName) -> None:
+        self._outer_fits = fits
+        super().__init__(controls=controls)
+
+    def _fits(self, text: str) -> bool:
+        return self._outer_fits(text)
+
+
 class PreciseArchitect:
     """Says one edit a turn in full, always in the same wording; the base of the other manners.
 
@@ -102,7 +113,7 @@ class PreciseArchitect:
         self.message_length = message_length
         self._codec = codec
         self._dialogue = DialogueTracker(codec, message_length)
-        self._inner = ScriptedArchitect(controls=controls)
+        self._inner = _Inner(self._fits, controls=controls)
         self._begin(None)
 
     @classmethod

@@ -452,7 +452,7 @@ def outcomes(
 
 
 def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
-    """An instruction that speaks of yellow blocks where none stand: of the orange ones, taken for yellow by people."""
+    """An instruction that speaks of yellow blocks where none stand: of the orange ones, taken for yellow ones."""
     colors = set(setting.blocks.values())
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
