@@ -85,6 +85,17 @@ def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator
 # ---------------------------------------------------------------------------------------------------- architects
 
 
+class _PlainArchitect(ScriptedArchitect):
+    """What the manners are manners of. fits: whether a message can hold a text."""
+
+    def __init__(self, controls: ControlsName, fits: Callable[[str], bool]) -> None:
+        super().__init__(controls=controls)
+        self._holds = fits
+
+    def _fits(self, text: str) -> bool:
+        return self._holds(text)
+
+
 class PreciseArchitect:
     """Says one edit a turn in full, always in the same wording; the base of the other manners.
 
@@ -102,7 +113,7 @@ class PreciseArchitect:
         self.message_length = message_length
         self._codec = codec
         self._dialogue = DialogueTracker(codec, message_length)
-        self._inner = ScriptedArchitect(controls=controls)
+        self._inner = _PlainArchitect(controls, self._fits)
         self._begin(None)
 
     @classmethod
