@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
@@ -470,9 +470,6 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     if isinstance(reference, Union):
         return list(dict.fromkeys(item for part in reference.parts for item in resolve(part, setting)))
     items = find_items(setting, reference.kind, reference.colors)
-    if not items and Color.YELLOW in reference.colors:  # orange, as people see it
-        colors = tuple(Color.ORANGE.value if color == Color.YELLOW else color for color in reference.colors)
-        items = find_items(setting, reference.kind, tuple(dict.fromkeys(colors)))
     if reference.size is not None:
         items = [item for item in items if len(item) == reference.size]
     if items and reference.where is not None:
@@ -517,17 +514,21 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     """The middle one of items that stand in a line, or as many in the middle as there are told."""
-    rest, odd = divmod(len(items) - (reference.count or 1), 2)
+    count = reference.count or 1
+    rest, odd = divmod(len(items) - count, 2)
     table, first = table_of(items)
     given, out = np.zeros((2, len(table)), np.uint8)
     given[first:] = 1
-    # of an even number the line is seen by leaving one out
-    given[len(table) - 1] = len(items) % 2
+    given[len(table) - 1] = (
+        count == 1 or len(items) % 2
+    )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
-    if odd or rest < 0 or not out.any():
+    if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
-    return sorted(items)[rest : len(items) - rest]
+    if count > 1:
+        return sorted(items)[rest : len(items) - rest]
+    return [item for item, fits in zip(items, out[first:], strict=True) if fits]
 
 
 def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:

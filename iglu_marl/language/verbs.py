@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, Color, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.placing import (
     Check,
@@ -440,9 +440,37 @@ def outcomes(
     try:
         found = _follow(instruction, setting)
     except Unresolved as error:
-        return error.failure
+        seen = _as_seen(instruction, setting) if error.failure.reason is Reason.NO_MATCH else instruction
+        if seen == instruction:
+            return error.failure
+        try:
+            found = _follow(seen, setting)
+        except Unresolved:
+            return error.failure
     distinct = {(outcome.grid.tobytes(), outcome.cells): outcome for outcome in found}
     return tuple(distinct.values())
+
+
+def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
+    """An instruction that speaks of yellow blocks where none stand: of the orange ones, taken for yellow by people."""
+    colors = set(setting.blocks.values())
+    if Color.YELLOW in colors or Color.ORANGE not in colors:
+        return instruction
+
+    def put(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(put(part) for part in value)
+        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+            return value
+        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
+        if isinstance(value, Blocks):
+            told = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+            parts["colors"] = tuple(dict.fromkeys(told))
+        kind: Any = type(value)
+        return kind(**parts)
+
+    found: Instruction = put(instruction)
+    return found
 
 
 def expand(

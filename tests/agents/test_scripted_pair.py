@@ -134,13 +134,15 @@ def test_progressive_sessions_are_followed() -> None:
     assert np.array_equal(game.grid, session.structures[-1])
 
 
-def test_recorded_human_words_do_no_harm() -> None:
-    """What it understands of them it does; nothing stands there that they do not ask for."""
-    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=60)
+def test_recorded_human_words_are_followed_to_the_target_or_do_no_harm() -> None:
+    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=100)
+    reached = 0
     for seed in range(5):
         game = play(env, agents_for(env), seed=seed)
-        changed = game.grid != game.task.start_grid
-        assert np.array_equal(game.grid[changed], game.task.target_grid[changed])
+        built = np.array_equal(game.grid, game.task.target_grid)
+        assert built or np.array_equal(game.grid, game.task.start_grid)
+        reached += built
+    assert reached
 
 
 @pytest.mark.slow

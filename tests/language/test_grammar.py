@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.language import Construction, Failure, constructions, parse
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.language import Construction, Context, Failure, constructions, done, outcomes, parse
 from iglu_marl.language.grammar.constructions import word_lists
 from iglu_marl.language.grammar.engine import NOTHING, Grammar, Parser
 
@@ -52,6 +54,8 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:#> => subtract", "subtract"),
         ("<a:total> => add", "total"),
         ("{minus} <a:#> => add", "minus"),
+        ("<a:#> => add\n  <a:#> => any", "two rules"),
+        ("<a:#> => add\nempty:", "empty"),
     ],
 )
 def test_mistakes_of_a_grammar_are_found_when_it_is_loaded(rule: str, named: str) -> None:
@@ -69,3 +73,33 @@ def test_every_rule_is_shown_by_an_example() -> None:
     assert len(clauses) > 10
     assert not [text for text in clauses if isinstance(parse(text), Failure)]
     assert "block" in word_lists()["block1"]
+
+
+def test_whatever_the_rules_make_is_an_instruction_or_a_failure_in_every_world() -> None:
+    rng = np.random.default_rng(0)
+    texts = [one.example for one in constructions()]
+    verbs = [
+        one.example
+        for one in constructions()
+        if one.category in ("put", "taken", "change", "grown", "copies")
+    ]
+    ends = [one.example for one in constructions() if one.category in ("mod", "told_where", "post", "clause")]
+    texts += [f"{verbs[rng.integers(len(verbs))]} {ends[rng.integers(len(ends))]}" for _ in range(600)]
+    grid = np.array(blocks_to_grid([(x, y, 0, x % 3 + 1) for x in range(4) for y in range(-1, x)]), np.int8)
+    first = parse("Place a red block in the northwest corner.")
+    assert not isinstance(first, Failure)
+    (made,) = outcomes(first, grid)  # type: ignore[misc]
+    context = Context((), 0.0, (0.0, 1.0, 0.0)).after(first, grid, made)
+    followed = 0
+    for text in texts:
+        found = parse(text)
+        if isinstance(found, Failure):
+            assert str(found)
+            continue
+        worlds = outcomes(found, made.grid, context)
+        if isinstance(worlds, Failure):
+            assert str(worlds)
+        else:
+            assert done(found, made.grid, worlds[0].grid, context), text
+            followed += 1
+    assert followed > 30

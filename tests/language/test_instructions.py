@@ -18,6 +18,7 @@ from iglu_marl.language import (
     Reason,
     Said,
     TemplateCodec,
+    Then,
     expand,
     parse,
     read,
@@ -94,6 +95,36 @@ def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
     assert parse(text.replace("centre", "center").replace("ground", "floor")) == edit
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        # a number before a full stop is no numbering
+        (
+            "Remove every plus of 3. Then destroy the last block.",
+            ["Remove every plus of 3.", "Remove the last block."],
+        ),
+        ("1. Remove the red row. 2. Remove it.", ["Remove the red row.", "Remove it."]),
+        # "it" is what was placed last; only what is told without its verb shares the "it" of what comes before
+        (
+            "Place a red block north of the blue block. Place a green block south of it.",
+            ["Place a red block north of the blue block.", "Place a green block south of it."],
+        ),
+        (
+            "Place a red block north of the blue block and another one south of it.",
+            ["Place a red block north of the blue block.", "Place a red block south of the blue block."],
+        ),
+    ],
+)
+def test_sentences_after_each_other(text, parts):
+    found = parse(text)
+    assert isinstance(found, Then)
+    if "another" in text:
+        grid = np.array(blocks_to_grid([(0, -1, 0, BLUE)]), np.int8)
+        assert [edit.cell for edit in expand(found, grid)] == [(0, -1, -1), (0, -1, 1)]
+    else:
+        assert found.parts == tuple(map(parse, parts))
+
+
 def test_random_wordings_differ_and_follow_the_generator():
     edit = CellEdit("place", (2, -1, -3), color=RED)
     texts = [render(edit, np.random.default_rng(seed)) for seed in range(30)]
@@ -157,6 +188,7 @@ def test_the_preferred_wording(edit, text):
             "And then place a red block at the centre on the ground please",
             CellEdit("place", (0, -1, 0), color=RED),
         ),
+        ("1. Place a red block at the centre, on level 2.", CellEdit("place", (0, 0, 0), color=RED)),
     ],
 )
 def test_other_ways_to_say_it(text, edit):
@@ -176,6 +208,7 @@ def test_other_ways_to_say_it(text, edit):
         ("place a block on the ground at the centre", Reason.NO_COLOR, ""),
         ("change the red block at the centre on the ground", Reason.NO_COLOR, ""),
         ("place a red block", Reason.NO_PLACE, ""),
+        ("place a red block on the ground", Reason.NO_PLACE, ""),
         ("place a red block 6 east on the ground", Reason.OUTSIDE, "(6, -1, 0)"),
         ("place a red block at the centre at height 10", Reason.OUTSIDE, "(0, 8, 0)"),
         ("place a red block at the centre at height 0", Reason.OUTSIDE, "(0, -2, 0)"),
@@ -211,7 +244,6 @@ def test_what_is_no_instruction_fails_with_the_reason(text, reason, detail):
         ("remove the block 2 east of the centre", (2, -1, 0)),
         ("change the blue block 2 east of the centre to red", (2, -1, 0)),
         # what does not fit together finds no place
-        ("place a red block on the ground", Reason.AMBIGUOUS),
         ("place a red block on the ground at height 2 at the centre", Reason.NO_MATCH),
         ("place a red block at the centre on the ground 2 east", Reason.NO_MATCH),
     ],
@@ -332,10 +364,10 @@ def colored(talk):
 @pytest.mark.parametrize("talk", list(DialogueAct))
 def test_small_talk_is_read_back_also_through_tokens(talk):
     rngs = [None, *(np.random.default_rng(seed) for seed in range(6))]
+    form = templates()["talk"][talk.value][0]
+    named = {name: word for name, word in (("word", "blue"), ("other", "green")) if f"{{{name}}}" in form}
     for color in range(1, 7) if colored(talk) else [None]:
         for rng in rngs:
-            forms = " ".join(templates()["talk"][talk])
-            named = {name: "block" for name in ("word", "other") if f"{{{name}}}" in forms}
             text = say(talk, color, rng, **named)
             assert read(text) == Said(talk, color)
             tokens = CODEC.encode(text)

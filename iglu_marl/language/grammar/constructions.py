@@ -102,9 +102,9 @@ def _examples(rules: Grammar) -> dict[str, tuple[str, ...]]:
                     for text in islice(_readable(rules, category, rule, found), 1)
                 )
                 new[name] = tuple(islice(texts, _KEPT))
-        for name, texts in new.items():
-            if texts:
-                found[name], grown = texts, True
+        for name, made in new.items():
+            if made:
+                found[name], grown = made, True
     return found
 
 

@@ -226,6 +226,12 @@ class Grammar:
 
     def _check(self) -> None:
         for category in self.categories.values():
+            if not category.rules:
+                raise LanguageError(f"no rules for the category {category.name!r}")
+            patterns = [rule.pattern_text for rule in category.rules]
+            twice = next((text for text in patterns if patterns.count(text) > 1), None)
+            if twice is not None:
+                raise LanguageError(f"two rules of {category.name!r} with the pattern {twice!r}")
             for rule in category.rules:
                 for slot in _slots(rule.pattern):
                     if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
