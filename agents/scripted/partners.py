@@ -85,15 +85,15 @@ def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator
 # ---------------------------------------------------------------------------------------------------- architects
 
 
-class _Inner(ScriptedArchitect):
-    """The plain architect, whose remarks have to fit the messages of the one that speaks for it."""
+class _PlainArchitect(ScriptedArchitect):
+    """What the manners are manners of. fits: whether a message can hold a text."""
 
-    def __init__(self, fits: Callable[[str], bool], controls: ControlsName) -> None:
-        self._outer_fits = fits
+    def __init__(self, controls: ControlsName, fits: Callable[[str], bool]) -> None:
         super().__init__(controls=controls)
+        self._holds = fits
 
     def _fits(self, text: str) -> bool:
-        return self._outer_fits(text)
+        return self._holds(text)
 
 
 class PreciseArchitect:
@@ -113,7 +113,7 @@ class PreciseArchitect:
         self.message_length = message_length
         self._codec = codec
         self._dialogue = DialogueTracker(codec, message_length)
-        self._inner = _Inner(self._fits, controls=controls)
+        self._inner = _PlainArchitect(controls, self._fits)
         self._begin(None)
 
     @classmethod

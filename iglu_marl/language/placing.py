@@ -418,8 +418,10 @@ def put_shape(
                 failure = error
                 continue
             options.append(made)
+        inside = set(group.cells)
+        lying = [made for made in options if inside.issuperset(cell for cell, _ in made)]
         if options:
-            found.append(options)
+            found.append(lying or options)
         elif not several:
             break
     if not found:
@@ -616,6 +618,8 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
             floor = min(cell[1] for cell in lowest)
             lowest = [cell for cell in lowest if cell[1] == floor]
     if kind is Kind.BLOCK and n == 1:
+        if new.centred and len(lowest) % 2:
+            lowest = [sorted(lowest)[len(lowest) // 2]]
         return [(cell,) for cell in lowest]
     if kind is Kind.BLOCK and n is None:
         return [tuple(free)]

@@ -1034,7 +1034,7 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
     """The plainest value for a placement that leaves nothing open; None when it does."""
     assert new.color is not None
     several = is_several(where)
-    if new.bare_ends or new.until is not None:
+    if new.bare_ends or new.until is not None or (new.centred and new.kind is Kind.BLOCK):
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
