@@ -23,7 +23,7 @@ class OracleBuilder(BuilderBase):
     `reason` are those of the plan: "built", "impossible" (proved) or "unresolved"; what the planner could do of an
     unresolved plan is done. In a progressive task it goes on with the next turns.
 
-    controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. pose: where
+    controls: any of the game; select_and_place, can_yield, can_ask: as in the game. pose: where
     episodes start, if the pose is not observed. tokens, codec, message_length: of the chat, with `can_ask`. level: of
     planning, as of `planning.plan`; `width` is its deprecated form.
     """

@@ -24,6 +24,7 @@ from rich.table import Table
 import iglu_marl
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedArchitect, agents_for
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.data import MultiturnDataset
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
@@ -210,7 +211,7 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
-    parser.add_argument("--controls", choices=("flying", "walking", "human-level"), default="flying")
+    parser.add_argument("--controls", choices=CONTROLS, default="flying")
     parser.add_argument("--tasks", default="random", help=SOURCES)
     parser.add_argument(
         "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"

@@ -50,7 +50,7 @@ class ScriptedBuilder(BuilderBase):
     next, unless something new is said. Where the first, quick search finds no plan, a longer one is made. When the
     instruction is done, or cannot be done, it yields (where turns can be ended).
 
-    controls: "walking", "human-level" or "flying"; select_and_place, can_yield, can_ask: as in the game. can_ask: it
+    controls: any of the game; select_and_place, can_yield, can_ask: as in the game. can_ask: it
     says short things as well ("Done.", "I don't understand."). tokens, codec, message_length: of the chat.
     """
 

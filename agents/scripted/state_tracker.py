@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl import AgentError, Controls, Task, Worlds
+from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.planning import Plan, PlanLevel, plan
 
-PLANNED_AS: dict[str, ControlsName] = {"walking": "walking", "human-level": "walking", "flying": "flying"}
+# The controls by which those of a game are planned for: those of "human-level" are the keys of walking.
+PLANNED_AS: dict[str, ControlsName] = {
+    "walking": "walking",
+    "human-level": "walking",
+    "flying": "flying",
+    "discrete": "discrete",
+    "continuous": "continuous",
+}
 
 _NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
 _CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observations round away
@@ -36,14 +43,10 @@ def _searched(state: bytes, target: bytes, controls: ControlsName, level: PlanLe
 class StateTracker:
     """The private world of a builder with one of the encodings that can be planned for.
 
-    controls: "walking", "human-level" or "flying". select_and_place, can_yield: as in the game's builder action space.
-    Raises `AgentError` for other controls.
+    controls: any of the game's. select_and_place, can_yield: as in the game's builder action space.
     """
 
     def __init__(self, controls: ControlsName, *, select_and_place: bool, can_yield: bool) -> None:
-        if controls not in PLANNED_AS:
-            expected = ", ".join(PLANNED_AS)
-            raise AgentError(f"controls is {controls!r}; this agent plans its way with {expected} only")
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.world = Worlds(1)
         self._pending = 0  # a colour to be chosen together with the next placement
@@ -108,8 +111,13 @@ class StateTracker:
 
     def do(self, planned: Any) -> Any:
         """The action of a planned step in the encoding of the game; the private world goes along."""
+        how = PLANNED_AS[self.controls.name]
         action = (
-            self._walked(planned) if PLANNED_AS[self.controls.name] == "walking" else self._flown(planned)
+            self._walked(planned)
+            if how == "walking"
+            else self._flown(planned)
+            if how == "flying"
+            else {**self._still(), **planned}
         )
         self._step(*self.controls.encode(action))
         return action

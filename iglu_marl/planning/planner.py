@@ -18,6 +18,7 @@ from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.walking.shortening import shortened
 from iglu_marl.planning.walking.viewpoints import shortest_walk
 
+# Of the others there is only the plan of the greedy builder.
 SEARCH_OF: dict[str, Callable[[Problem, PlanLevel, int], list[Any] | None]] = {
     "walking": shortest_walk,
     "flying": shortest_flight,
@@ -38,7 +39,7 @@ def plan(
     world: `Worlds` (index 0 is planned for, in any state; it is not changed), or a pair (grid, pose) that stands for a
         fresh episode with this starting grid.
     edits: `Edit`s or rows (x, y, z, color), 0 = remove; or a whole target grid [9, 11, 11].
-    controls: "walking" (actions are integers 0..17) or "flying" (dicts).
+    controls: "walking" (actions are integers 0..17), "flying", "discrete" or "continuous" (dicts).
     level: "fast" takes the plan of the greedy builder, on foot without the steps that make no difference;
         "short" searches for a shorter one, or for one at all; "shortest" searches longer. See docs/planning.md.
     max_actions: budget; a longer plan is given up.
@@ -57,7 +58,7 @@ def plan(
     actions = simulation.actions
     if controls == "walking" and not reason:
         actions = shortened(problem, actions)
-    if level != "fast" and problem.changes:
+    if level != "fast" and problem.changes and controls in SEARCH_OF:
         found = SEARCH_OF[controls](problem, level, max_actions if reason else len(actions))
         reason, actions = ("", found) if found else (reason, actions)
     scaffolds = built_on_the_way(problem, actions)

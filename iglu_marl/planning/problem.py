@@ -29,7 +29,7 @@ PlanLevel = Literal["fast", "short", "shortest"]
 WorldArray = npt.NDArray[Any]  # WORLD[1]
 
 PLAN_LEVELS: tuple[PlanLevel, ...] = get_args(PlanLevel)
-PLANNED: tuple[ControlsName, ...] = ("walking", "flying")
+PLANNED: tuple[ControlsName, ...] = ("walking", "flying", "discrete", "continuous")
 
 
 class Edit(NamedTuple):

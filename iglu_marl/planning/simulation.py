@@ -25,7 +25,7 @@ class Snapshot(NamedTuple):
     scaffolds: int
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def encoding(name: ControlsName) -> Controls:
     """The action encoding of that name; its spaces take long to make."""
     return Controls(name)

@@ -512,12 +512,20 @@ def test_builder_needs_to_see() -> None:
         play(env, agents_for(env))
 
 
+@pytest.mark.parametrize("select_and_place", [False, True])
+@pytest.mark.parametrize("builder", [ScriptedBuilder, OracleBuilder])
 @pytest.mark.parametrize("controls", ["discrete", "continuous"])
-def test_controls_without_a_planner_are_refused(controls: Any) -> None:
-    with pytest.raises(AgentError, match=f"{controls}.*walking, human-level, flying"):
-        ScriptedBuilder(controls)
-    with pytest.raises(AgentError, match=controls):
-        OracleBuilder(controls)
+def test_the_encodings_of_2021_are_played(controls: Any, builder: Any, select_and_place: bool) -> None:
+    env = iglu_marl.env(
+        tasks=RandomTasks(max_blocks=5),
+        controls=controls,
+        select_and_place=select_and_place,
+        builder_sees=SIGHTS,
+    )
+    for seed in range(2):
+        architect = ScriptedArchitect.for_env(env)
+        game = play(env, {"architect": architect, "builder": builder.for_env(env)}, seed=seed)
+        assert np.array_equal(game.grid, game.task.target_grid)
 
 
 def test_tokens_of_another_codec_are_noticed() -> None:

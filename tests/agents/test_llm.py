@@ -540,8 +540,6 @@ def test_the_builder_says_what_it_needs() -> None:
     env = game(builder_sees=("dialog", "inventory"))
     with pytest.raises(AgentError, match=r"LLMBuilder needs 'grid'.*builder_sees"):
         iglu_marl.play(env, pair(env, backend), seed=0)
-    with pytest.raises(AgentError, match="plans its way with"):
-        LLMBuilder(backend=backend, controls="continuous")
     for agent, role in (
         (LLMBuilder(backend=backend), "architect"),
         (LLMArchitect(backend=backend), "builder"),

@@ -173,14 +173,25 @@ class Flier:
         inside = in_zone(x, y, z) and self.simulation.color_at((x, y, z)) != 0
         return [Job((x, y, z), 0)] if inside else []
 
+    def steps_up(self) -> list[Cell]:
+        """None: fliers need no stairs."""
+        return []
+
     # -- finding
 
+    def _steps(self, eyes: Floats) -> Floats:
+        """Steps to each of these places, float64 [k]."""
+        return flight_steps(self.simulation.pose, eyes)
+
+    def _turns(self, looks: Floats) -> Floats:
+        """Steps that turning to each of these looks takes, float64 [k]."""
+        return turn_steps(self.simulation.pose, looks)
+
     def _hover_for(self, job: Job) -> Hover | None:
-        pose = self.simulation.pose
         points, normals = aim_points(self.simulation.grid, job)
         eyes = self._eyes_near(job)
-        steps = flight_steps(pose, eyes)
-        order = np.argsort(np.maximum(steps, turn_steps(pose, bearing(job.cell - eyes))), kind="stable")
+        steps = self._steps(eyes)
+        order = np.argsort(np.maximum(steps, self._turns(bearing(job.cell - eyes))), kind="stable")
         for start in range(0, len(order) if len(points) else 0, EYES_AT_ONCE):
             chosen = order[start : start + EYES_AT_ONCE]
             found = self._best_of(job, eyes[chosen], steps[chosen], points, normals)
@@ -214,7 +225,7 @@ class Flier:
         good = ((befores if job.color else hits) == job.cell).all(axis=1)
         if job.color:
             good &= ~blocked_by_body(poses, job.cell)
-        cost = np.maximum(steps[which], turn_steps(self.simulation.pose, poses[:, 3:]))
+        cost = np.maximum(steps[which], self._turns(poses[:, 3:]))
         for index in np.flatnonzero(good)[np.argsort(cost[good], kind="stable")]:
             x, y, z, yaw, pitch = poses[index].tolist()
             if (job.cell, (x, y, z)) not in self._banned:

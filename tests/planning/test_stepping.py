@@ -1,0 +1,67 @@
+"""The encodings of 2021: sliding through blocks, and hopping from cell to cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iglu_marl import Pose
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.planning import plan, replays
+from iglu_marl.tasks import RandomTasks
+
+EMPTY = np.zeros((9, 11, 11), np.int8)
+TOWER = np.asarray(blocks_to_grid([(2, y, -1, 1 + y % 6) for y in range(-1, 8)]), np.int8)
+ROOF = np.asarray(
+    blocks_to_grid(
+        [(x, y, z, 1) for x in (-2, 2) for z in (-2, 2) for y in (-1, 0, 1, 2)]
+        + [(x, 3, z, 2) for x in (-2, -1, 0, 1, 2) for z in (-2, 2)]
+    ),
+    np.int8,
+)
+CONTROLS = ("discrete", "continuous")
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+@pytest.mark.parametrize("target", [TOWER, ROOF], ids=["tower", "roof"])
+def test_what_is_high_is_built_and_nothing_stays(controls, target):
+    made = plan((EMPTY, Pose()), target, controls)
+    assert made.built, made.reason
+    space = Controls(controls).space
+    assert all(space.contains(action) for action in made.actions)
+    assert replays((EMPTY, Pose()), made.actions, controls, target)
+    assert (
+        made.scaffolds or controls == "continuous"
+    )  # without a way through the air there is a stair for a time
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_what_stands_is_changed_and_taken_away(controls):
+    target = TOWER.copy()
+    target[TOWER > 0] = 3
+    target[5:] = 0
+    made = plan((TOWER, Pose(0.0, 0.0, 0.0, 137.0, 20.0)), target, controls)
+    assert made.built, made.reason
+    assert replays((TOWER, Pose(0.0, 0.0, 0.0, 137.0, 20.0)), made.actions, controls, target)
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_a_builder_that_is_walled_in_gets_to_work(controls):
+    walls = [(x, y, z, 1) for x in (-1, 0, 1) for z in (-1, 0, 1) for y in (-1, 0) if (x, z) != (0, 0)]
+    start = np.asarray(blocks_to_grid(walls), np.int8)
+    target = start.copy()
+    target[0, 9, 9] = 4
+    made = plan((start, Pose()), target, controls)
+    assert made.built, made.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_random_structures(controls):
+    tasks = RandomTasks(max_blocks=12, height_levels=5)
+    rng = np.random.default_rng(4)
+    for _ in range(25):
+        task = tasks.sample(rng)
+        made = plan((task.start_grid, Pose()), task.target_grid, controls, "fast")
+        assert made.built, (task.target_grid.nonzero(), made.reason)
