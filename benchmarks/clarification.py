@@ -28,7 +28,7 @@ from rich.table import Table
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Context, Failure, outcomes, parse
-from iglu_marl.language.repair import Heard, answered, understand
+from iglu_marl.language.repair import Understanding, answered, understand
 
 Grid = npt.NDArray[np.int8]
 MAX_TURNS = 6
@@ -110,7 +110,7 @@ def make_case(missing: str, rng: np.random.Generator) -> Case:
             return Case(missing, start, whole, vague, answer, found[0].grid)
 
 
-def _settled(heard: Heard, goal: Grid) -> bool:
+def _settled(heard: Understanding, goal: Grid) -> bool:
     return not isinstance(heard.found, Failure) and bool(np.array_equal(heard.found[0].grid, goal))
 
 

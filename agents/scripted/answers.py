@@ -48,7 +48,7 @@ GO_ON = ("next", "again", "done", "hello", "okay", "there")
 
 
 @dataclass(frozen=True)
-class Situation:
+class ConversationState:
     """What an architect knows when it is asked.
 
     grid, target: int8 [9, 11, 11]. base: the grid when it made its request. instruction: the request, None when there
@@ -97,7 +97,7 @@ def asked(text: str) -> Asked | None:
     return None
 
 
-def answers(question: Asked, situation: Situation) -> list[str]:
+def answers(question: Asked, situation: ConversationState) -> list[str]:
     """What can be answered, the fullest first; [] for kinds that are answered by the request itself."""
     give = _ANSWERS.get(question.kind)
     if give is None:
@@ -108,7 +108,7 @@ def answers(question: Asked, situation: Situation) -> list[str]:
         return [_no(situation)]
 
 
-def scene_answer(text: str, situation: Situation) -> str:
+def scene_answer(text: str, situation: ConversationState) -> str:
     """The answer to a question about what stands there ("how many red blocks are there?"), "" for other texts."""
     if "?" not in text:
         return ""
@@ -123,7 +123,7 @@ def scene_answer(text: str, situation: Situation) -> str:
     return f"{_capital(str(found))}."
 
 
-def mistake(situation: Situation, cell: Cell) -> list[str]:
+def mistake(situation: ConversationState, cell: Cell) -> list[str]:
     """What is wrong about a block, and what to do about it, the fullest form first."""
     there, wanted = color_at(situation.grid, cell), color_at(situation.target, cell)
     names = f"The {color_name(there)} block {place_of(cell)},", f"The {color_name(there)} block"
@@ -165,7 +165,7 @@ def _level(cell: Cell) -> int:
     return cell[1] + 2
 
 
-def _removal(situation: Situation) -> bool:
+def _removal(situation: ConversationState) -> bool:
     """Whether the request is to take blocks away."""
     return all(not color_at(situation.goal, cell) for cell in situation.about)
 
@@ -173,12 +173,12 @@ def _removal(situation: Situation) -> bool:
 # ------------------------------------------------------------------------------------------- one function per kind
 
 
-def _color(situation: Situation) -> Iterator[str]:
+def _color(situation: ConversationState) -> Iterator[str]:
     colors = list(dict.fromkeys(color_name(situation.color_of(cell)) for cell in situation.about))
     yield f"{_capital(_listed(colors))}."
 
 
-def _place(situation: Situation) -> Iterator[str]:
+def _place(situation: ConversationState) -> Iterator[str]:
     cells = situation.about
     if len(cells) == 1:
         yield f"{_capital(place_of(cells[0]))}."
@@ -188,21 +188,21 @@ def _place(situation: Situation) -> Iterator[str]:
     yield f"It starts {place_of(cells[0])}."
 
 
-def _height(situation: Situation) -> Iterator[str]:
+def _height(situation: ConversationState) -> Iterator[str]:
     levels = sorted({_level(cell) for cell in situation.about})
     if len(levels) > 1:
         yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
     yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
 
 
-def _count(situation: Situation) -> Iterator[str]:
+def _count(situation: ConversationState) -> Iterator[str]:
     done = len(situation.cells) - len(situation.open_cells)
     if done and situation.open_cells:
         yield f"{_capital(_many(len(situation.cells)))} in all; {_many(len(situation.open_cells))} more."
     yield f"{_capital(_many(len(situation.about)))}."
 
 
-def _left(situation: Situation) -> Iterator[str]:
+def _left(situation: ConversationState) -> Iterator[str]:
     missing = _cells((situation.target != 0) & (situation.grid != situation.target))
     spare = _cells((situation.target == 0) & (situation.grid != 0))
     parts = [f"{_many(len(missing))} to place"] if missing else []
@@ -210,28 +210,28 @@ def _left(situation: Situation) -> Iterator[str]:
     yield f"{_capital(_listed(parts))}." if parts else "Nothing more."
 
 
-def _number(situation: Situation, c: int) -> Iterator[str]:
+def _number(situation: ConversationState, c: int) -> Iterator[str]:
     wanted = int(np.count_nonzero(situation.target == c))
     there = int(np.count_nonzero((situation.target == c) & (situation.grid == c)))
     verb = "is" if there == 1 else "are"
     yield f"{_capital(_many(wanted, f'{color_name(c)} block'))} in all; {there} of them {verb} there."
 
 
-def _which(situation: Situation) -> Iterator[str]:
+def _which(situation: ConversationState) -> Iterator[str]:
     cells = situation.about
     if len(cells) > 1:
         yield from _place(situation)
     yield f"The {color_name(situation.color_of(cells[0]))} one {place_of(cells[0])}."
 
 
-def _shape(situation: Situation) -> Iterator[str]:
+def _shape(situation: ConversationState) -> Iterator[str]:
     instruction = situation.instruction
     if isinstance(instruction, Build):
         yield f"A {instruction.shape.kind} of {_many(len(situation.cells))}."
     yield f"{_capital(_many(len(situation.about)))}."
 
 
-def _way(situation: Situation) -> Iterator[str]:
+def _way(situation: ConversationState) -> Iterator[str]:
     if ways := _ways(situation.about):
         yield f"{_capital(_listed(ways))}; it starts {place_of(situation.about[0])}."
         yield f"{_capital(_listed(ways))}."
@@ -249,7 +249,7 @@ def _along(vector: Cell, step: list[Any]) -> bool:
     return any(a and a == b for a, b in zip(vector, step, strict=True))
 
 
-def _whole(situation: Situation) -> Iterator[str]:
+def _whole(situation: ConversationState) -> Iterator[str]:
     target = situation.target
     colors = Counter(color_name(int(color)) for color in target[target != 0])
     told = _listed(f"{count} {name}" for name, count in colors.most_common())
@@ -258,7 +258,7 @@ def _whole(situation: Situation) -> Iterator[str]:
     yield f"{_capital(_many(sum(colors.values())))} in all."
 
 
-def _right(situation: Situation) -> Iterator[str]:
+def _right(situation: ConversationState) -> Iterator[str]:
     if situation.wrong:
         yield from (f"No. {text}" for text in mistake(situation, situation.wrong[0]))
     elif not situation.open_cells:
@@ -270,21 +270,21 @@ def _right(situation: Situation) -> Iterator[str]:
         yield "No, that is not done."
 
 
-def _wrong(situation: Situation) -> Iterator[str]:
+def _wrong(situation: ConversationState) -> Iterator[str]:
     if situation.wrong:
         yield from mistake(situation, situation.wrong[0])
     else:
         yield from ("Nothing; all that stands there is right.", "Nothing.")
 
 
-def _finished(situation: Situation) -> Iterator[str]:
+def _finished(situation: ConversationState) -> Iterator[str]:
     if np.array_equal(situation.grid, situation.target):
         yield say(DialogueAct.COMPLETE)
         return
     yield from (f"No: {text[0].lower()}{text[1:]}" for text in _left(situation))
 
 
-def _why(situation: Situation) -> Iterator[str]:
+def _why(situation: ConversationState) -> Iterator[str]:
     yield "That is what the structure looks like."
     yield "It is in the structure."
 
@@ -292,11 +292,11 @@ def _why(situation: Situation) -> Iterator[str]:
 # -- yes or no, and what is right
 
 
-def _no(situation: Situation) -> str:
+def _no(situation: ConversationState) -> str:
     return f"No: {place_of(situation.about[0])}."
 
 
-def _color_check(situation: Situation, c: int) -> Iterator[str]:
+def _color_check(situation: ConversationState, c: int) -> Iterator[str]:
     colors = {situation.color_of(cell) for cell in situation.about}
     if colors == {c}:
         yield f"Yes, {color_name(c)}."
@@ -304,7 +304,7 @@ def _color_check(situation: Situation, c: int) -> Iterator[str]:
         yield f"No, {_listed(sorted(color_name(color) for color in colors))}."
 
 
-def _place_check(situation: Situation, where: Any) -> Iterator[str]:
+def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
     cell = situation.about[0]
     setting = Setting.of(situation.grid, situation.context)
     there = {one for group in anchors(where, setting) for one in group.cells}
@@ -326,12 +326,12 @@ def _in_the_way(where: Any, cell: Cell, setting: Setting) -> bool:
     )
 
 
-def _count_check(situation: Situation, n: int) -> Iterator[str]:
+def _count_check(situation: ConversationState, n: int) -> Iterator[str]:
     count = len(situation.cells)
     yield f"Yes, {_many(count)}." if n == count else f"No, {_many(count)}."
 
 
-def _way_check(situation: Situation, way: Direction) -> Iterator[str]:
+def _way_check(situation: ConversationState, way: Direction) -> Iterator[str]:
     setting = Setting.of(situation.grid, situation.context)
     vector = VECTORS[setting.on_map(way)]
     first, last = situation.about[0], situation.about[-1]
@@ -340,13 +340,13 @@ def _way_check(situation: Situation, way: Direction) -> Iterator[str]:
     yield from (f"{'Yes' if right else 'No'}: {text[0].lower()}{text[1:]}" for text in _way(situation))
 
 
-def _ref_check(situation: Situation, of: Any) -> Iterator[str]:
+def _ref_check(situation: ConversationState, of: Any) -> Iterator[str]:
     items = resolve(of, Setting.of(situation.grid, situation.context))
     meant = any(cell in item for item in items for cell in situation.about)
     yield from (f"{'Yes' if meant else 'No'}: {text[0].lower()}{text[1:]}" for text in _which(situation))
 
 
-def _remove_check(situation: Situation, of: Any) -> Iterator[str]:
+def _remove_check(situation: ConversationState, of: Any) -> Iterator[str]:
     items = resolve(of, Setting.of(situation.grid, situation.context))
     spare = {
         cell
@@ -361,7 +361,7 @@ def _remove_check(situation: Situation, of: Any) -> Iterator[str]:
         yield "No, leave it." if len(whole) == 1 else "No, leave them."
 
 
-def _put_check(situation: Situation, new: Any, mods: Any) -> Iterator[str]:
+def _put_check(situation: ConversationState, new: Any, mods: Any) -> Iterator[str]:
     found = outcomes(Put(new, mods.where), situation.grid, situation.context)
     if not isinstance(found, Failure) and any(_fits(world.grid, situation) for world in found):
         yield "Yes, please."
@@ -369,12 +369,12 @@ def _put_check(situation: Situation, new: Any, mods: Any) -> Iterator[str]:
         yield f"No: {color_name(situation.color_of(situation.about[0]))}, {place_of(situation.about[0])}."
 
 
-def _fits(grid: Grid, situation: Situation) -> bool:
+def _fits(grid: Grid, situation: ConversationState) -> bool:
     changed = grid != situation.grid
     return bool(changed.any()) and bool((grid[changed] == situation.target[changed]).all())
 
 
-def _give_up(situation: Situation) -> Iterator[str]:
+def _give_up(situation: ConversationState) -> Iterator[str]:
     yield say(DialogueAct.GIVE_UP)
 
 

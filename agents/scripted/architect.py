@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.answers import GO_ON, Situation, answers, asked, mistake, scene_answer
+from iglu_marl.agents.scripted.answers import GO_ON, ConversationState, answers, asked, mistake, scene_answer
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
@@ -321,15 +321,17 @@ class ScriptedArchitect:
             return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
         return self._words(self._asked.plain, other_words=kind != "done")
 
-    def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> Situation:
+    def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> ConversationState:
         """What is known when something is asked."""
         now, goal = grid.astype(np.int8), target.astype(np.int8)
         last = self._asked.about if self._asked is not None else self._latest
         context = Context(last, self._yaw)
         if self._asked is None or self._base is None:
-            return Situation(now, goal, now, None, (), now, context)
+            return ConversationState(now, goal, now, None, (), now, context)
         base = self._base.astype(np.int8)
-        return Situation(now, goal, base, self._asked.plain, self._asked.cells, self._asked.goal, context)
+        return ConversationState(
+            now, goal, base, self._asked.plain, self._asked.cells, self._asked.goal, context
+        )
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """What is wrong about a block that has stood for a while where it does not belong; once for each."""

@@ -9,7 +9,7 @@ from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
 from iglu_marl.language.grammar.reader import respelled
 from iglu_marl.language.placing import Either
-from iglu_marl.language.repair import Heard, meanings
+from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
 
 _QUESTIONS = {
@@ -32,14 +32,14 @@ MOST_WORDS = 6  # of a part that was not understood, in a refusal
 Fits = Callable[[str], bool]
 
 
-def objection(heard: Heard, fits: Fits, grid: Any = None, context: Context | None = None) -> str:
+def objection(heard: Understanding, fits: Fits, grid: Any = None, context: Context | None = None) -> str:
     """What is to be asked about an instruction, or what speaks against it: the fullest form that fits a message."""
     failure = heard.found
     assert isinstance(failure, Failure)
     return next(text for text in _forms(heard, failure, grid, context) if fits(text))
 
 
-def _forms(heard: Heard, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
+def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
     reason = failure.reason
     if reason is Reason.UNKNOWN_WORD and failure.detail:
         if failure.suggestion:

@@ -30,7 +30,7 @@ from iglu_marl.language import (
     read,
     say,
 )
-from iglu_marl.language.repair import Heard, answered, tried, understand
+from iglu_marl.language.repair import Understanding, answered, tried, understand
 from iglu_marl.language.verbs import clarified
 from iglu_marl.planning import Plan
 
@@ -63,7 +63,7 @@ class ScriptedBuilder(BuilderBase):
         super()._forget(seed)
         self._executor.forget()
         self._task: Instruction | None = None
-        self._pending: Heard | None = None  # what left a question open
+        self._pending: Understanding | None = None  # what left a question open
         self._aside = ""  # what is to be said at once
         self._context = Context()  # what may be spoken of: what was done, and where it stands
         self._remark = ""  # what is to be said when the plan is done
@@ -148,7 +148,7 @@ class ScriptedBuilder(BuilderBase):
             self._aside = respelling(text)
             self._work_on(heard.instruction, heard.found)
 
-    def _heard(self, text: str, pending: Heard | None) -> Heard | None:
+    def _heard(self, text: str, pending: Understanding | None) -> Understanding | None:
         """What is made of an utterance, after one that left a question open; None when that is taken back."""
         grid = self._executor.settle()
         if pending is not None:
@@ -166,12 +166,12 @@ class ScriptedBuilder(BuilderBase):
                 return found
         new = understand(text, grid, self._context)
         if isinstance(new.instruction, Pick):  # and nothing was asked
-            new = Heard(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
+            new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         if pending is not None and isinstance(new.found, Failure) and new.instruction is None:
             return pending  # no answer: the question is still open
         return new
 
-    def _picked(self, pending: Heard, told: Pick) -> Heard:
+    def _picked(self, pending: Understanding, told: Pick) -> Understanding:
         """The answer of the scripted architect: the one at a place."""
         assert pending.instruction is not None
         assert isinstance(pending.found, Failure)
@@ -181,7 +181,7 @@ class ScriptedBuilder(BuilderBase):
             return pending
         return tried(pending.text, made, self._executor.settle(), self._context)
 
-    def _ask(self, heard: Heard) -> None:
+    def _ask(self, heard: Understanding) -> None:
         """Say what speaks against an instruction, or ask about it, and keep it in mind."""
         assert isinstance(heard.found, Failure)
         if heard.instruction is not None and heard.question is None:
@@ -210,7 +210,9 @@ class ScriptedBuilder(BuilderBase):
         settled = executor.settle().copy()
         before = self._context.before  # the same, anew after a surprise, is no second time
         again = before is not None and before[0] == task and np.array_equal(before[1], settled)
-        heard = Heard("", task, found) if found is not None else tried("", task, settled, self._context)
+        heard = (
+            Understanding("", task, found) if found is not None else tried("", task, settled, self._context)
+        )
         self._task, executor.changes = task, {}
         if isinstance(heard.found, Failure):
             self._ask(heard)

@@ -34,8 +34,8 @@ from iglu_marl.language.references import (
     LastBlock,
     Level,
     NextTo,
-    Part,
     PartOf,
+    Portion,
     Recent,
     Remaining,
     Spot,
@@ -43,7 +43,7 @@ from iglu_marl.language.references import (
     Union,
     You,
 )
-from iglu_marl.language.repair import Heard, answered, understand
+from iglu_marl.language.repair import Understanding, answered, understand
 from iglu_marl.language.scene import Scene, Thing
 from iglu_marl.language.scene.interpreter import Programs, answer
 from iglu_marl.language.scene.program import Program
@@ -105,7 +105,6 @@ __all__ = [
     "GoalSpace",
     "GoalTask",
     "GoalTasks",
-    "Heard",
     "Instruction",
     "It",
     "Kind",
@@ -117,11 +116,11 @@ __all__ = [
     "Move",
     "New",
     "NextTo",
-    "Part",
     "PartOf",
     "Phrase",
     "Pick",
     "Place",
+    "Portion",
     "Program",
     "Programs",
     "Put",
@@ -145,6 +144,7 @@ __all__ = [
     "Them",
     "Then",
     "Thing",
+    "Understanding",
     "Undo",
     "Union",
     "You",

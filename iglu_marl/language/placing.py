@@ -24,7 +24,7 @@ from iglu_marl.language.references import (
     LastBlock,
     Level,
     NextTo,
-    Part,
+    Portion,
     Reference,
     Setting,
     Spot,
@@ -202,7 +202,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [Anchors((_column(x, z, setting),)) for x, z in where.at]
     if isinstance(where, Corners):
         up = VECTORS[Direction.UP]
-        return [Anchors(_outer(item, up), up, item) for item in resolve(Part(where.of, "corners"), setting)]
+        return [
+            Anchors(_outer(item, up), up, item) for item in resolve(Portion(where.of, "corners"), setting)
+        ]
     if isinstance(where, Edge):
         vector = VECTORS[setting.on_map(where.way)]
         line = range(-REACH, REACH + 1)

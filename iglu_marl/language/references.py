@@ -162,7 +162,7 @@ class Recent:
 
 
 @dataclass(frozen=True)
-class Part:
+class Portion:
     """The ends, corners, border, middle, inside or blocks of something.
 
     way: only those there; with "half", the half there.
@@ -277,8 +277,8 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Part | Them | Remaining | Spot | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Part, Them, Remaining, Spot, Union)
+Reference = It | LastBlock | You | Blocks | Recent | Portion | Them | Remaining | Spot | Union
+REFERENCES = (It, LastBlock, You, Blocks, Recent, Portion, Them, Remaining, Spot, Union)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -465,7 +465,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         if len(items) != 1:
             raise Unresolved(Reason.NO_MATCH, "what is left")
         return items
-    if isinstance(reference, Part):
+    if isinstance(reference, Portion):
         return _part(reference, setting)
     if isinstance(reference, Union):
         return list(dict.fromkeys(item for part in reference.parts for item in resolve(part, setting)))
@@ -669,7 +669,7 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
     return [item for item in items if len(item) == sizes[reference.rank - 1]]
 
 
-def _part(reference: Part, setting: Setting) -> list[Item]:
+def _part(reference: Portion, setting: Setting) -> list[Item]:
     """The blocks that a part of something is made of: one thing for each of its blocks."""
     found: list[Item] = []
     items = resolve(reference.of, setting)
@@ -689,7 +689,7 @@ def _is_bend(cell: Cell, item: set[Cell]) -> bool:
     return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
-def _part_of(item: Item, reference: Part, setting: Setting) -> list[Cell]:
+def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
     low = [min(cell[axis] for cell in item) for axis in range(3)]
     high = [max(cell[axis] for cell in item) for axis in range(3)]
     spans = [high[axis] - low[axis] for axis in range(3)]

@@ -114,7 +114,7 @@ _PROBES = (  # a sentence that can be read with these words in it lacks what the
 
 
 @dataclass(frozen=True)
-class Heard:
+class Understanding:
     """What was made of an utterance in a world.
 
     instruction: as far as it was told; None when there is none. found: the worlds that it leads to, or what is wrong.
@@ -130,16 +130,16 @@ class Heard:
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
 
-def understand(text: str, grid: Grid, context: Context | None = None) -> Heard:
+def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
     """An utterance in a world."""
     context = context or Context()
     told = parse(text, context)
     if isinstance(told, Failure):
-        return Heard(text, told.partial, _diagnosed(told))
+        return Understanding(text, told.partial, _diagnosed(told))
     return tried(text, told, grid, context)
 
 
-def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Heard:
+def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
     """An instruction in a world."""
     try:
         found = outcomes(instruction, grid, context)
@@ -150,7 +150,7 @@ def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> 
         if found.reason is Reason.AMBIGUOUS and found.reference is None:
             worlds = [world for _, world in meanings(instruction, grid, context)]
             found = replace(found, choices=tuple(world.cells for world in worlds))
-    return Heard(text, instruction, found)
+    return Understanding(text, instruction, found)
 
 
 def meanings(
@@ -179,7 +179,9 @@ def _diagnosed(failure: Failure) -> Failure:
 # ------------------------------------------------------------------------------------------------- the answer
 
 
-def answered(pending: Heard, reply: str, grid: Grid, context: Context | None = None) -> Heard | None:
+def answered(
+    pending: Understanding, reply: str, grid: Grid, context: Context | None = None
+) -> Understanding | None:
     """What an utterance makes of one that left a question open; None when it is no answer to it.
 
     A whole instruction that does not speak of "it" is a new one. Otherwise it is read as a fragment for what is
@@ -272,15 +274,15 @@ def bare(said: list[str], unknown: str) -> list[list[str]]:
 class _Answer:
     """Fills answers into an utterance that left a question open."""
 
-    def __init__(self, pending: Heard, question: Failure, grid: Grid, context: Context) -> None:
+    def __init__(self, pending: Understanding, question: Failure, grid: Grid, context: Context) -> None:
         self.pending, self.question, self.grid, self.context = pending, question, grid, context
         self.setting = Setting.of(grid, context)
-        self.further: Heard | None = None  # an answer after which something else has to be asked
+        self.further: Understanding | None = None  # an answer after which something else has to be asked
         self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
 
-    def filled(self, pieces: list[list[str]]) -> Heard | None:
+    def filled(self, pieces: list[list[str]]) -> Understanding | None:
         """The utterance with the answer of one of these pieces; None when there is none, or several."""
-        found: list[Heard] = []
+        found: list[Understanding] = []
         for piece in pieces:
             for core in bare(piece, self.unknown):
                 heard = self._agreed(self._candidates(core))
@@ -289,10 +291,10 @@ class _Answer:
                     break
         return found[0] if found and _same(found) else None
 
-    def _agreed(self, tiers: Iterable[Iterable[Heard]]) -> Heard | None:
+    def _agreed(self, tiers: Iterable[Iterable[Understanding]]) -> Understanding | None:
         """The one of the first tier that has any, when all of that tier come to the same."""
         for tier in tiers:
-            good: list[Heard] = []
+            good: list[Understanding] = []
             for heard in tier:
                 if not isinstance(heard.found, Failure):
                     good.append(heard)
@@ -315,7 +317,7 @@ class _Answer:
 
     # -- the ways to fill it in
 
-    def _candidates(self, said: list[str]) -> Iterator[Iterable[Heard]]:
+    def _candidates(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
         missing = self.question.missing
         if self.unknown:
             yield from self._in_place(said)
@@ -349,30 +351,30 @@ class _Answer:
         elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
 
-    def _meant(self, said: list[str]) -> Iterator[Heard]:
+    def _meant(self, said: list[str]) -> Iterator[Understanding]:
         """With the first or the second of two meanings."""
         found = meanings(self.pending.instruction, self.grid, self.context)
         for number, end, _ in Parser(grammar(), said).read("reply_reading"):
             if end == len(said) and len(found) == 2:
                 yield tried(self.pending.text, found[number - 1][0], self.grid, self.context)
 
-    def _sentences(self, words: list[str]) -> Iterator[Heard]:
+    def _sentences(self, words: list[str]) -> Iterator[Understanding]:
         """With words put into the sentence."""
         at_end = self.question.missing in ("place",)
         for text, told in _completions(self.pending.text, words, at_end):
             if isinstance(told, Failure):
-                yield Heard(text, told.partial, told)
+                yield Understanding(text, told.partial, told)
             else:
                 yield tried(text, told, self.grid, self.context)
 
-    def _with(self, value: Any) -> Iterator[Heard]:
+    def _with(self, value: Any) -> Iterator[Understanding]:
         """With a value."""
         try:
             yield from self._with_value(value)
         except Unresolved:
             return
 
-    def _with_value(self, value: Any) -> Iterator[Heard]:
+    def _with_value(self, value: Any) -> Iterator[Understanding]:
         missing = self.question.missing
         if isinstance(value, Which):
             yield from self._picked(value)
@@ -424,7 +426,7 @@ class _Answer:
         elif missing == "place":
             yield from self._edited(lambda part: _placed(part, value))
 
-    def _numbered(self, n: int) -> Iterator[Heard]:
+    def _numbered(self, n: int) -> Iterator[Understanding]:
         """With a number in the sentence: for "some", or where it can be read."""
         said = tokens(self.pending.text)
         for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
@@ -439,7 +441,7 @@ class _Answer:
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
             yield from self._sentences(words)
 
-    def _edited(self, change: Callable[[Any], Any]) -> Iterator[Heard]:
+    def _edited(self, change: Callable[[Any], Any]) -> Iterator[Understanding]:
         """With the first part changed that has such a hole."""
         if self.pending.instruction is None:
             return
@@ -465,7 +467,7 @@ class _Answer:
         (x, z) = columns.pop()
         return CellEdit(EditKind.PLACE, (x, level + _GROUND - 1, z), color=color)
 
-    def _striped(self, value: Tints) -> Iterator[Heard]:
+    def _striped(self, value: Tints) -> Iterator[Understanding]:
         """In several colours: block after block, in the order in which they are told."""
         colors = value.colors
         for heard in list(self._with_value(colors[0])):
@@ -479,7 +481,7 @@ class _Answer:
                 ]
                 yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
 
-    def _so_many(self, value: Count) -> Iterator[Heard]:
+    def _so_many(self, value: Count) -> Iterator[Understanding]:
         """With a number that is told with a colour, which has to be that of the blocks, or as a total."""
         growing = isinstance(self.pending.instruction, Lacking) and self.pending.instruction.fill == "grown"
         if value.total and growing:
@@ -491,7 +493,7 @@ class _Answer:
             if value.color is None or colors <= {value.color}:
                 yield heard
 
-    def _until(self, value: Until) -> Iterator[Heard]:
+    def _until(self, value: Until) -> Iterator[Understanding]:
         """With the number that brings about what was told."""
         for n in range(1, MAX_SIZE + 1):
             for heard in self._with_value(n):
@@ -524,11 +526,11 @@ class _Answer:
             return spans[1] == max(spans[0], spans[2])
         return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
 
-    def _toward(self, value: Toward) -> Iterator[Heard]:
+    def _toward(self, value: Toward) -> Iterator[Understanding]:
         """The way that ends nearest to something, or farthest from it."""
         items = resolve(value.of, self.setting)
         goal = np.mean([cell for item in items for cell in item], axis=0)
-        ranked: list[tuple[float, Heard]] = []
+        ranked: list[tuple[float, Understanding]] = []
         for way in COMPASS:
             for heard in self._with_value(way):
                 if not isinstance(heard.found, Failure):
@@ -540,7 +542,7 @@ class _Answer:
 
     # -- which of several
 
-    def _picked(self, which: Which) -> Iterator[Heard]:
+    def _picked(self, which: Which) -> Iterator[Understanding]:
         reference, choices = self.question.reference, self.question.choices
         instruction = self.pending.instruction
         if instruction is None:
@@ -613,7 +615,7 @@ class _Answer:
 
     # -- a word that is not known
 
-    def _in_place(self, said: list[str]) -> Iterator[Iterable[Heard]]:
+    def _in_place(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
         """With the answer in the place of the unknown word: the less of both is lost, the better."""
         text = tokens(self.pending.text)
         if self.unknown not in text:
@@ -643,14 +645,14 @@ class _Answer:
         for cost in sorted(ways):
             yield self._read_all(ways[cost])
 
-    def _read_all(self, ways: list[list[str]]) -> Iterator[Heard]:
+    def _read_all(self, ways: list[list[str]]) -> Iterator[Understanding]:
         for words in ways:
             text = " ".join(words)
             told = parse(text)
             if not isinstance(told, Failure):
                 yield tried(text, told, self.grid, self.context)
             elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
-                yield Heard(text, told.partial, told)
+                yield Understanding(text, told.partial, told)
 
 
 def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
@@ -678,7 +680,7 @@ def _run(cell: Cell, axis: int, setting: Setting) -> int:
     return size
 
 
-def _same(found: list[Heard]) -> bool:
+def _same(found: list[Understanding]) -> bool:
     """Whether all come to the same world, or to the same question."""
     worlds = {
         None if isinstance(heard.found, Failure) else frozenset(w.grid.tobytes() for w in heard.found)

@@ -40,8 +40,8 @@ from iglu_marl.language.references import (
     LastBlock,
     NextTo,
     Offset,
-    Part,
     PartOf,
+    Portion,
     Recent,
     Reference,
     Remaining,
@@ -65,7 +65,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Part, Them, Remaining, Union)):
+    if not isinstance(value, (It, LastBlock, Blocks, Recent, Portion, Them, Remaining, Union)):
         raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
 
 
@@ -621,7 +621,7 @@ def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _is_part_of_it(blocks: Reference) -> bool:
-    whole = blocks.of if isinstance(blocks, Part) else None
+    whole = blocks.of if isinstance(blocks, Portion) else None
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         whole = blocks.where.of
     return isinstance(whole, It)
@@ -902,7 +902,7 @@ def _like(blocks: Any, of: Any) -> Any:
         if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
             of = replace(of, kind=whole.kind)
         return replace(blocks, where=PartOf(of))
-    if isinstance(blocks, Part):
+    if isinstance(blocks, Portion):
         return replace(blocks, of=of)
     return of
 

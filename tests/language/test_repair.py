@@ -12,7 +12,7 @@ import pytest
 from iglu_marl.core.grid import cell_index, color_id
 from iglu_marl.language import Context, Failure, parse
 from iglu_marl.language.grammar.reader import respelled
-from iglu_marl.language.repair import Heard, answered, understand
+from iglu_marl.language.repair import Understanding, answered, understand
 from tests.language.test_paraphrases import cases
 
 YAWS = {None: None, "north": 0.0, "east": 90.0, "south": 180.0, "west": 270.0}
@@ -38,7 +38,7 @@ def expected(case: dict[str, Any]) -> list[Grid]:
     return found
 
 
-def conversation(case: dict[str, Any]) -> Heard | None:
+def conversation(case: dict[str, Any]) -> Understanding | None:
     """What is made of a case: of what was said, and of the reply when something is asked."""
     grid, context = world_of(case["world"]), Context((), YAWS[case["facing"]])
     heard = understand(case["said"], grid, context)

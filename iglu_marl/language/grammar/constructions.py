@@ -10,12 +10,12 @@ from itertools import islice, product
 from iglu_marl.language.grammar.engine import (
     NUMBER,
     Category,
+    CategorySlot,
     Choice,
     Grammar,
     Node,
     Parser,
     Rule,
-    Slot,
     Word,
 )
 from iglu_marl.language.grammar.reader import grammar, tokens
@@ -123,7 +123,7 @@ def _texts(node: Node, examples: dict[str, tuple[str, ...]], full: bool) -> Iter
     """What a pattern stands for; full: with what can be left out."""
     if isinstance(node, Word):
         yield node.text
-    elif isinstance(node, Slot):
+    elif isinstance(node, CategorySlot):
         yield from examples.get(node.category, ())
     elif isinstance(node, Choice):
         if node.optional and not full:

@@ -50,7 +50,7 @@ class Word:
 
 
 @dataclass
-class Slot:
+class CategorySlot:
     """A value of a category, under a name."""
 
     name: str
@@ -73,7 +73,7 @@ class Choice:
     by_word: dict[str, list[Node]] | None = None
 
 
-Node = Word | Slot | Sequence | Choice
+Node = Word | CategorySlot | Sequence | Choice
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _Pattern:
             return Choice(self.choice("]"), optional=True)
         if token[0] == "<":
             name, _, category = token[1:-1].rpartition(":")
-            return Slot(name or category, category)
+            return CategorySlot(name or category, category)
         if token[0] == "{":
             phrases = self.lists.get(token[1:-1])
             if phrases is None:
@@ -289,15 +289,15 @@ def _check_maker(rule: Rule) -> None:
 
 def _certain(node: Node) -> set[str]:
     """The names of the slots that every match has."""
-    if isinstance(node, Slot):
+    if isinstance(node, CategorySlot):
         return {node.name}
     if isinstance(node, Choice):
         return set() if node.optional else set.intersection(*map(_certain, node.options))
     return set().union(*map(_certain, _parts(node)))
 
 
-def _slots(node: Node) -> Iterator[Slot]:
-    if isinstance(node, Slot):
+def _slots(node: Node) -> Iterator[CategorySlot]:
+    if isinstance(node, CategorySlot):
         yield node
     for part in _parts(node):
         yield from _slots(part)
@@ -322,7 +322,7 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     """The words that something can begin with; with "" among them when it can be empty."""
     if isinstance(node, Word):
         return {node.text}
-    if isinstance(node, Slot):
+    if isinstance(node, CategorySlot):
         return {node.category} if node.category in (NUMBER, "rest") else first[node.category]
     if isinstance(node, Choice):
         return set().union(
@@ -399,7 +399,7 @@ class Parser:
             if at < len(self.said) and self.said[at] == node.text:
                 self.furthest = max(self.furthest, at + 1)
                 yield (), at + 1, 0
-        elif isinstance(node, Slot):
+        elif isinstance(node, CategorySlot):
             if node.category == "rest":
                 end = at
                 while end < len(self.said) and self.said[end] != ".":

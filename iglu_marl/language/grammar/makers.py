@@ -35,8 +35,8 @@ from iglu_marl.language.references import (
     LastBlock,
     Level,
     NextTo,
-    Part,
     PartOf,
+    Portion,
     Recent,
     Remaining,
     Spot,
@@ -339,7 +339,7 @@ def between(one: Any, other: Any = None, n: int | None = None) -> Any:
     if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
     if other is None and isinstance(one, (It, LastBlock)):
-        one = Part(one, "blocks")
+        one = Portion(one, "blocks")
     return Between(one, other)
 
 
@@ -395,7 +395,7 @@ def gap_in(of: Any) -> Any:
         of = replace(of, count=None)
     elif not isinstance(of, (It, Blocks)) or (isinstance(of, Blocks) and of.count == 1):
         return NOTHING
-    return Between(of if not isinstance(of, It) else Part(of, "blocks"))
+    return Between(of if not isinstance(of, It) else Portion(of, "blocks"))
 
 
 _value("above_of", lambda of: Beside(((Direction.UP, 1),), of))
@@ -418,7 +418,7 @@ _value("everything", lambda: Blocks(count=None))
 _value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
 _value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
 _value("them", Them)
-_value("at_end", lambda way, of: PartOf(Part(of, "ends", way)))
+_value("at_end", lambda way, of: PartOf(Portion(of, "ends", way)))
 _value("off_ground", lambda: Floating(False))
 _value("remaining", lambda: Remaining())
 _value("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(It())))
@@ -434,17 +434,17 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
         which, way = "ends", None
     if isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1:
         return NOTHING
-    return Part(It() if of is None else of, which, way)
+    return Portion(It() if of is None else of, which, way)
 
 
-_value("part_upper", lambda which, of: Part(of, which, Direction.UP))
-_value("part_lower", lambda which, of: Part(of, which, Direction.DOWN))
-_value("half", lambda way, of: Part(of, "half", way))
-_value("part_top", lambda of: Part(of, "blocks", Direction.UP))
+_value("part_upper", lambda which, of: Portion(of, which, Direction.UP))
+_value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
+_value("half", lambda way, of: Portion(of, "half", way))
+_value("part_top", lambda of: Portion(of, "blocks", Direction.UP))
 _value("part_tops", lambda of: _tops(of))
-_value("part_bottom", lambda of: Part(of, "blocks", Direction.DOWN))
-_value("part_end", lambda way, of: Part(of, "ends", way))
-_value("part_far", lambda of: Part(of, "ends", Direction.BEHIND))
+_value("part_bottom", lambda of: Portion(of, "blocks", Direction.DOWN))
+_value("part_end", lambda way, of: Portion(of, "ends", way))
+_value("part_far", lambda of: Portion(of, "ends", Direction.BEHIND))
 _value("nothing_ref", lambda: NOTHING)
 
 
@@ -1228,14 +1228,14 @@ _value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHI
 
 @maker
 def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
-    if isinstance(about, (Part, Blocks)):
+    if isinstance(about, (Portion, Blocks)):
         about = _of_it(about, of)
     return Rotate(of, -q if left else q, about)
 
 
 def _of_it(reference: Any, of: Any) -> Any:
     """Its end: the end of what the sentence is about."""
-    if isinstance(reference, Part) and isinstance(reference.of, It):
+    if isinstance(reference, Portion) and isinstance(reference.of, It):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(It()):
         return replace(reference, where=PartOf(of))
@@ -1257,7 +1257,7 @@ def keep_only(of: Any) -> Any:
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
     kept = of
-    if isinstance(of, Part) and isinstance(of.of, It):
+    if isinstance(of, Portion) and isinstance(of.of, It):
         kept = replace(of, of=whole)
     elif (isinstance(of, Blocks) and of.where is None) or (
         isinstance(of, Blocks) and of.where == PartOf(It())
