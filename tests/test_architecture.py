@@ -275,6 +275,7 @@ def test_the_house_is_in_order(root: Path) -> None:
     assert complaints(root) == []
 
 
+@pytest.mark.slow
 def test_one_public_name_means_one_thing() -> None:
     """No two classes of the package have the same name; `compat/` has the peers' names on purpose."""
     places: dict[str, list[str]] = {}

@@ -688,6 +688,7 @@ def number(mark: str, negative: str) -> int:
     return int(mark.strip("NESW")) * (-1 if negative in mark else 1)
 
 
+@pytest.mark.slow
 def test_changes_can_be_followed_to_the_target() -> None:
     rng = np.random.default_rng(1)
     for _ in range(20):

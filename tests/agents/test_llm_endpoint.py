@@ -218,6 +218,7 @@ def test_answers_come_in_several_forms(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -117,6 +117,7 @@ def test_without_tag_date_and_hash_it_starts_anew(server: FileServer, tmp_path: 
     assert [seen.status for seen in server.seen] == [200, 200]
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_asked_again(server: FileServer, tmp_path: Path) -> None:
     server.serve("/x.zip", BODY, stall_after=[100_000], stalls=[0.0, 1.0])
     assert download(plan_for(server, tmp_path, **known())).read_bytes() == BODY
@@ -188,6 +189,7 @@ def test_a_server_that_stays_broken(server: FileServer, tmp_path: Path, status: 
     assert len(server.seen) == 3
 
 
+@pytest.mark.slow
 def test_no_answer_at_all(server: FileServer, tmp_path: Path) -> None:
     server.serve("/x.zip", BODY, stalls=[5.0] * 9)
     with pytest.raises(FetchError, match="timed out"):

@@ -75,6 +75,7 @@ def test_every_rule_is_shown_by_an_example() -> None:
     assert "block" in word_lists()["block1"]
 
 
+@pytest.mark.slow
 def test_whatever_the_rules_make_is_an_instruction_or_a_failure_in_every_world() -> None:
     rng = np.random.default_rng(0)
     texts = [one.example for one in constructions()]

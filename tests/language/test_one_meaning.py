@@ -246,6 +246,7 @@ def _like(thing: Thing, rng: np.random.Generator) -> Phrase:
     return Phrase(thing.shape, colors, size, height, level=thing.level if rng.random() < 0.5 else None)
 
 
+@pytest.mark.slow
 def test_what_is_there_is_possible() -> None:
     rng = np.random.default_rng(5)
     for _ in range(150):

@@ -87,6 +87,7 @@ def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> N
         assert parse(CODEC.decode(tokens)) == instruction
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(sentences | drawn_builds(), seeds)
 def test_reading_inverts_every_wording(instruction: Any, rng: np.random.Generator) -> None:
@@ -96,6 +97,7 @@ def test_reading_inverts_every_wording(instruction: Any, rng: np.random.Generato
         assert parse(text) == instruction, text
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(instructions(), seeds, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
 def test_case_punctuation_and_manners_do_not_matter(instruction: Any, rng: Any, change: Any) -> None:

@@ -23,6 +23,7 @@ ROOF = np.asarray(
 CONTROLS = ("discrete", "continuous")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 @pytest.mark.parametrize("target", [TOWER, ROOF], ids=["tower", "roof"])
 def test_what_is_high_is_built_and_nothing_stays(controls, target):

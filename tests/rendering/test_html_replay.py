@@ -30,6 +30,8 @@ from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
 from iglu_marl.tasks import BundledTasks
 
+pytestmark = pytest.mark.slow  # a browser is started
+
 EMPTY = np.zeros(ZONE_SHAPE, np.int8)
 SKY = (128, 176, 255)
 POSE = (0.0, -0.25, 0.0, 0.0, 0.0)
@@ -305,7 +307,6 @@ def test_data_are_checked(game: Watched, change: dict[str, Any], message: str) -
         replay_page(data)
 
 
-@pytest.mark.slow
 def test_render_replay_and_the_demo_write_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
@@ -348,7 +349,6 @@ def test_a_recording_becomes_a_page(tmp_path: Path) -> None:
     assert page == truth
 
 
-@pytest.mark.slow
 def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "person.html"
     words = ["watch", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
@@ -404,7 +404,6 @@ def moment(window: Browser) -> int:
     return int(window.run("return replay.state.moment"))
 
 
-@pytest.mark.slow
 def test_scrubbing(opened: Browser, game: Watched) -> None:
     last = len(game.grids) - 1
     pictures = set()
@@ -465,7 +464,6 @@ def test_keys_and_buttons(opened: Browser, game: Watched) -> None:
     assert abs(moment(opened) - 0.75 * last) <= 1
 
 
-@pytest.mark.slow
 def test_playing(opened: Browser, game: Watched) -> None:
     opened.run("document.getElementById('speed').value = '16'")
     opened.run("document.getElementById('speed').dispatchEvent(new Event('change'))")
@@ -483,7 +481,6 @@ def test_playing(opened: Browser, game: Watched) -> None:
     assert moment(opened) == held
 
 
-@pytest.mark.slow
 def test_looking_around(opened: Browser) -> None:
     opened.run("replay.go(replay.data.moments - 4)")
     first = painted(opened)
@@ -515,7 +512,6 @@ def test_the_address_leads_to_a_moment(opened: Browser, page: Path) -> None:
     opened.wait("return replay.state.moment === replay.data.moments - 1")
 
 
-@pytest.mark.slow
 def test_the_builders_eyes_see_what_the_painter_paints(opened: Browser, game: Watched) -> None:
     """But for the ground near the horizon, where its lines are finer than a pixel, and for edges."""
     opened.click("#eyes")
@@ -596,7 +592,6 @@ def test_small_and_large_windows(opened: Browser) -> None:
         opened.resize(1300, 860)
 
 
-@pytest.mark.slow
 def test_a_long_game(window: Browser, tmp_path: Path) -> None:
     """Five thousand moments: the page stays small, and a step through it quick."""
     recorder = ReplayRecorder("long")
