@@ -349,14 +349,6 @@ def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
 # --------------------------------------------------------------------------------------------- what comes there
 
 
-@dataclass
-class _Fit:
-    """One way to do it: cells with colours, and how plain it is, 0 the plainest."""
-
-    blocks: list[tuple[Cell, int]]
-    rank: int = 0
-
-
 def _spaced(where: Places, gap: int) -> Places:
     if gap and isinstance(where, Beside) and where.offset:
         (way, count), *rest = where.offset

@@ -770,15 +770,6 @@ def places(where: Where, setting: Setting) -> list[list[Cell]]:
     return [[cell] for cell in inside]
 
 
-def outer_places(where: Beside, setting: Setting) -> list[Cell]:
-    """The cells beside several things that are not their own, one for each thing at most; in the zone or not."""
-    items = resolve(where.of, setting)
-    own = {cell for item in items for cell in item}
-    return [
-        cell for cell in dict.fromkeys(_beside(where, item, setting) for item in items) if cell not in own
-    ]
-
-
 def _free_around(where: NextTo, item: Item, setting: Setting) -> list[Cell]:
     floor = min(cell[1] for cell in item)
     around = [shifted(cell, VECTORS[way]) for cell in item if cell[1] == floor for way in COMPASS]

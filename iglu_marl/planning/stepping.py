@@ -5,6 +5,7 @@ Both turn by any angle in one step, so that a job costs the way to a place from 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from itertools import product
 from typing import Any
@@ -30,7 +31,7 @@ _HOPS = (((1, 0), (-1.0, 0.0)), ((2, 0), (1.0, 0.0)), ((0, 1), (0.0, 1.0)), ((0,
 Place = tuple[float, float, float]
 
 
-class Stepper(Flier):
+class Stepper(Flier, ABC):
     """Does jobs from places that are reached in whole steps, turning at once."""
 
     def _turns(self, looks: Floats) -> Floats:
@@ -56,13 +57,13 @@ class Stepper(Flier):
     def _camera_by(self, yaw_deg: float, pitch_deg: float) -> Any:
         return np.array((yaw_deg, pitch_deg - self.simulation.pose[4]), np.float32)
 
+    @abstractmethod
     def _still(self) -> dict[str, Any]:
         """The action that does nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _go(self, eye: Place) -> bool:
         """Go to a place of the eye."""
-        raise NotImplementedError
 
 
 class Slider(Stepper):

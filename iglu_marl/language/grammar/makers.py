@@ -1205,10 +1205,6 @@ def copy_it_to(where: Any, kind: Kind) -> Any:
     return copy_to(Blocks((), kind), where)
 
 
-def _values(**_: Any) -> Any:
-    return NOTHING
-
-
 @maker
 def again(where: Any, color: int | None = None) -> Any:
     plain = where.where if isinstance(where, Each) else where

@@ -197,7 +197,7 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
             seen = _facing(part.way, rest)
             if number == 0:
                 return seen
-            inner = seen if isinstance(seen, tuple) else (seen,)
+            inner = seen.parts if isinstance(seen, Then) else (seen,)
             return Then((*parts[:number], *inner))
     if len(parts) == 1:
         return parts[0]
