@@ -12,6 +12,7 @@ from iglu_marl.language.grammar.engine import (
     Category,
     CategorySlot,
     Choice,
+    Comma,
     Grammar,
     Node,
     Parser,
@@ -123,6 +124,8 @@ def _texts(node: Node, examples: dict[str, tuple[str, ...]], full: bool) -> Iter
     """What a pattern stands for; full: with what can be left out."""
     if isinstance(node, Word):
         yield node.text
+    elif isinstance(node, Comma):
+        yield ""
     elif isinstance(node, CategorySlot):
         yield from examples.get(node.category, ())
     elif isinstance(node, Choice):

@@ -48,7 +48,7 @@ def grammar() -> Grammar:
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
     text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
-    text += "\nnumber:\n  <n:#> => same\n"
+    text += "\nnumber:\n  + <n:#>\n"
     lexicon = {
         "number": list(numbers.items()),
         "ordinal": list(ordinals.items()),
