@@ -23,6 +23,7 @@ from iglu_marl.language.blocks import (
     Reason,
 )
 from iglu_marl.language.dialogue_acts import DialogueAct
+from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.inverses import INVERSES
 from iglu_marl.language.grammar.makers import View
 from iglu_marl.language.grammar.reader import grammar, read_text
@@ -35,6 +36,7 @@ from iglu_marl.language.grammar.speaker import (
     by_weight,
     every,
     plainest,
+    spelled,
 )
 from iglu_marl.language.references import Context, Where
 from iglu_marl.language.templates import words
@@ -65,8 +67,8 @@ def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARAC
 
 @lru_cache(maxsize=1)
 def speaker() -> Speaker:
-    """What says instructions by the grammar by which they are read."""
-    return Speaker(grammar(), INVERSES)
+    """What says instructions and questions by the grammar by which they are read."""
+    return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
 
 
 def _sentences(instruction: Instruction) -> Wording:
@@ -99,7 +101,7 @@ def wordings(instruction: Instruction) -> Iterator[str]:
     Of an `CellEdit`, those that fit a message (16 words, 200 characters); of others all, however long.
     """
     seen = set()
-    for text in every(_text(instruction)):
+    for text in map(spelled, every(_text(instruction))):
         if text not in seen and (fits(text) or not isinstance(instruction, CellEdit)):
             seen.add(text)
             yield text
@@ -121,17 +123,18 @@ def render(
     wanted = MAX_WORDS if max_words is None else max_words
     if rng is not None:
         for _ in range(_TRIES):
-            text = any_of(said, rng)
+            text = spelled(any_of(said, rng))
             if fits(text, wanted, max_characters):
                 return text
-    text = plainest(said)
+    text = spelled(plainest(said))
     if fits(text, wanted, max_characters):
         return text
     by_words = by_weight(said, lambda word: len(words(word)))
-    fitting = [text for text in reversed(by_words.values()) if fits(text, wanted, max_characters)]
-    if fitting:
-        return fitting[0]
-    text = next(iter(by_weight(said, lambda word: len(word) + 1).values()))
+    for found in reversed(by_words.values()):
+        text = spelled(found)
+        if fits(text, wanted, max_characters):
+            return text
+    text = spelled(next(iter(by_weight(said, lambda word: len(word) + 1).values())))
     if max_words is None and len(text) <= max_characters:
         return text
     raise DialogueError(
@@ -141,8 +144,13 @@ def render(
 
 def render_place(where: Where) -> str:
     """A place in words, as it is said within a sentence: "2 blocks east of the centre, on the ground"."""
-    text = plainest(_said("where", where))
-    return text[:1].lower() + text[1:]
+    return rendered("where", where)
+
+
+def rendered(category: str, value: object, rng: np.random.Generator | None = None) -> str:
+    """A value of a category of the grammar within a sentence: the preferred wording, or with `rng` any of them."""
+    said = _said(category, value)
+    return spelled(plainest(said) if rng is None else any_of(said, rng), sentence=False)
 
 
 def say(

@@ -37,7 +37,7 @@ from iglu_marl.language.grammar.answers import (
     Which,
 )
 from iglu_marl.language.grammar.engine import Parser, is_number
-from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
+from iglu_marl.language.grammar.reader import grammar, instruction_words, tokens, unknown_words
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME, Check, Either, Look, Put, anchors
@@ -233,7 +233,7 @@ def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
 
 def _spelled(said: list[str], unknown: str) -> list[str]:
     """Words with those put right that can only be one other word."""
-    known = grammar().words
+    known = instruction_words()
     right = []
     for word in said:
         found = near(word, known) if word != unknown and unknown_words([word]) else {}
@@ -620,7 +620,7 @@ class _Answer:
         text = tokens(self.pending.text)
         if self.unknown not in text:
             return
-        known = grammar().words
+        known = instruction_words()
         start = end = text.index(self.unknown)
         while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
             end += 1

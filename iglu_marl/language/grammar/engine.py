@@ -207,7 +207,7 @@ def _constant(text: str) -> Any:
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says
+    text: the file. makers: functions by name; one that raises `DialogueError`, `GridError` or `LanguageError`, or gives `NOTHING`, says
     that the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them;
     `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
     """
@@ -316,17 +316,25 @@ class Grammar:
                             choice.by_word.setdefault(word, []).append(option)
         self.first = first
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All words of all rules."""
-        rules = (rule for category in self.categories.values() for rule in category.rules)
-        return frozenset().union(*(_words(rule.pattern) for rule in rules))
+    def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
+        """The words of categories and of all that stand in them; said: without those that are only read."""
+        found: set[str] = set()
+        met, todo = set(categories), [*categories]
+        while todo:
+            for rule in self.categories[todo.pop()].rules:
+                if rule.said or not said:
+                    found |= _words(rule.pattern, said)
+                    inside = {slot.category for slot in slots_of(rule.pattern)} & self.categories.keys()
+                    todo += inside - met
+                    met |= inside
+        return frozenset(found)
 
     @cached_property
-    def said_words(self) -> frozenset[str]:
-        """The words of the rules that are said."""
-        rules = (rule for category in self.categories.values() for rule in category.rules if rule.said)
-        return frozenset().union(*(_words(rule.pattern, said=True) for rule in rules))
+    def roots(self) -> tuple[str, ...]:
+        """The categories that stand in no other."""
+        rules = [rule for category in self.categories.values() for rule in category.rules]
+        inside = {slot.category for rule in rules for slot in slots_of(rule.pattern)}
+        return tuple(name for name in self.categories if name not in inside)
 
 
 def _check_maker(rule: Rule) -> None:
@@ -450,7 +458,7 @@ class Parser:
             else:
                 try:
                     value = rule.maker(**dict(slots), **rule.more)
-                except (DialogueError, GridError):
+                except (DialogueError, GridError, LanguageError):
                     continue  # words that fit together to nothing that can be
                 if value is NOTHING:
                     continue

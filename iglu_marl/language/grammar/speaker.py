@@ -85,7 +85,7 @@ class Speaker:
             try:
                 if told.keys() <= set(names) and rule.maker(**told, **rule.more) == value:
                     yield told
-            except (TypeError, DialogueError, GridError):
+            except (TypeError, DialogueError, GridError, LanguageError):
                 continue  # a slot that this rule needs is left out, or they do not fit together
 
     def _filled(self, node: Node, slots: Mapping[str, Any], flags: frozenset[str]) -> Wording | None:
@@ -125,14 +125,14 @@ def _one_of(options: list[Wording]) -> Wording | None:
 # ------------------------------------------------------------------------------------------------------- choosing
 
 
-def plainest(wording: Wording) -> str:
-    """The text of the first options."""
-    return spelled(_chosen(wording, lambda options: options[0]))
+def plainest(wording: Wording) -> list[str]:
+    """The words of the first options."""
+    return _chosen(wording, lambda options: options[0])
 
 
-def any_of(wording: Wording, rng: np.random.Generator) -> str:
-    """A random text."""
-    return spelled(_chosen(wording, lambda options: options[int(rng.integers(len(options)))]))
+def any_of(wording: Wording, rng: np.random.Generator) -> list[str]:
+    """The words of random options."""
+    return _chosen(wording, lambda options: options[int(rng.integers(len(options)))])
 
 
 def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) -> list[str]:
@@ -143,8 +143,8 @@ def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) 
     return [word for part in wording.parts for word in _chosen(part, choose)]
 
 
-def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, str]:
-    """The plainest text of each weight, the least first: that of the options that are nearest to the first ones.
+def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
+    """The plainest words of each weight, the least first: that of the options that are nearest to the first ones.
 
     weight: of a word, 0 or more.
     """
@@ -172,41 +172,45 @@ def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, str]:
                         add(total + more, far + further, said + then)
         return best
 
-    return {total: spelled(said) for total, (_, said) in sorted(found(wording).items())}
+    return {total: said for total, (_, said) in sorted(found(wording).items())}
 
 
-def every(wording: Wording) -> Iterator[str]:
-    """All texts, the plainest first; some may come twice."""
-    return map(spelled, _all(wording))
-
-
-def _all(wording: Wording) -> Iterator[tuple[str, ...]]:
+def every(wording: Wording) -> Iterator[tuple[str, ...]]:
+    """The words of all options, the plainest first; some may come twice."""
     if isinstance(wording, str):
         yield (wording,) if wording else ()
     elif isinstance(wording, OneOf):
         for option in wording.options:
-            yield from _all(option)
+            yield from every(option)
     elif not wording.parts:
         yield ()
     else:
-        for head in _all(wording.parts[0]):
-            for rest in _all(Together(wording.parts[1:])):
+        for head in every(wording.parts[0]):
+            for rest in every(Together(wording.parts[1:])):
                 yield head + rest
 
 
 # ------------------------------------------------------------------------------------------------------- spelling
 
 
-def spelled(words: Iterable[str]) -> str:
-    """Words as they are written: "an" before vowels, "1 block", letters large, sentences with a capital."""
+_VOWELS = "aeiou"
+_LETTERS_AS_VOWELS = "aefhilmnorsx"  # "an L shape"
+
+
+def spelled(words: Iterable[str], sentence: bool = True) -> str:
+    """Words as they are written: "an" before vowels, "1 block", letters large, sentences with a capital.
+
+    sentence: whether they begin one.
+    """
     text = ""
-    before = "."
+    before = "." if sentence else ""
     said = [*words]
     for number, word in enumerate(said):
         if word == "blocks" and before in ("1", "one"):
             word = "block"
-        if word == "a" and said[number + 1 : number + 2] and said[number + 1][0] in "aeiou":
-            word = "an"
+        if word == "a" and number + 1 < len(said):
+            after = said[number + 1]
+            word = "an" if after[0] in (_VOWELS if len(after) > 1 else _LETTERS_AS_VOWELS) else "a"
         if len(word) == 1 and word.isalpha() and word != "a":
             word = word.upper()  # "an L shape", "I mean"
         if word == ",":
