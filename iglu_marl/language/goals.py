@@ -129,6 +129,24 @@ class GoalSpace(Sequence[Goal]):
             return self.programs.ask_all(as_grid(array)[None], yaw_deg).holds[0]
         return self.programs.ask_all(array, yaw_deg).holds
 
+    @cached_property
+    def _numbers(self) -> dict[Program, int]:
+        return {goal.program: number for number, goal in reversed(list(enumerate(self.goals)))}
+
+    def multi_hot(self, *goals: Any) -> npt.NDArray[np.int8]:
+        """Goals of this space as int8 [goals], 1 for each of them; what `holding` gives is of the same form.
+
+        goals: anything that `Goal.of` takes. Raises `LanguageError` for one whose program is none of this space's.
+        """
+        chosen = np.zeros(len(self), np.int8)
+        for goal in map(Goal.of, goals):
+            if goal.program not in self._numbers:
+                raise LanguageError(
+                    f"the goal {goal.text!r:.80} is none of the {len(self)} goals of this space"
+                )
+            chosen[self._numbers[goal.program]] = 1
+        return chosen
+
     def sample(
         self, rng: np.random.Generator, grid: npt.ArrayLike | None = None, yaw_deg: float = 0.0
     ) -> Goal:
@@ -305,10 +323,13 @@ def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Gene
 
 
 class GoalObjective:
-    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol."""
+    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol.
 
-    def __init__(self, goal: Goal) -> None:
-        self.goal = goal
+    terminate_on_success: False pays 1 in every step after which the goal holds, and never ends.
+    """
+
+    def __init__(self, goal: Goal, terminate_on_success: bool = True) -> None:
+        self.goal, self.terminate_on_success = goal, terminate_on_success
         self._programs = Programs([goal.program])
 
     @property
@@ -328,9 +349,9 @@ class GoalObjective:
         chosen = list(indices)
         if len(chosen) == 1:  # what a single environment asks, at each step
             holds_now = self.goal.holds(Scene(worlds.grid[chosen[0]], worlds.pose[chosen[0], 3]))
-            return np.array([float(holds_now)]), np.array([holds_now])
+            return np.array([float(holds_now)]), np.array([holds_now and self.terminate_on_success])
         holds = self._programs.ask_each(worlds.grid[chosen], 0, worlds.pose[chosen, 3]).holds
-        return holds.astype(np.float64), holds
+        return holds.astype(np.float64), holds & self.terminate_on_success
 
     @staticmethod
     def score_each(
@@ -340,14 +361,17 @@ class GoalObjective:
         chosen = list(indices)
         programs, which = _together(tuple(objectives))
         holds = programs.ask_each(worlds.grid[chosen], which, worlds.pose[chosen, 3]).holds
-        return holds.astype(np.float64), holds
+        return holds.astype(np.float64), holds & [objective.terminate_on_success for objective in objectives]
+
+    def _content(self) -> tuple[Goal, bool]:
+        return self.goal, self.terminate_on_success
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, GoalObjective) and self.goal == other.goal)
+        return self is other or (isinstance(other, GoalObjective) and self._content() == other._content())
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self.goal)
+        return hash(self._content())
 
     def __hash__(self) -> int:
         return self._hash
@@ -368,7 +392,8 @@ class GoalTask(Task):
     """A task that asks for a goal instead of a target: `GoalTask(Goal.of("There is a red block."))`.
 
     goal: anything that `Goal.of` takes. starting_grid: the world before. target_grid: a world in which the
-    goal holds, for show (default: the start); no score is counted against it. The rest is as in `Task`.
+    goal holds, for show (default: the start); no score is counted against it. terminate_on_success: whether the
+    game is over when the goal holds; if not, each step after which it holds pays. The rest is as in `Task`.
     """
 
     objective: Any
@@ -381,12 +406,13 @@ class GoalTask(Task):
         dialog: Any = "",
         target_grid: npt.ArrayLike | None = None,
         ids: str | None = "iglu",
+        terminate_on_success: bool = True,
         **options: Any,
     ) -> None:
         if target_grid is None:
             target_grid = np.zeros(ZONE_SHAPE, np.int8) if starting_grid is None else starting_grid
         super().__init__(dialog, target_grid, starting_grid=starting_grid, ids=ids, **options)
-        object.__setattr__(self, "objective", GoalObjective(Goal.of(goal)))
+        object.__setattr__(self, "objective", GoalObjective(Goal.of(goal), terminate_on_success))
 
     @property
     def goal(self) -> Goal:
@@ -405,10 +431,11 @@ class GoalTask(Task):
             name: getattr(self, name) for name in ("dialog", "target_grid", "starting_grid", "full_grid")
         }
         arguments |= {name: getattr(self, name) for name in ("goal", "invariant", "task_id", "ids")}
+        arguments["terminate_on_success"] = self.objective.terminate_on_success
         return type(self)(**{**arguments, **changes})
 
     def _content(self) -> tuple[Any, ...]:
-        return (*super()._content(), self.goal)
+        return (*super()._content(), self.objective)
 
     def __repr__(self) -> str:
         return f"GoalTask({self.goal.text!r})"
@@ -418,14 +445,18 @@ class GoalTasks:
     """A source of tasks: goals of a space, each from a random world in which it does not hold.
 
     goals: a `GoalSpace` (default: `statement_goals()`). scenes: a function from a generator to a starting grid
-    (default: the empty zone).
+    (default: the empty zone). terminate_on_success: as in `GoalTask`.
     """
 
-    def __init__(self, goals: GoalSpace | None = None, scenes: Any = None) -> None:
+    def __init__(
+        self, goals: GoalSpace | None = None, scenes: Any = None, terminate_on_success: bool = True
+    ) -> None:
         self.goals = statement_goals() if goals is None else goals
         self.scenes = scenes
+        self.terminate_on_success = terminate_on_success
 
     def sample(self, rng: np.random.Generator) -> GoalTask:
         """A goal and a world."""
         grid = None if self.scenes is None else self.scenes(rng)
-        return GoalTask(self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid), grid)
+        goal = self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid)
+        return GoalTask(goal, grid, terminate_on_success=self.terminate_on_success)
