@@ -48,14 +48,13 @@ from iglu_marl.language.goals import (
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
+from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
 from iglu_marl.tasks import draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 
 ObsType = Literal["direct", "order_invariant", "image"]
 GoalForm = Literal["text", "tokens", "multi-hot"]
 OBS_TYPES: tuple[ObsType, ...] = get_args(ObsType)
-GOAL_FORMS = (None, *get_args(GoalForm))
 GOAL_CHARACTERS, GOAL_TOKENS = 400, 32
 MOST_OBJECTS = 20
 OBJECTS_IF_FIXED = 5  # as on the table of CLEVR-Robot
@@ -74,6 +73,11 @@ class LanguageState(NamedTuple):
     seed: int
     achieved: tuple[Goal, ...] | None
     sources: tuple[Any, ...] = ()
+
+
+def _check_choice(name: str, value: Any, known: tuple[str, ...], more: str = "") -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{name} is {value!r:.80}, expected one of {', '.join(known)}{more}")
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
@@ -176,8 +180,8 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
     ) -> None:
         if not isinstance(env.unwrapped, SingleAgentEnv):
             raise ConfigError(f"env is {env!r:.80}, expected a single-agent environment of iglu_marl")
-        if goal_in_obs not in GOAL_FORMS:
-            raise ConfigError(f"goal_in_obs is {goal_in_obs!r}, expected one of {GOAL_FORMS}")
+        if goal_in_obs is not None:
+            _check_choice("goal_in_obs", goal_in_obs, get_args(GoalForm), " or None")
         check_flags(
             systematic_generalization=systematic_generalization,
             terminate_on_success=terminate_on_success,
@@ -436,6 +440,10 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         new_scene_content: other things, not the same ones put down anew (also as `options["new_scene_content"]`).
         options: besides, `goal` (see `set_goal`), `task` (its starting blocks are the world) and `pose`.
         """
+        if not isinstance(options, Mapping | None):
+            raise ConfigError(
+                f"options is {options!r:.80}, expected a dict with the keys new_scene_content, goal, task, pose"
+            )
         options = dict(options or {})
         new_scene_content = bool(options.pop("new_scene_content", False)) or new_scene_content
         goal = options.pop("goal", None)
@@ -450,7 +458,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         self._np_random, self._np_random_seed = self._base.np_random, self._base.np_random_seed
         self._actions.seed(self._seed)
         if goal is not None:
-            self.set_goal(*goal) if isinstance(goal, tuple) else self.set_goal(goal)
+            self.set_goal(goal)
         return self._with_goal(observation), self._info(info)
 
     def _goal_task(self, task: Any, goal: Any) -> GoalTask:
@@ -525,10 +533,25 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
             )
+        pieces, achieved = state.pieces, state.achieved
+        if not are_pieces(pieces):
+            raise StateError(
+                f"the state's pieces are {pieces!r:.80}, expected some as draw_pieces gives them"
+            )
+        if isinstance(state.seed, bool) or not isinstance(state.seed, int) or not 0 <= state.seed < _MAX_SEED:
+            raise StateError(
+                f"the state's seed is {state.seed!r:.80}, expected an integer in 0..{_MAX_SEED - 1}"
+            )
+        if achieved is not None and not (
+            isinstance(achieved, tuple) and all(isinstance(one, Goal) for one in achieved)
+        ):
+            raise StateError(
+                f"the state's achieved goals are {achieved!r:.80}, expected None or a tuple of Goal"
+            )
         self._sources.check_state(state.sources)
         self._base.set_state(state.inner)
         self._sources.set_state(state.sources)
-        self._pieces, self._seed, self._achieved = state.pieces, state.seed, state.achieved
+        self._pieces, self._seed, self._achieved = pieces, state.seed, achieved
         self._described = self._held = None
 
 
@@ -585,8 +608,7 @@ def make_language_goal(
     maximum_episode_steps: the same as `max_steps`.
     The rest is as in `LanguageGoal`, and fields of `GameConfig`.
     """
-    if obs_type not in OBS_TYPES:
-        raise ConfigError(f"obs_type is {obs_type!r}, expected one of {', '.join(OBS_TYPES)}")
+    _check_choice("obs_type", obs_type, OBS_TYPES)
     if direct_obs is not None:
         check_flags(direct_obs=direct_obs)
         if direct_obs and obs_type == "image":

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
 from iglu_marl.core.task import Task
+from iglu_marl.language.generator import read_names
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import STATEMENT, Question, parse
 from iglu_marl.language.scene import Scene
@@ -104,6 +105,8 @@ class GoalSpace(Sequence[Goal]):
     """
 
     def __init__(self, goals: Iterable[Any]) -> None:
+        if not isinstance(goals, Iterable):
+            raise LanguageError(f"goals is {goals!r:.80}, expected a list of goals")
         self.goals = tuple(dict.fromkeys(Goal.of(goal) for goal in goals))
         if not self.goals:
             raise LanguageError("there are no goals, expected at least one")
@@ -173,8 +176,8 @@ class GoalSpace(Sequence[Goal]):
 
         Raises `LanguageError` for another name, or when one side would be empty.
         """
-        if by not in SPLITS:
-            raise LanguageError(f"split by {by!r}, expected one of {', '.join(SPLITS)}")
+        if not isinstance(by, str) or by not in SPLITS:
+            raise LanguageError(f"split by {by!r:.80}, expected one of {', '.join(SPLITS)}")
         if by == "length":
             middle = float(np.median([goal.program.nodes for goal in self.goals]))
             held = [goal.program.nodes > middle for goal in self.goals]
@@ -267,18 +270,21 @@ def _statements(colors: Sequence[str], relations: Sequence[str]) -> Iterator[Que
             yield state("where", A=one, R=relation, B=other)
 
 
-@lru_cache(maxsize=16)
 def statement_goals(
-    colors: tuple[str, ...] = COLOR_WORDS, relations: tuple[str, ...] = RELATIONS[:4] + RELATIONS[8:]
+    colors: Iterable[str] = COLOR_WORDS, relations: Iterable[str] = RELATIONS[:4] + RELATIONS[8:]
 ) -> GoalSpace:
     """The goals that come with the package: what there is to be, how many, and how it lies.
 
     colors, relations: which ones they speak of. Without the relations of the builder's frame (the default),
     what holds does not depend on where the builder looks. Raises `LanguageError` for unknown names.
     """
-    for name, known in ((colors, COLOR_WORDS), (relations, RELATIONS)):
-        if not name or any(part not in known for part in name):
-            raise LanguageError(f"goals of {name!r}, expected names from {', '.join(known)}")
+    return _statement_goals(
+        read_names("colors", colors, COLOR_WORDS), read_names("relations", relations, RELATIONS)
+    )
+
+
+@lru_cache(maxsize=16)
+def _statement_goals(colors: tuple[str, ...], relations: tuple[str, ...]) -> GoalSpace:
     questions = [question for question in _statements(colors, relations) if question.is_possible]
     return GoalSpace(questions)
 
@@ -329,6 +335,10 @@ class GoalObjective:
     """
 
     def __init__(self, goal: Goal, terminate_on_success: bool = True) -> None:
+        if not isinstance(terminate_on_success, bool):
+            raise LanguageError(
+                f"terminate_on_success is {terminate_on_success!r:.80}, expected True or False"
+            )
         self.goal, self.terminate_on_success = goal, terminate_on_success
         self._programs = Programs([goal.program])
 

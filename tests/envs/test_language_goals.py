@@ -16,7 +16,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
-from iglu_marl import ActionError, ConfigError, LanguageError, StateError, Task
+from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, StateError, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs.documentation import spelled
@@ -26,7 +26,7 @@ from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, state
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.scene.random_scenes import arrange, draw_pieces
+from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -614,6 +614,10 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises((ConfigError, LanguageError), match=message):
             make_language_goal(**options)
+    for name in ("obs_type", "goal_in_obs", "describe", "architect_sees", "builder_sees"):
+        for strange in STRANGE:
+            with pytest.raises((ConfigError, LanguageError)):
+                make_language_goal(**{name: strange})  # type: ignore[arg-type]
     env = make()
     for early in (
         lambda: env.goal,
@@ -631,6 +635,63 @@ def test_wrong_arguments_are_refused() -> None:
         with pytest.raises(LanguageError):
             env.step(0, goal=wrong)
     assert env.step(0)[1] == 0.0, "a refused goal changes nothing"
+
+
+STRANGE = (3, 1.5, float("nan"), b"x", "\u00b2", np.zeros((9, 11, 11)), object(), 2**70, {"a": 1}, int, (3,))
+
+
+def test_strange_values_are_refused_by_our_own_errors() -> None:
+    env = make(goals=SMALL, goal_in_obs="multi-hot")
+    env.reset(seed=0)
+    before = env.get_state()
+    for strange in (*STRANGE, (), ("a", "b", "c"), [[]]):
+        for attempt in (
+            lambda value: env.set_goal(value),
+            lambda value: env.set_goal("a", value),
+            lambda value: env.step(0, goal=value),
+            lambda value: env.answer_question(value),
+            lambda value: env.reset(options={"goal": value}),
+            lambda value: env.reset(options={"task": value}),
+            lambda value: env.compute_reward(value, value),
+            lambda value: env.goals.multi_hot(value),
+            lambda value: env.goals.split(value),
+            lambda value: GoalSpace(value),
+            lambda value: statement_goals(value),
+            lambda value: GoalTask(RED_BLOCK, terminate_on_success=value),
+        ):
+            with pytest.raises(IgluMarlError):
+                attempt(strange)
+    for strange in (3, "text", object(), [1], np.zeros(3)):
+        with pytest.raises(
+            ConfigError, match="expected a dict with the keys new_scene_content, goal, task, pose"
+        ):
+            env.reset(options=strange)
+    env.set_state(before)
+    assert env.step(0)[1] == 0.0
+
+
+def test_a_saved_state_holds_what_an_environment_gives() -> None:
+    env = make()
+    env.reset(seed=0)
+    state, before = env.get_state(), env.episode.worlds.get_state()
+    env.step(1)
+    after = env.episode.worlds.get_state()
+    tower = Piece("tower", 1, 4)
+    pieces = [Piece("teapot", 1, 1), Piece("row", 7, 2), Piece("row", 0, 2), Piece("row", 1, 9)]
+    wrong = [
+        *(("pieces", strange) for strange in (*STRANGE, ("a",), [tower], (tower,) * 6)),
+        *(("pieces", (piece,)) for piece in (*pieces, Piece("row", 1.0, 2), Piece("row", 1, None))),  # type: ignore[arg-type]
+        *(("seed", strange) for strange in (*STRANGE[1:], None, True, -1)),
+        *(("achieved", strange) for strange in (*STRANGE, ("a",), [])),
+    ]
+    for field, value in wrong:
+        with pytest.raises(StateError, match=f"the state's {field}"):
+            env.set_state(state._replace(**{field: value}))
+    assert (env.episode.worlds.get_state() == after).all()
+    env.set_state(state._replace(pieces=(tower,) * 5))
+    assert (env.episode.worlds.get_state() == before).all()
+    env.reset()
+    assert contents(env)[0] <= 20
 
 
 def test_the_wrapper_takes_any_single_agent_environment() -> None:
