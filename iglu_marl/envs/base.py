@@ -69,7 +69,7 @@ def put_generator(generator: np.random.Generator, state: Any) -> None:
         ) from None
 
 
-class View(Protocol):
+class SavedView(Protocol):
     """What a saved state holds besides the episode."""
 
     def check(self) -> None:
@@ -209,7 +209,7 @@ class GameSetup:
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
 
-    def set_state(self, state: EnvState, view: type[View] | None = None) -> Any:
+    def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
 
         Raises `StateError` when something does not fit; nothing is changed then.
