@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import inspect
 import io
 import itertools
 import pkgutil
@@ -34,8 +35,9 @@ from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
+from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
@@ -398,6 +400,21 @@ def config() -> list[list[str]]:
     return [row.strip("| ").split(" | ") for row in GameConfig.table().splitlines()[2:]]
 
 
+def language_goal() -> list[list[str]]:
+    return [
+        [cell(key), cell(space), when if when == "always" else " or ".join(map(cell, when.split(" or ")))]
+        for key, when, space in observation_rows()
+    ]
+
+
+def goal_options() -> list[list[str]]:
+    """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
+    taken = inspect.signature(make_language_goal).parameters.values()
+    older = [one for one in taken if one.name in SPELLINGS]
+    own = [one for one in taken if one.name not in GameOptions.__annotations__ and one not in older]
+    return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
+
+
 # name -> the columns, from the left, that come from the code; the others are written by hand
 def rules() -> list[list[str]]:
     """The rules of the grammar; bars part the cells of a table, so choices are shown with strokes."""
@@ -416,8 +433,10 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "constructions": rules,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
+    "goal-options": goal_options,
     "gridworld": gridworld,
     "ids": ids,
+    "language-goal": language_goal,
     "silent": silent,
     "summary": summary,
     "word-lists": lambda: [[name, ", ".join(phrases)] for name, phrases in word_lists().items()],

@@ -25,7 +25,8 @@ from gymnasium import spaces
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.core.kernels.records import CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
+from iglu_marl.core.grid import MIN_CORNER, ZONE_SHAPE
+from iglu_marl.core.kernels.records import CELL, CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
 CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
@@ -262,7 +263,7 @@ class Controls:
     ) -> None:
         if name not in CONTROLS:
             raise ConfigError(f"controls is {name!r}, expected one of {', '.join(CONTROLS)}")
-        self.name = name
+        self.name: str = name
         self.select_and_place = select_and_place
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)
         self.can_yield = can_yield
@@ -385,3 +386,38 @@ class Controls:
         table["place"][Action.PLACE] = 1
         table["yields"][Action.YIELD] = 1
         return table
+
+
+class CellControls(Controls):
+    """Acting on a cell directly, as language goals offer it ("perfect"): the hands reach everywhere.
+
+    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and the colour id that it gets, 0 for
+    air. What else hands demand holds (docs/dynamics.md); the builder stands still, and falls where there is no ground.
+    """
+
+    _SIZES = (*ZONE_SHAPE, 7)
+
+    def __init__(self, conventions: Conventions = OWN) -> None:
+        super().__init__("walking", conventions=conventions)
+        self.name = "perfect"
+
+    def _make_space(self) -> spaces.Space[Any]:
+        return spaces.MultiDiscrete(list(self._SIZES))
+
+    def encode(self, action: Any, check: bool = True, out: Array | None = None) -> tuple[Array, int]:
+        """Translate an action to a control, as `Controls.encode` does."""
+        return self.encode_many([action], 1, out)[0], 0
+
+    def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
+        """Translate the actions of `count` worlds at once, integers [count, 4], as `Controls.encode_many` does."""
+        expected = f"expected {count} times four integers (y, x, z, colour) below {self._SIZES}"
+        array = _many(actions, (count, 4), "iu", "actions are", expected)
+        bad = (array < 0) | (array >= self._SIZES)
+        if bad.any():
+            world = _first(bad)
+            raise ActionError(f"the action is {array[world].tolist()} in world {world}, {expected}")
+        records = np.zeros(count, CONTROL) if out is None else out
+        records["mode"] = CELL
+        records["move"] = array[:, [1, 0, 2]] + MIN_CORNER
+        records["hotbar"] = np.asarray(self._color_ids, np.int8)[array[:, 3]]
+        return records, np.arange(count)

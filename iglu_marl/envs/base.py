@@ -7,7 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,25 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
     from iglu_marl.rendering import orbit_view
 
     return orbit_view(grid, size=size)
+
+
+def put_generator(generator: np.random.Generator, state: Any) -> None:
+    """Bring a generator to a saved state. Raises `StateError` when it does not fit; the generator stays then."""
+    try:
+        if not isinstance(state, dict):
+            raise TypeError("expected a dict")
+        generator.bit_generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+        raise StateError(
+            f"the state of a generator is {state!r:.80}, which does not fit: {error!s:.80}"
+        ) from None
+
+
+class SavedView(Protocol):
+    """What a saved state holds besides the episode."""
+
+    def check(self) -> None:
+        """Raises `StateError` unless it can be put back."""
 
 
 class EnvState(NamedTuple):
@@ -190,7 +209,7 @@ class GameSetup:
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
 
-    def set_state(self, state: EnvState, view: type | None = None) -> Any:
+    def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
 
         Raises `StateError` when something does not fit; nothing is changed then.
@@ -200,13 +219,12 @@ class GameSetup:
             raise StateError(
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )
+        if state.view is not None:
+            state.view.check()
         generator: np.random.Generator | None = None
-        if state.rng:
+        if not isinstance(state.rng, dict) or state.rng:
             generator = np.random.default_rng(0)
-            try:
-                generator.bit_generator.state = state.rng
-            except (TypeError, ValueError, KeyError) as error:
-                raise StateError(f"the state of the generator does not fit: {error}") from None
+            put_generator(generator, state.rng)
         self.sources.check_state(state.sources)
         self.episode.set_state(state.episode)
         self.sources.set_state(state.sources)

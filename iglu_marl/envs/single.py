@@ -47,7 +47,7 @@ def _default_render_mode() -> Literal["human"] | None:
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
 
 
-def _check_flags(**flags: Any) -> None:
+def check_flags(**flags: Any) -> None:
     """Raises `ConfigError` for a flag that is not True or False."""
     for name, value in flags.items():
         if not isinstance(value, bool):
@@ -288,7 +288,7 @@ class GridworldEnv(SingleAgentEnv):
         **options: Unpack[GridworldOptions],
     ) -> None:
         conventions, fields = read_options(compat, options, preset=config is None)
-        _check_flags(
+        check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
         config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
@@ -332,7 +332,7 @@ class SilentBuilderEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Unpack[GameOptions],
     ) -> None:
-        _check_flags(visual=visual)
+        check_flags(visual=visual)
         config = _choose(config, options, "human-level", controls=action_space)
         conventions = SILENT_BUILDER_2021
         controls = Controls(

@@ -447,6 +447,9 @@ def test_goal_tasks() -> None:
     assert other.goal == task.goal
     assert other.is_complete_at_start
     assert task.replace(goal="There is a blue block.").goal.text == "There is a blue block."
+    endless = task.replace(terminate_on_success=False)
+    assert endless != task == endless.replace(terminate_on_success=True)
+    assert not endless.replace(task_id="x").objective.terminate_on_success
     drawn = draw(GoalTasks(scenes=random_world), np.random.default_rng(0))
     assert isinstance(drawn, GoalTask)
     assert not drawn.goal.holds(drawn.start_grid)
