@@ -207,9 +207,9 @@ def _constant(text: str) -> Any:
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError`, `GridError` or `LanguageError`, or gives `NOTHING`, says
-    that the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them;
-    `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
+    text: the file. makers: functions by name; one that raises `DialogueError`, `GridError` or `LanguageError`, or
+    gives `NOTHING`, says that the words do not fit together. lexicon: for categories that no rules stand for, all
+    (words, value) of them; `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
     """
 
     def __init__(

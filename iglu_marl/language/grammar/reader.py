@@ -174,15 +174,16 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def first_place(part: Any) -> Any:
+    """The place that a placement names first; None of anything else."""
+    if isinstance(part, Place):
+        return part.where
+    return part.where[0] if isinstance(part, Put) and part.where else None
+
+
 def _beside(part: Any) -> Beside | None:
     """The place of a placement, if it is told by one thing in one direction that is not up or down."""
-    where = (
-        part.where
-        if isinstance(part, Place)
-        else part.where[0]
-        if isinstance(part, Put) and part.where
-        else None
-    )
+    where = first_place(part)
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
     return None
