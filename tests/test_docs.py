@@ -418,9 +418,13 @@ def goal_options() -> list[list[str]]:
 # name -> the columns, from the left, that come from the code; the others are written by hand
 def rules() -> list[list[str]]:
     """The rules of the grammar; bars part the cells of a table, so choices are shown with strokes."""
+
+    def shown(pattern: str) -> str:
+        plain = re.sub(r"!\w+", "", pattern).replace(" ,", "")
+        return cell(plain.replace("||", " ; ").replace("|", " / ") or "nothing")
+
     return [
-        [one.category, cell(one.pattern.replace("|", " / ") or "nothing"), one.example]
-        for one in constructions()
+        [one.category, shown(one.pattern), one.example, "yes" if one.said else ""] for one in constructions()
     ]
 
 
