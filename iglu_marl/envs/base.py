@@ -16,8 +16,8 @@ from gymnasium.utils import seeding
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.core.task import Task, as_task
+from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode, EpisodeState, Renderer
@@ -69,7 +69,8 @@ class EnvState(NamedTuple):
 class GameSetup:
     """An episode with everything around it: tasks in, pictures out.
 
-    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    `default_mode` says what the default tasks are: whole "structures", single "turns" of recorded sessions, or whole
+    "sessions".
     """
 
     def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
@@ -81,7 +82,8 @@ class GameSetup:
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
-        self.episode = Episode(config, controls, make_chat(config, make_codec(config)), make_renderer(config))
+        chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
+        self.episode = Episode(config, controls, chat, make_renderer(config))
         self._window: Any = None
 
     # -- tasks
@@ -95,7 +97,7 @@ class GameSetup:
 
     @tasks.setter
     def tasks(self, source: Any) -> None:
-        if not is_source(source):
+        if source is not None and not is_source(source):
             raise ConfigError(
                 f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
             )

@@ -88,8 +88,8 @@ class BundledTasks(SessionTasks):
         super().__init__(bundled.load(), mode=mode, dialog=dialog, progressive=progressive)
 
 
-def default_tasks(mode: Mode = "turns") -> TaskSource:
-    """What is played when no tasks are given.
+def default_tasks(mode: Literal["turns", "structures", "sessions"] = "turns") -> TaskSource:
+    """What is played when no tasks are given; of "sessions", each is a whole structure with all that was said.
 
     C8 of the Minecraft Dialogue Corpus when its structures are at hand (see `TaskSet`), as the
     documentation of the IGLU tools says; else the bundled tasks. A damaged corpus raises `DataError`
@@ -97,4 +97,4 @@ def default_tasks(mode: Mode = "turns") -> TaskSource:
     """
     if at_hand("C8"):
         return TaskSet(preset=["C8"])
-    return BundledTasks(mode=mode)
+    return BundledTasks(mode="structures", dialog=True) if mode == "sessions" else BundledTasks(mode=mode)
