@@ -71,7 +71,7 @@ class Env(Wrapper):
         return observation, float(reward), terminated or truncated, info
 
 
-def make(name: str, **options: Any) -> Env:
+def make(name: str, /, **options: Any) -> Env:
     """An environment by its id, with the tool's conventions unless `compat` says otherwise."""
     if name in _PROFILES:
         options = {"compat": _PROFILES[name], **options}
