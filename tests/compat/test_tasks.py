@@ -19,6 +19,8 @@ from iglu_marl.compat.gridworld.tasks import task as task_module
 from iglu_marl.compat.iglu import const
 from iglu_marl.compat.tasks import calc_reward
 from iglu_marl.core.grid import to_iglu2022_ids
+from iglu_marl.evaluation.selection import tasks_of
+from iglu_marl.tasks import draw
 
 ONE, TWO = np.zeros((2, 9, 11, 11), int)
 ONE[0, 5, 5] = 3
@@ -103,6 +105,18 @@ def test_a_task_is_played_as_it_says() -> None:
     assert two.reset(seed=1)[0]["architect_0"]["target_grid"].any()
     for one in (copy.deepcopy(task), pickle.loads(pickle.dumps(task))):  # noqa: S301 (our own)
         assert one.to_task() == task.to_task()
+
+
+def test_tasks_are_taken_wherever_tasks_are() -> None:
+    task = tasks.Task("a", TWO, ids="iglu2022")
+    ours = task.to_task()
+    assert next(iter(tasks.CustomTasks([task, ("b", ONE)]))) == ours
+    assert tasks_of(task) == tasks_of([task]) == [ours]
+    rng = np.random.default_rng(0)
+    for source in (task, [task], {"a": [task]}, lambda: task, iter([task])):
+        assert draw(source, rng) == ours
+    with pytest.raises(TaskError):
+        draw([tasks.Task], rng)  # the class is no task
 
 
 def test_differences_are_scored_and_cannot_be_played() -> None:
