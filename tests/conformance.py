@@ -151,6 +151,7 @@ KEYWORDS = [
     Row("`size_reward`, by default True", "differs", 'by default with `compat="iglu2022"` alone; the gain of the best intersection so far, in blocks, which the tool\'s was meant to be', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
     Row("`right_placement_scale`, `wrong_placement_scale`", "same", 'with `compat="iglu2022"` they are `right_scale` and `wrong_scale`; without, an error that says so', f"{_EXAMPLES}::test_keywords_that_are_not_known"),
     Row("`name`, `fake`", "differs", 'with `compat="iglu2022"` taken without effect; without, an error', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("the builders of `iglu_marl.agents` in an environment with a profile", "refused", "an error, for they know this project's colours and camera; make the environment without `compat`", "agents/test_agents.py::test_builders_refuse_what_they_would_misread"),
     Row("any other keyword of `gym.make`", "refused", "an error with what was perhaps meant", f"{_EXAMPLES}::test_keywords_that_are_not_known"),
     Row("`Task(chat, target_grid, last_instruction, starting_grid, full_grid, invariant)` of `gridworld`", "same", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
     Row("`Task(dialog, target_grid, instruction, starting_grid, full_grid, invariant)` of `iglu_datasets`", "same", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
