@@ -122,7 +122,7 @@ IGLU_TASKS = [
     Row("`TaskSet(preset=['C1', 'C2', 'C3'])`", "same", "the corpus has to be on disk, or a file of structures; the error says what to get", f"{_USAGE}::test_named_tasks_of_2021"),
     Row("`TaskSet.ALL`, `TaskSet.ALL.items()`", "same", "", f"{_EXAMPLES}::test_the_list_of_tasks"),
     Row("a task is a whole conversation and the final structure", "same", 'with `compat="iglu2021"`; else, where none are given, a turn of a session', f"{_EXAMPLES}::test_the_profile_of_2021"),
-    Row("by default the task C8", "differs", "where the corpus is at hand; else tasks that come with the package", "tasks/test_sources.py::test_the_default_is_bundled_unless_the_corpus_is_at_hand"),
+    Row("by default the task C8", "differs", "where the corpus is at hand; else tasks that come with the package", "tasks/test_sources.py::test_data_on_the_machine_change_no_default_but_the_documented_one"),
 ]
 
 # CLEVR-Robot is not imitated but followed: its README on a builder and its blocks.

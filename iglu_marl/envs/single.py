@@ -39,6 +39,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
+from iglu_marl.tasks import default_tasks
 
 _MAX_SEED = 2**31 - 1
 
@@ -85,7 +86,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
-        default_mode: str = "turns",
+        default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
@@ -93,7 +94,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, controls, default_mode=default_mode)
+        self._setup = GameSetup(config, controls, default)
         self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
@@ -329,10 +330,11 @@ class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
     action_space: any of the five encodings (default "human-level"). Grids count air as -1 and colours as 0..5, in
-        `info["target_grid"]` too.
+        `info["target_grid"]` too. Without `tasks` it plays C8 of the Minecraft Dialogue Corpus where that is at hand,
+        as its documentation of 2021 says, else the bundled tasks.
     compat="iglu2021": camera changes are (pitch, yaw), as MineRL's; pitch counts downwards there and in `agentPos`,
-        whose height is that of the feet above the floor; conversations are shown as they were written; and a task
-        is a whole session where none are given.
+        whose height is that of the feet above the floor; conversations are shown as they were written; and of the
+        bundled tasks, each is a whole session.
     Further keyword arguments are fields of `GameConfig`.
     """
 
@@ -359,4 +361,4 @@ class SilentBuilderEnv(SingleAgentEnv):
         def observer(episode: Episode) -> Observer:
             return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
 
-        super().__init__(config, controls, observer, architect=architect, default_mode=profile.task)
+        super().__init__(config, controls, observer, architect=architect, default=profile.tasks)

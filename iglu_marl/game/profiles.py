@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.task_source import TaskSource
+from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_session_tasks
 
 
 @dataclass(frozen=True)
@@ -17,20 +19,20 @@ class Profile:
 
     conventions: how it tells colours and directions. defaults: of fields of `GameConfig`, where they are not ours.
     spellings: its keywords that have another name here. idle: its keywords that are taken and change nothing here.
-    task: what a task is where none are given: a single turn of a recorded session, or a whole session.
+    tasks: makes the source of tasks that is played where none is given.
     """
 
     conventions: Conventions
     defaults: Mapping[str, Any] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
-    task: Literal["turns", "sessions"] = "turns"
+    tasks: Callable[[], TaskSource] = default_tasks
 
 
 GRIDWORLD = Profile(OWN)
-SILENT_BUILDER = Profile(SILENT_BUILDER_2021)
+SILENT_BUILDER = Profile(SILENT_BUILDER_2021, tasks=silent_builder_tasks)
 PROFILES: Mapping[str, Profile] = {
-    "iglu2021": Profile(IGLU2021, task="sessions"),
+    "iglu2021": Profile(IGLU2021, tasks=whole_session_tasks),
     "iglu2022": Profile(
         conventions=IGLU2022,
         defaults={"select_and_place": True, "max_steps": 250, "size_reward": True},
