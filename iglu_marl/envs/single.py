@@ -49,7 +49,7 @@ def _default_render_mode() -> Literal["human"] | None:
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
 
 
-def _check_flags(**flags: Any) -> None:
+def check_flags(**flags: Any) -> None:
     """Raises `ConfigError` for a flag that is not True or False."""
     for name, value in flags.items():
         if not isinstance(value, bool):
@@ -298,7 +298,7 @@ class GridworldEnv(SingleAgentEnv):
             compat, options, own=GRIDWORLD, known=("iglu2022",), preset=config is None
         )
         conventions = profile.conventions
-        _check_flags(
+        check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
         config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
@@ -352,7 +352,7 @@ class SilentBuilderEnv(SingleAgentEnv):
             compat, options, own=SILENT_BUILDER, known=("iglu2021",), preset=config is None
         )
         conventions = profile.conventions
-        _check_flags(visual=visual)
+        check_flags(visual=visual)
         config = _choose(config, fields, "human-level", controls=action_space)
         controls = Controls(
             config.controls, select_and_place=config.select_and_place, conventions=conventions
