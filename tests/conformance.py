@@ -128,6 +128,9 @@ IGLU_TASKS = [
 # CLEVR-Robot is not imitated but followed: its README on a builder and its blocks.
 CLEVR_ROBOT = [
     Row("`ClevrEnv()`: objects on a table, MuJoCo", "differs", '`gym.make("iglu_marl/LanguageGoal-v0")`: a builder and blocks', f"{_GOALS}::test_a_goal_is_drawn_that_does_not_hold_yet"),
+    Row("objects of customizable color, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_put_the_same_things_down_anew"),
+    Row("text and program; programs are executed on the scene graph", "same", "", f"{_GOALS}::test_questions_in_words"),
+    Row("descriptions resemble questions, but need not be questions", "same", "`describe=` says which", f"{_GOALS}::test_questions_can_be_descriptions"),
     Row("the standard OpenAI gym interface: `env.reset()`, `env.step(action)`, `action_space`", "differs", "Gymnasium's, of two and five values", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
     Row("`obs_type`: state or images", "same", '"direct", "order_invariant" or "image"; OpenCV is not needed', f"{_GOALS}::test_observations_lie_in_their_space"),
     Row("`env.sample_random_action()`", "same", "", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
@@ -167,7 +170,7 @@ KEYWORDS = [
     Row("`set_task_generator(None)`", "same", "what `set_task` was given last is played again", f"{_EXAMPLES}::test_sessions_and_no_generator"),
     Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until tasks are set anew", f"{_EXAMPLES}::test_initialize_world"),
     Row("`env.task.chat`, `env.task.last_instruction`", "same", "the task is `iglu_marl`'s", f"{_EXAMPLES}::test_custom_tasks"),
-    Row("a task of differences, with negative ids", "refused", "it can be scored (`Task.maximal_intersection`), not played: no world has such blocks", f"{_TASKS}::test_differences_are_scored_and_cannot_be_played"),
+    Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
 ]
 
 BEHAVIOUR = [

@@ -128,9 +128,12 @@ class Task:
         return int(maximal_intersection(grid, self.target_grid, invariant=self.invariant))
 
     def to_task(self) -> own.Task:
-        """The task as it is played. Raises `TaskError` for grids that no world can have, such as differences."""
+        """The task as it is played: of a difference of grids, what is to be added.
+
+        No world has blocks with negative ids. Raises `TaskError` for other grids that cannot be.
+        """
         return self._told.replace(
-            target_grid=self.target_grid,
+            target_grid=np.maximum(self.target_grid, 0),
             starting_grid=self.starting_grid,
             full_grid=self.full_grid,
             invariant=self.invariant,

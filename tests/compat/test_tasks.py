@@ -119,13 +119,18 @@ def test_tasks_are_taken_wherever_tasks_are() -> None:
         draw([tasks.Task], rng)  # the class is no task
 
 
-def test_differences_are_scored_and_cannot_be_played() -> None:
-    less = tasks.Task("", ONE - TWO)
-    assert less.target_size == 1
-    assert less.maximal_intersection(ONE - TWO) == 1
-    game = gym.make("IGLUGridworldVector-v0")
-    with pytest.raises(TaskError, match="holds"):
-        game.set_task(less)
+def test_differences_are_scored_whole_and_played_without_what_goes() -> None:
+    """As in an evaluation that subtracts the starting grid before it sets the task."""
+    other = np.roll(ONE, 2, axis=1)
+    moved = tasks.Task("", other - ONE)
+    assert moved.target_size == moved.maximal_intersection(other - ONE) == 2
+    game = gym.make("IGLUGridworldVector-v0", compat="iglu2022", target_in_obs=True)
+    game.set_task(moved)
+    assert (game.reset()[0]["target_grid"] == other).all()
+    game.set_task(tasks.Task("", ONE - TWO))
+    assert not game.reset()[0]["target_grid"].any()
+    with pytest.raises(TaskError, match=r"holds .*9.* expected a colour id"):
+        game.set_task(tasks.Task("", 3 * ONE))
 
 
 def test_to_dense() -> None:
