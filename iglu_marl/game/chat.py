@@ -45,7 +45,9 @@ class ChatText(spaces.Text):
 
 
 class Chat(Protocol):
-    """How utterances look as actions and observations."""
+    """How utterances look as actions and observations. `verbatim`: a dialogue read from a text is shown as that."""
+
+    verbatim: bool
 
     @property
     def silence(self) -> Any:
@@ -131,6 +133,7 @@ class TokenChat:
     """
 
     def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
+        self.verbatim = False  # in tokens, there is one way to write it
         self.codec, self.message_length, self.dialog_length, self.strict = (
             codec,
             message_length,
@@ -172,7 +175,7 @@ class TokenChat:
         return (self.codec.decode(tokens[: self.message_length]) if cut else text), cut
 
     def show(self, dialogue: Dialogue, written: str | None = None) -> np.ndarray[Any, Any]:
-        """The dialogue as it is observed; in tokens, there is one way to write it."""
+        """The dialogue as it is observed."""
         if self._shown is None or self._shown[0] is not dialogue:
             self._shown = dialogue, self._tokens(dialogue)
         return self._shown[1].copy()

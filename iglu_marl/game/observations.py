@@ -88,6 +88,10 @@ def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
 
 
 def _dialog(episode: Episode) -> Any:
+    return episode.chat.show(episode.dialogue)
+
+
+def _dialog_as_written(episode: Episode) -> Any:
     return episode.chat.show(episode.dialogue, episode.written)
 
 
@@ -146,7 +150,7 @@ def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sig
 
 def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
     """`dialog`: the conversation as text or tokens."""
-    return Sight(key, chat.observation_space(), _dialog)
+    return Sight(key, chat.observation_space(), _dialog_as_written if chat.verbatim else _dialog)
 
 
 def goal_sight(chat: Chat) -> Sight:
