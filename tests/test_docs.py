@@ -25,6 +25,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import typer
+from conformance import (
+    BEHAVIOUR,
+    CLEVR_ROBOT,
+    GRIDWORLD,
+    IGLU_DATASETS,
+    IGLU_TASKS,
+    KEYWORDS,
+    SILENT_BUILDER,
+    SOURCES,
+    Row,
+)
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
@@ -56,7 +67,7 @@ PAGES = [
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
-WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/speed.md", "docs/tutorials/index.md"}
+WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/conformance.md", "docs/speed.md", "docs/tutorials/index.md"}
 EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
 PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
@@ -428,7 +439,24 @@ def rules() -> list[list[str]]:
     ]
 
 
+def conformance(rows: list[Row]) -> list[list[str]]:
+    """Every row, with the test that shows it."""
+    return [[row.item, row.verdict, row.how, cell(f"tests/{row.test}")] for row in rows]
+
+
+def differences(*tables: list[Row]) -> list[list[str]]:
+    """What is not the same, or only under a condition."""
+    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.how]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
+    "conformance-keywords": lambda: conformance(KEYWORDS),
+    "conformance-behaviour": lambda: conformance(BEHAVIOUR),
+    "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS, BEHAVIOUR),
+    "differences-datasets": lambda: differences(IGLU_DATASETS),
+    "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
+    "differences-clevr": lambda: differences(CLEVR_ROBOT),
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,

@@ -8,7 +8,7 @@
 | discrete | Dict: whole-cell moves | IGLU 2021 |
 | continuous | Dict: translation along the map's axes | IGLU 2021 |
 
-Camera changes are (yaw, pitch) in degrees, pitch up positive, everywhere.
+Camera changes are (yaw, pitch) in degrees, pitch up positive, unless `Conventions.minerl_camera` says otherwise.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class Controls:
     `select_and_place`: choosing a colour also places, and cancels a break asked in the same step. `camera_limit`: the
     largest camera change in degrees of the Dict encodings (default 5 for flying, 180 else). `can_yield`: the
     space also lets the builder end its turn (`Discrete(19)`, or the key `yield`). `conventions`: what colour ids in
-    actions mean, and which of the walking actions 14 and 15 looks up.
+    actions mean, which of the walking actions 14 and 15 looks up, and how camera changes are told.
     """
 
     def __init__(
@@ -313,6 +313,8 @@ class Controls:
         _check_keys(action, self._keys)
         motion, place, remove = encoding.one(action, check)
         yaw, pitch = _numbers(action["camera"], 2, self.camera_limit, "action['camera']", check)
+        if self.conventions.minerl_camera:
+            yaw, pitch = pitch, -yaw
         slot = _integer(action[encoding.color], 7, _WHERE[encoding.color], True)
         if self.can_yield and _integer(action["yield"], 2, "action['yield']", True):
             return self.yielding()  # cancels the step's act: only time passes
@@ -347,9 +349,8 @@ class Controls:
         slots = _many_integers(actions[encoding.color], count, 7, f"actions[{encoding.color!r}]")
         if self.select_and_place:
             place, remove = place | (slots != 0), remove & (slots == 0)
-        records["camera"] = _many_numbers(
-            actions["camera"], (count, 2), self.camera_limit, "actions['camera']"
-        )
+        camera = _many_numbers(actions["camera"], (count, 2), self.camera_limit, "actions['camera']")
+        records["camera"] = camera[:, ::-1] * (1.0, -1.0) if self.conventions.minerl_camera else camera
         records["mode"], records["yields"] = encoding.mode, 0
         records["hotbar"] = np.asarray(self._color_ids, np.int8)[slots]
         records["place"], records["remove"] = place, remove

@@ -16,12 +16,12 @@ from gymnasium.utils import seeding
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.core.task import Task, as_task
+from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode, EpisodeState, Renderer
-from iglu_marl.tasks import default_tasks, draw, is_source
+from iglu_marl.tasks import TaskSource, draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
@@ -88,19 +88,20 @@ class EnvState(NamedTuple):
 class GameSetup:
     """An episode with everything around it: tasks in, pictures out.
 
-    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    `default` makes the source of tasks that is played when none is given.
     """
 
-    def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
+    def __init__(self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource]) -> None:
         self.config = config
         self.controls = controls
-        self.default_mode = default_mode
+        self._default = default
         self._tasks: Any = None
         self.sources = StatefulSources(None)
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
-        self.episode = Episode(config, controls, make_chat(config, make_codec(config)), make_renderer(config))
+        chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
+        self.episode = Episode(config, controls, chat, make_renderer(config))
         self._window: Any = None
 
     # -- tasks
@@ -109,12 +110,12 @@ class GameSetup:
     def tasks(self) -> Any:
         """Where tasks come from; the default source is loaded when it is first needed."""
         if self._tasks is None:
-            self._tasks = default_tasks(self.default_mode)  # type: ignore[arg-type]
+            self._tasks = self._default()
         return self._tasks
 
     @tasks.setter
     def tasks(self, source: Any) -> None:
-        if not is_source(source):
+        if source is not None and not is_source(source):
             raise ConfigError(
                 f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
             )

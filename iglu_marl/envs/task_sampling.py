@@ -91,12 +91,12 @@ class Prepared:
             if number == len(self.tasks):
                 self._reserve(2 * number)
             self.words[number] = prepare(task, self.terms).view(np.uint64)
-            dialogue = Dialogue()
+            dialogue, written = Dialogue(), None
             if self.recorded:
                 speak_at(self.records, number)
-                dialogue = task.dialogue
+                dialogue, written = task.dialogue, task.dialog
             self.tasks[number], self.dialogues[number] = task, dialogue
-            self.seen[number] = self.chat.show(dialogue)
+            self.seen[number] = self.chat.show(dialogue, written)
             self.goes_on[number] = following is not None
             self.objectives[number] = objective
             self.any_objective |= objective is not None

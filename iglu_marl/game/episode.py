@@ -108,6 +108,11 @@ class Episode:
         self.dialogue = task.dialogue if recorded else Dialogue()
 
     @property
+    def written(self) -> str | None:
+        """The recorded conversation as its task has it; None where those who play write it."""
+        return self.task.dialog if self.recorded and self.task is not None else None
+
+    @property
     def floor(self) -> Role:
         """Whose turn it is."""
         return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT

@@ -13,6 +13,7 @@ from probing import IDS
 from iglu_marl import ActionError, Task
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.conventions import IGLU2021
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs import parallel_env, raw_env
@@ -194,6 +195,28 @@ def test_the_compass_shows_north(yaw: int, compass: int) -> None:
     assert Hand("walking", (0, -0.25, 0, yaw, 0)).seen["compass"].tolist() == [compass]
     old = Hand("walking", (0, -0.25, 0, yaw, 0), compat="iglu2022")
     assert old.seen["compass"].tolist() == [yaw - 180]
+
+
+def test_the_compass_of_2022_is_computed_in_double() -> None:
+    """From the yaw itself; from the one that is seen, it is another number here."""
+    yaw = 190.1
+    assert float(np.float32(yaw) - np.float32(180)) != float(np.float32(yaw - 180))
+    old = Hand("walking", (0, -0.25, 0, yaw, 0), compat="iglu2022")
+    assert old.seen["compass"].tolist() == [float(np.float32(yaw - 180))]
+
+
+@pytest.mark.parametrize("controls", ["flying", "human-level", "discrete", "continuous"])
+def test_the_camera_of_minerl_is_pitch_and_yaw_and_pitch_goes_down(controls: Any) -> None:
+    """For one and for many."""
+    own, minerl = Controls(controls), Controls(controls, conventions=IGLU2021)
+    assert own.space == minerl.space
+    action = {key: space.sample() for key, space in own.space.items()}  # type: ignore[attr-defined]
+    for camera, meant in (((5, 0), (0, -5)), ((0, 5), (5, 0)), ((-2, 3), (3, 2))):
+        records, index = minerl.encode({**action, "camera": np.array(camera, np.float32)})
+        assert tuple(records[index]["camera"]) == meant
+        batch = {key: np.array([value] * 3) for key, value in {**action, "camera": camera}.items()}
+        records, numbers = minerl.encode_many(batch, 3)
+        assert (records["camera"][numbers] == meant).all()
 
 
 # -------------------------------------------------------------------------------------------- human-level

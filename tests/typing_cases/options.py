@@ -23,7 +23,7 @@ VectorGame(4, vocabluary=8)  # type: ignore[call-arg]
 
 GridworldEnv("flying", vector_state=True, max_steps=9, render_mode="ansi")
 GridworldEnv(compat="iglu2022", right_placement_scale=2, fake=True)
-SilentBuilderEnv(visual=True, controls="discrete")
+SilentBuilderEnv(visual=True, controls="discrete", compat="iglu2021")
 GridworldVectorEnv(4, action_space="walking", render=False, info_keys=("event",), step_cost=0.1)
 SilentBuilderVectorEnv(4, visual=True, autoreset_mode="SameStep", pov_layout="chw")
 
@@ -34,6 +34,7 @@ GridworldEnv(max_step=9)  # type: ignore[call-arg]
 GridworldEnv(render_mode="film")  # type: ignore[arg-type]
 GridworldEnv(compat="iglu1999")  # type: ignore[arg-type]
 SilentBuilderEnv(right_placement_scale=2)  # type: ignore[call-arg]
+SilentBuilderEnv(compat="iglu2022")  # type: ignore[arg-type]
 SilentBuilderEnv("swimming")  # type: ignore[arg-type]
 GridworldVectorEnv(4, vector_stat=True)  # type: ignore[call-arg]
 GridworldVectorEnv(4, info_keys="event")  # type: ignore[arg-type]
