@@ -33,9 +33,9 @@ def _block(edit: CellEdit) -> Blocks:
 
 @inverse
 def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
-    if isinstance(value, CellEdit) and value.action is EditKind.PLACE:
+    if not stacked and isinstance(value, CellEdit) and value.action is EditKind.PLACE:
         yield {"new": New(1, value.color), "mods": Mods((At(value.cell),))}
-    if isinstance(value, Place):
+    if not stacked and isinstance(value, Place):
         yield {"new": New(value.count or 1, value.color), "mods": Mods((value.where,))}
     if stacked and isinstance(value, Build) and len(value.colors) == 1 and not is_several(value.where):
         if isinstance(value.where, Beside) and value.where.offset == ((Direction.UP, 1),):
@@ -116,7 +116,8 @@ def view(value: Any) -> Iterator[Slots]:
 
 @inverse
 def new(value: Any, n: int | None = None) -> Iterator[Slots]:
-    yield {"n": value.count if n is None else None, "colors": value.color}
+    if n is not None or value.count > 1:
+        yield {"n": value.count if n is None else None, "colors": value.color}
 
 
 @inverse
