@@ -16,7 +16,8 @@ from typer import Argument, Option
 from iglu_marl.commands.options import Json, PackPath
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data.packs.archive import MemberError, Pack, PlaceholderError
+from iglu_marl.core.parsing import PlaceholderError
+from iglu_marl.data.packs.archive import MemberError, Pack
 from iglu_marl.data.packs.registry import PACKS, PackInfo
 from iglu_marl.data.packs.store import find_pack, known_pack, local_pack, pack_folder
 

@@ -65,7 +65,8 @@ class Report(Generic[AnyReason]):
     """What was read or written, and each piece that is not used as it stands.
 
     rows, repeated_rows, games, sessions, states, turns, tasks: how many there were; 0 for what a reader does not count.
-    skipped: the pieces, in their order. files: whole files that nothing leads to, and damaged ones.
+    skipped: the pieces, in their order. files: whole files that nothing leads to, damaged ones, and those that were
+    left out for safety.
     """
 
     rows: int = 0
@@ -76,7 +77,7 @@ class Report(Generic[AnyReason]):
     turns: int = 0
     tasks: int = 0
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
-    files: list[Skipped[AnyReason]] = field(default_factory=list)
+    files: list[Skipped[Any]] = field(default_factory=list)
 
     noted = property(attrgetter("skipped"))  # as writers call them
 

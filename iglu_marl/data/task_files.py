@@ -29,17 +29,15 @@ Other fields are refused, so that a misspelt one is noticed. Errors name the fil
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Utterance
-from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import (
     IGLU_ID_OF_IGLU2022,
@@ -51,12 +49,15 @@ from iglu_marl.core.grid import (
     color_name,
     grid_to_blocks,
 )
+from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, reading
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import paired_escapes, plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.iglu.multiturn import TABLE
+from iglu_marl.data.iglu.tables import csv_records
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
+FILE_LIMIT = 1024 * MIB  # bytes
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
 _NAMES = {
@@ -86,9 +87,10 @@ _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 class TaskFileSkip(SkipReason):
-    """Why a task of a file is left out."""
+    """Why a task of a file, or a file, is left out."""
 
     BAD_TASK = "a task that is wrong"
+    DEAD_LINK = "a link that leads nowhere"
 
 
 # --------------------------------------------------------------------------------------- one task's fields
@@ -279,34 +281,34 @@ def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _csv_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=True)
+    records = ((line, cells) for line, cells in csv_records(text, strict=True) if cells != [])
+    line, header = next(records, (1, []))
     known = {*_NAMES} - {"turns"}
-    header = [name.strip() for name in reader.fieldnames or ()]
-    strange = [name for name in header if name not in known]
-    if strange or not header:
+    if isinstance(header, DataError):
+        yield line, header
+        return
+    names = [name.strip() for name in header]
+    strange = [name for name in names if name not in known]
+    if strange or not names:
         what = f"unknown columns {', '.join(map(repr, strange))}" if strange else "no header"
         yield 1, DataError(f"{what}, expected some of {', '.join(sorted(known))}")
         return
-    try:
-        for record in reader:
-            inside = sum(str(cell).count("\n") for cell in record.values())  # a record may take many lines
-            yield reader.line_num - inside, _csv_task(record)
-    except csv.Error as error:
-        yield reader.line_num, DataError(f"no CSV: {error}")
+    for line, cells in records:
+        yield line, cells if isinstance(cells, DataError) else _csv_task(names, cells)
 
 
-def _csv_task(record: Mapping[str, Any]) -> Any:
-    if "" in record:
-        return DataError(f"more cells than the header has: {_shown(record[''])}")
+def _csv_task(names: Sequence[str], cells: Sequence[str]) -> Any:
+    if len(cells) > len(names):
+        return DataError(f"more cells than the header has: {_shown(cells[len(names) :])}")
     task: dict[str, Any] = {}
-    for column, cell in record.items():
-        if cell is None or not cell.strip():
+    for name, cell in zip(names, cells, strict=False):
+        if not cell.strip():
             continue
-        name = column.strip()
         try:
-            task[name] = _cell(_NAMES[name], cell.strip())
+            with reading(name):
+                task[name] = _cell(_NAMES[name], cell.strip())
         except DataError as error:
-            return DataError(f"{name}: {error}")
+            return error
     return task
 
 
@@ -318,10 +320,7 @@ def _cell(name: str, cell: str) -> Any:
     if name not in _GRIDS:
         return cell
     if cell.startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"no JSON: {error}") from None
+        return parse_json(cell, name)
     return [_written_block(part) for part in cell.split(";") if part.strip()]
 
 
@@ -351,30 +350,30 @@ def _read(
     names: the places of ids so far, kept up to date.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield shown, DataError(f"{shown}: no UTF-8 text: {error}")
+        text = decoded(read_file(file, FILE_LIMIT), shown)
+    except DataError as error:
+        yield shown, error
         return
-    except OSError as error:
-        yield shown, DataError(f"{shown}: it cannot be read: {error.strerror or error}")
-        return
-    for line, value in _READERS[file.suffix.lower()](text):
+    csv_file = file.suffix.lower() == ".csv"
+    for line, value in _READERS[file.suffix.lower()](text if csv_file else paired_escapes(text)):
         place = f"{shown}:{line}"
         try:
-            if isinstance(value, DataError):
-                raise value
-            entry, structure = _entry(value, place)
-            name = str(entry.task_id)
-            if name in names:
-                raise DataError(f"the id {name!r} is also that of {names[name]}")
+            with reading(place):
+                if isinstance(value, DataError):
+                    raise value
+                entry, structure = _entry(value, place)
+                name = str(entry.task_id)
+                if name in names:
+                    raise DataError(f"the id {name!r:.80} is also that of {names[name]}")
+        except DataError as error:
+            yield place, error
+        else:
             names[name] = place
             yield place, (entry, structure)
-        except (DataError, GridError, TaskError, DialogueError) as error:
-            yield place, DataError(f"{place}: {error}")
 
 
-def _files(place: Path) -> list[Path]:
-    """The files of tasks at a place, sorted by their paths."""
+def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
+    """The files of tasks at a place, sorted by their paths. Links that lead nowhere are noted."""
     if place.is_file():
         if place.suffix.lower() not in SUFFIXES:
             raise DataError(f"{place} is no file of tasks, expected one that ends in {', '.join(SUFFIXES)}")
@@ -383,13 +382,16 @@ def _files(place: Path) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a file of tasks or a folder with some")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    found = [
+    named = [
         file
         for file in sorted(place.rglob("*"))
-        if file.is_file()
-        and file.suffix.lower() in SUFFIXES
+        if file.suffix.lower() in SUFFIXES
         and not any(part.startswith(".") for part in file.relative_to(place).parts)
     ]
+    found = [file for file in named if file.is_file()]
+    for file in named:
+        if file.is_symlink() and not file.exists():
+            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, file.relative_to(place).as_posix()))
     if not found:
         raise DataError(
             f"{place} has no file of tasks in it, expected some that end in {', '.join(SUFFIXES)}"
@@ -418,7 +420,7 @@ class OwnTasks(Dataset):
         self.tasks = {}
         self._structures: dict[str, str] = {}
         names: dict[str, str] = {}
-        for file in _files(place):
+        for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
             for where, read in _read(file, shown, names):
                 if not isinstance(read, DataError):

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from iglu_marl._version import __version__
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import JsonLines, json_line
+from iglu_marl.core.parsing import parse_json, reading
 
 Row = TypeVar("Row")
 
@@ -60,13 +61,18 @@ class RowLog(Generic[Row]):
             if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
-        try:
-            first, *rest = [json.loads(line) for line in whole.splitlines()]
-            if first["format"] != header["format"]:
-                raise KeyError("format")
-            rows = [from_json(row) for row in rest]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{self.path} is no log of {self._what} ({error!r:.60}); {advice}") from None
+        rows: list[Row] = []
+        first: dict[str, Any] = {}
+        for number, line in enumerate(whole.splitlines(), start=1):
+            place = f"{self.path} is no log of {self._what} ({advice}): line {number}"
+            with reading(place):
+                value = parse_json(line, place)
+                if number > 1:
+                    rows.append(from_json(value))
+                elif value["format"] != header["format"] or not isinstance(value["settings"], dict):
+                    raise DataError(f"format is {value['format']!r:.60}, expected {header['format']!r}")
+                else:
+                    first = value
         known = {name: first.get(name) for name in header}
         if known != header:
             settings = header["settings"]

@@ -28,6 +28,7 @@ LAYOUT = hashlib.blake2b(repr(WORLD.descr).encode(), digest_size=8).hexdigest()
 """Of the world's record: checksums of another layout cannot be compared."""
 
 _MARK = "~"  # the key of a NumPy value
+_DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
 
 
@@ -60,9 +61,9 @@ def from_json(value: Any) -> Any:
     if _MARK not in value:
         return {key: from_json(part) for key, part in value.items()}
     try:
+        if value[_MARK] not in _DTYPES:
+            raise TypeError(value[_MARK])
         dtype = np.dtype(value[_MARK])
-        if dtype.kind not in "biuf":
-            raise TypeError(dtype)
         if "shape" in value:
             return np.array(value["v"], dtype).reshape(value["shape"])
         return dtype.type(value["v"])
@@ -115,7 +116,7 @@ def task_from_json(told: Mapping[str, Any]) -> Task:
         return (
             task if not told.get("next") else _progressive(task, [_one_task(part) for part in told["next"]])
         )
-    except (KeyError, TypeError, ValueError, IgluMarlError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, IgluMarlError) as error:
         raise DataError(f"the task of the recording cannot be read: {error!r:.200}") from None
 
 

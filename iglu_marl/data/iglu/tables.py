@@ -5,36 +5,70 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.parsing import MIB, decoded
+
+TABLE_LIMIT = 256 * MIB  # bytes; upstream's largest table has 2 MB
 
 _LINE_BREAKS = re.compile(r"\$+")
 
 
-def decoded(text: str | bytes, place: str) -> str:
-    """The text of a file. Raises `DataError`, naming `place`, for what is not UTF-8."""
-    if isinstance(text, str):
-        return text
+def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[str] | DataError]]:
+    """The records of CSV text, each with the line in which it begins; a `DataError` for one that cannot be read.
+
+    Such a record (a cell too long, a quote that is never closed) takes nothing else with it: the next line is read as
+    a new one. strict: whether quotes in the wrong place are refused.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    begin = 0
+    while begin < len(lines):
+        reader = csv.reader((lines[number] for number in range(begin, len(lines))), strict=strict)
+        first = start = begin
+        try:
+            for cells in reader:
+                after = first + reader.line_num
+                if after == len(lines) and _is_open(lines[start:]):
+                    raise csv.Error("a quote is not closed")
+                yield start + 1, cells
+                start = after
+            return
+        except csv.Error as error:
+            yield start + 1, DataError(f"no CSV: {error}")
+            begin = start + 1
+
+
+def _is_open(lines: list[str]) -> bool:
+    """Whether the last record ends within quotes."""
     try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 text: {error}") from None
+        for _ in csv.reader(lines, strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
-def read_table(table: bytes | str, columns: Iterable[str], place: str) -> list[tuple[int, dict[str, str]]]:
+def read_table(
+    table: bytes | str, columns: Iterable[str], place: str
+) -> Iterator[tuple[int, dict[str, str] | DataError]]:
     """The rows of CSV text, each with its line number; cells that are missing are "".
 
-    Raises `DataError` for text that is not UTF-8, lacks one of `columns`, or is damaged.
+    A row that cannot be read is a `DataError` that names its line. Raises `DataError` for text that is not UTF-8 or
+    lacks one of `columns`.
     """
-    reader = csv.DictReader(io.StringIO(decoded(table, place), newline=""), restval="")
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    records = ((line, cells) for line, cells in csv_records(decoded(table, place)) if cells != [])
+    line, header = next(records, (1, []))
+    if isinstance(header, DataError):
+        raise DataError(f"{place}, line {line}: {header}")
+    missing = [name for name in columns if name not in header]
     if missing:
-        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {reader.fieldnames}")
-    try:
-        return [(reader.line_num, record) for record in reader]
-    except csv.Error as error:
-        raise DataError(f"{place} is damaged at line {reader.line_num}: {error}") from None
+        raise DataError(f"{place} has no column {', '.join(missing)}; its header is {header!s:.300}")
+    for line, cells in records:
+        if isinstance(cells, DataError):
+            yield line, DataError(f"{place}, line {line}: {cells}")
+        else:
+            yield line, {**dict.fromkeys(header, ""), **dict(zip(header, cells, strict=False))}
 
 
 def said(cell: str) -> str:
