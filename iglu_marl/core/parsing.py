@@ -91,7 +91,7 @@ def reading(place: str, error: type[IgluMarlError] = DataError) -> Iterator[None
 
 def _told(fault: BaseException) -> str:
     if isinstance(fault, IgluMarlError):
-        return str(fault)
+        return f"{fault!s:.500}"  # it may show a whole file
     if isinstance(fault, UnicodeDecodeError):
         return f"it is not UTF-8 text: {fault.reason} at byte {fault.start}"
     if isinstance(fault, json.JSONDecodeError):

@@ -82,6 +82,7 @@ _NAMES = {
     "ids": "ids",
     "turns": "turns",
 }
+_NAME_LIMIT = 1000
 _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -91,6 +92,7 @@ class TaskFileSkip(SkipReason):
 
     BAD_TASK = "a task that is wrong"
     DEAD_LINK = "a link that leads nowhere"
+    EMPTY_FILE = "a file without a task"
 
 
 # --------------------------------------------------------------------------------------- one task's fields
@@ -103,7 +105,9 @@ def _fields(value: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, content in value.items():
         if key not in _NAMES:
-            raise DataError(f"unknown field {key!r}, expected some of {', '.join(dict.fromkeys(_NAMES))}")
+            raise DataError(
+                f"unknown field {_shown(key)}, expected some of {', '.join(dict.fromkeys(_NAMES))}"
+            )
         if _NAMES[key] in fields:
             raise DataError(f"field {key!r} says again what another field says")
         if content is not None:
@@ -163,22 +167,31 @@ def _utterance(part: Any) -> Any:
     return Utterance(role, part["text"])  # type: ignore[arg-type]
 
 
+def _name(fields: dict[str, Any], key: str, default: str) -> str:
+    name = fields.pop(key, default)
+    if type(name) not in (str, int) or len(str(name)) > _NAME_LIMIT:
+        raise DataError(
+            f"{key!r} is {_shown(name)}, expected a text of at most {_NAME_LIMIT} characters, or a number"
+        )
+    return str(name)
+
+
 def _ids(fields: dict[str, Any]) -> str:
     ids = fields.pop("ids", "iglu")
     if ids not in ID_TABLES:
-        raise DataError(f"'ids' is {ids!r}, expected 'iglu' or 'iglu2022'")
+        raise DataError(f"'ids' is {_shown(ids)}, expected 'iglu' or 'iglu2022'")
     return str(ids)
 
 
 def _entry(value: Any, name: str) -> tuple[Entry, str]:
     """A task or a session, and the name of its structure. Raises some `IgluMarlError` without a place."""
     fields = _fields(value)
-    name = str(fields.pop("id", name))
-    structure = str(fields.pop("structure", name))
+    name = _name(fields, "id", name)
+    structure = _name(fields, "structure", name)
     ids = _ids(fields)
     invariant = fields.pop("invariant", None)
     if invariant is not None and not isinstance(invariant, bool):
-        raise DataError(f"'invariant' is {invariant!r}, expected true or false")
+        raise DataError(f"'invariant' is {_shown(invariant)}, expected true or false")
     turns = fields.pop("turns", None)
     grids = {key: _grid(fields.pop(key), key, ids) for key in _GRIDS if key in fields}
     if turns is not None:
@@ -422,7 +435,10 @@ class OwnTasks(Dataset):
         names: dict[str, str] = {}
         for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            for where, read in _read(file, shown, names):
+            found = list(_read(file, shown, names))
+            if not found:
+                self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
+            for where, read in found:
                 if not isinstance(read, DataError):
                     entry, structure = read
                     self.tasks.setdefault(shown, []).append(entry)

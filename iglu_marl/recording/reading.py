@@ -74,7 +74,7 @@ class Recording:
         except (KeyError, TypeError, AttributeError, ArithmeticError, IgluMarlError) as error:
             if isinstance(codec, dict) and vocabulary is None:
                 raise ConfigError(f"{self.path}: {error}") from None
-            raise DataError(f"{self._place}: the header cannot be used: {error}") from error
+            raise DataError(f"{self._place}: the header cannot be used: {error!s:.500}") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:

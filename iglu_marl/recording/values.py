@@ -121,6 +121,8 @@ def task_from_json(told: Mapping[str, Any]) -> Task:
 
 
 def _one_task(told: Mapping[str, Any]) -> Task:
+    if not isinstance(told["task_id"], (str, int, type(None))):
+        raise DataError(f"task_id is {told['task_id']!r:.60}, expected a text")
     return Task(
         _heard(told["dialog"]),
         _grid(told["target_grid"]),

@@ -219,7 +219,7 @@ def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:
     if file.suffix.lower() in (".html", ".htm"):
         text = text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
     with reading(str(file), RenderError):
-        data = parse_json(text, f"{file} holds no replay", RenderError)
+        data = parse_json(text, f"{file} holds no replay", RenderError, verbatim=True)
         check_replay(data, str(file))
         return dict(data)
 

@@ -35,7 +35,7 @@ class Structure:
 def _colors(table: Any, path: Path) -> dict[int, int]:
     """For each id of the file this project's id, by colour name; air needs no entry."""
     if not isinstance(table, Mapping) or not table:
-        raise DataError(f'{path}: \'colours\' is {table!r}, expected a table such as {{"1": "blue"}}')
+        raise DataError(f'{path}: \'colours\' is {table!r:.80}, expected a table such as {{"1": "blue"}}')
     try:
         return {int(number): color_id(name) for number, name in table.items()}
     except (GridError, ValueError) as error:
@@ -47,7 +47,7 @@ def _order(order: Any, path: Path) -> list[int]:
     given = order if isinstance(order, list) else []
     names = ["colour_id" if name == "color_id" else str(name) for name in given]
     if len(names) != len(_AXES) or set(names) != set(_AXES):
-        raise DataError(f"{path}: 'block_order' is {order!r}, expected an order of {', '.join(_AXES)}")
+        raise DataError(f"{path}: 'block_order' is {order!r:.80}, expected an order of {', '.join(_AXES)}")
     return [names.index(axis) for axis in _AXES]
 
 

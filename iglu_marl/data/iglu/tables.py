@@ -18,8 +18,8 @@ _LINE_BREAKS = re.compile(r"\$+")
 def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[str] | DataError]]:
     """The records of CSV text, each with the line in which it begins; a `DataError` for one that cannot be read.
 
-    Such a record (a cell too long, a quote that is never closed) takes nothing else with it: the next line is read as
-    a new one. strict: whether quotes in the wrong place are refused.
+    Such a record (a cell too long, a quote that is never closed) takes no other with it. strict: whether quotes in
+    the wrong place are refused; they always are in a record of several lines, which may be none but look so for them.
     """
     lines = list(io.StringIO(text, newline=""))
     begin = 0
@@ -29,24 +29,34 @@ def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[
         try:
             for cells in reader:
                 after = first + reader.line_num
-                if after == len(lines) and _is_open(lines[start:]):
-                    raise csv.Error("a quote is not closed")
+                if after > start + 1 or after == len(lines):
+                    _check_quotes(lines[start:after])
                 yield start + 1, cells
                 start = after
             return
         except csv.Error as error:
             yield start + 1, DataError(f"no CSV: {error}")
-            begin = start + 1
+            begin = _after(lines, start) if "field limit" in str(error) else start + 1
 
 
-def _is_open(lines: list[str]) -> bool:
-    """Whether the last record ends within quotes."""
+def _check_quotes(record: list[str]) -> None:
+    """Raises `csv.Error` for a record that ends within quotes, and for one of several lines that is not strict CSV."""
     try:
-        for _ in csv.reader(lines, strict=True):
+        for _ in csv.reader(record, strict=True):
             pass
     except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
+        if len(record) > 1 or "unexpected end" in str(error):
+            raise csv.Error(f"a quote is not closed, or in the wrong place ({error})") from None
+
+
+def _after(lines: list[str], start: int) -> int:
+    """The line behind a record with a cell that is too long: where its quotes are closed, else the next one."""
+    quotes = 0
+    for number in range(start, len(lines)):
+        quotes += lines[number].count('"')
+        if quotes % 2 == 0:
+            return number + 1
+    return start + 1
 
 
 def read_table(
