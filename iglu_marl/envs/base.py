@@ -21,7 +21,7 @@ from iglu_marl.core.worlds import Pose, as_pose, as_task
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode, EpisodeState, Renderer
-from iglu_marl.tasks import default_tasks, draw, is_source
+from iglu_marl.tasks import TaskSource, draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
@@ -69,13 +69,13 @@ class EnvState(NamedTuple):
 class GameSetup:
     """An episode with everything around it: tasks in, pictures out.
 
-    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    `default` makes the source of tasks that is played when none is given.
     """
 
-    def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
+    def __init__(self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource]) -> None:
         self.config = config
         self.controls = controls
-        self.default_mode = default_mode
+        self._default = default
         self._tasks: Any = None
         self.sources = StatefulSources(None)
         if config.tasks is not None:
@@ -90,7 +90,7 @@ class GameSetup:
     def tasks(self) -> Any:
         """Where tasks come from; the default source is loaded when it is first needed."""
         if self._tasks is None:
-            self._tasks = default_tasks(self.default_mode)  # type: ignore[arg-type]
+            self._tasks = self._default()
         return self._tasks
 
     @tasks.setter

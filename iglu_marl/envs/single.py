@@ -38,6 +38,8 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import read_options
+from iglu_marl.tasks import TaskSource, default_tasks
+from iglu_marl.tasks.bundled import silent_builder_tasks
 
 _MAX_SEED = 2**31 - 1
 
@@ -84,6 +86,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
+        default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
@@ -91,7 +94,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, controls, default_mode="turns")
+        self._setup = GameSetup(config, controls, default)
         self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
@@ -320,7 +323,8 @@ class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
     action_space: any of the five encodings (default "human-level"). Grids count air as -1 and colours as 0..5, in
-    `info["target_grid"]` too. Further keyword arguments are fields of `GameConfig`.
+    `info["target_grid"]` too. Without `tasks` it plays C8 of the Minecraft Dialogue Corpus where that is at hand, as
+    its documentation of 2021 says, else the bundled tasks. Further keyword arguments are fields of `GameConfig`.
     """
 
     def __init__(
@@ -342,4 +346,4 @@ class SilentBuilderEnv(SingleAgentEnv):
         def observer(episode: Episode) -> Observer:
             return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
 
-        super().__init__(config, controls, observer, architect=architect)
+        super().__init__(config, controls, observer, architect=architect, default=silent_builder_tasks)

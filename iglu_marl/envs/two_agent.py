@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
+from iglu_marl.tasks import default_tasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 AGENTS = (ARCHITECT, BUILDER)
@@ -90,7 +92,9 @@ class TwoAgentGame(SpacesByAgent):
     def _set_up(self, config: GameConfig) -> None:
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, config.make_controls(can_yield=True), default_mode="structures")
+        self._setup = GameSetup(
+            config, config.make_controls(can_yield=True), partial(default_tasks, "structures")
+        )
         self._control = np.zeros(1, CONTROL)
         episode = self._episode = self._setup.episode
         self._observers: dict[str, Observer] = {

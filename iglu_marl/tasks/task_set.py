@@ -16,7 +16,8 @@ from iglu_marl.tasks.corpus_structures import LISTED, Listed
 from iglu_marl.tasks.structures import Structure, find_structure_files, load_structures
 
 _WHERE = (
-    f"pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
+    "run `iglu-marl data fetch mdc` once where there is a network (or pass fetch=True), "
+    f"or pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
     "one of them, or to a folder with them (structures*.json, mdc.zip)"
 )
 _MISSING = "the structures of the Minecraft Dialogue Corpus are not part of this package"
