@@ -62,7 +62,7 @@ class RowLog(Generic[Row]):
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
         rows: list[Row] = []
-        first: dict[str, Any] = {}
+        first: Any = {}
         for number, line in enumerate(whole.splitlines(), start=1):
             place = f"{self.path} is no log of {self._what} ({advice}): line {number}"
             with reading(place):

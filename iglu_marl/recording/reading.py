@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
+from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
@@ -69,12 +69,10 @@ class Recording:
         vocabulary: the codec, where the recorded one was an object. Raises `ConfigError` without it.
         """
         codec = self.header["config"].get("vocabulary")
-        try:
+        needs_codec = isinstance(codec, dict) and vocabulary is None
+        place = str(self.path) if needs_codec else f"{self._place}: the header cannot be used"
+        with reading(place, ConfigError if needs_codec else DataError):
             return make_game(self.header, vocabulary=vocabulary, render_mode=render_mode)
-        except (KeyError, TypeError, AttributeError, ArithmeticError, IgluMarlError) as error:
-            if isinstance(codec, dict) and vocabulary is None:
-                raise ConfigError(f"{self.path}: {error}") from None
-            raise DataError(f"{self._place}: the header cannot be used: {error!s:.500}") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:

@@ -73,10 +73,10 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 
 def read_script(told: Any) -> Script:
     """The value of `script_options(...)["recording"]` again. Raises `DataError` for anything else."""
-    place = "the option 'recording' (expected that of an episode of a dataset)"
+    place = "the option 'recording' cannot be read (expected that of an episode of a dataset)"
     with reading(place):
         text = told if isinstance(told, str) else "".join(told[str(number)] for number in range(len(told)))
-        fields = parse_json(text, place)
+        fields = parse_json(text, place, verbatim=True)
         return Script(
             fields["seed"],
             task_from_json(fields["task"]),

@@ -16,9 +16,10 @@ from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.dialogue import Dialogue, Utterance
-from iglu_marl.core.errors import DataError, IgluMarlError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.parsing import reading
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
@@ -111,18 +112,16 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
 def task_from_json(told: Mapping[str, Any]) -> Task:
     """The task that `task_to_json` was given, as far as a game depends on it. Raises `DataError` for others."""
-    try:
+    with reading("the task of the recording cannot be read"):
         task = _one_task(told)
-        return (
-            task if not told.get("next") else _progressive(task, [_one_task(part) for part in told["next"]])
-        )
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, IgluMarlError) as error:
-        raise DataError(f"the task of the recording cannot be read: {error!r:.200}") from None
+        following = [_one_task(part) for part in told.get("next") or ()]
+        return _progressive(task, following) if following else task
 
 
 def _one_task(told: Mapping[str, Any]) -> Task:
-    if not isinstance(told["task_id"], (str, int, type(None))):
-        raise DataError(f"task_id is {told['task_id']!r:.60}, expected a text")
+    name: Any = told["task_id"]
+    if not isinstance(name, (str, int, type(None))):
+        raise DataError(f"task_id is {name!r:.60}, expected a text")
     return Task(
         _heard(told["dialog"]),
         _grid(told["target_grid"]),
@@ -130,7 +129,7 @@ def _one_task(told: Mapping[str, Any]) -> Task:
         _grid(told["starting_grid"]),
         _grid(told["full_grid"]),
         told["invariant"],
-        task_id=told["task_id"],
+        task_id=name,
         ids=told["ids"],
     )
 
