@@ -436,7 +436,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     )
     with Recorder(path) as recorder:
         wrapped = recorder.wrap(env)
-        wrapped.reset(seed=0)
+        wrapped.reset(seed=0, options={"pose": (0, 1, 2, 100, -20)})
         env.action_space.seed(0)
         for _ in range(2):
             wrapped.step(env.action_space.sample())
@@ -625,8 +625,8 @@ def test_another_value_in_its_place(
 RECORDED = [
     (0, "seed"), (0, "task"), (0, "task", "dialog"), (0, "task", "target_grid"), (0, "task", "target_grid", 0, 0),
     (0, "task", "task_id"), (0, "config"), (0, "config", "max_steps"), (0, "controls"), (0, "controls", "name"),
-    (0, "pose"), (0, "layout"), (0, "state"), (0, "version"), (0, "view"), (0, "heard"), (1, "n"), (1, "act"),
-    (1, "act", "builder"), (1, "rewards"), (1, "heard"), (1, "state"), (-1, "end"), (-1, "end", "intersection"),
+    (0, "pose"), (0, "pose", 0), (0, "layout"), (0, "state"), (0, "version"), (0, "view"), (0, "heard"), (1, "n"),
+    (1, "act"), (1, "act", "builder"), (1, "rewards"), (1, "heard"), (1, "state"), (-1, "end"), (-1, "end", "intersection"),
 ]  # fmt: skip
 
 

@@ -91,6 +91,12 @@ class Report(Generic[AnyReason]):
         return not self.skipped and not self.files
 
     @property
+    def example(self) -> str:
+        """What to add to an error when nothing is left: "", or the first piece that is not used."""
+        entries = [*self.skipped, *self.files]
+        return f"; such as {entries[0]!s:.300}" if entries else ""
+
+    @property
     def counts(self) -> dict[str, int]:
         """How often each reason occurred, by its lower-case name; reasons that did not occur are absent."""
         return _counts(self.skipped)

@@ -451,7 +451,8 @@ class OwnTasks(Dataset):
                     )
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"{place} holds no task that could be read; {len(self.skipped_tasks)} are wrong")
+            wrong = f"{len(self.skipped_tasks)} are wrong{self._report.example}"
+            raise DataError(f"{place} holds no task that could be read; {wrong}")
 
     @property
     def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:

@@ -173,7 +173,9 @@ class MultiturnDataset(Dataset):
             if folder not in self._told or not _STEP.fullmatch(name.rpartition("/")[2]):
                 self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
-            raise DataError(f"no session can be made of {self.location}: {self._report}")
+            raise DataError(
+                f"no session can be made of {self.location}: {self._report}{self._report.example}"
+            )
         if ids == "iglu2022":
             self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
 

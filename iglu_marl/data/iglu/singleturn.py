@@ -356,7 +356,7 @@ class SingleturnDataset(Dataset):
         reading.count_files(rows, read_json(arrays["hidden"]))
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"no task can be made of {self.location}: {self._report}")
+            raise DataError(f"no task can be made of {self.location}: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
         if self.color_ids == "iglu2022":
