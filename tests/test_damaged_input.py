@@ -625,8 +625,9 @@ def test_another_value_in_its_place(
 RECORDED = [
     (0, "seed"), (0, "task"), (0, "task", "dialog"), (0, "task", "target_grid"), (0, "task", "target_grid", 0, 0),
     (0, "task", "task_id"), (0, "config"), (0, "config", "max_steps"), (0, "controls"), (0, "controls", "name"),
-    (0, "pose"), (0, "pose", 0), (0, "layout"), (0, "state"), (0, "version"), (0, "view"), (0, "heard"), (1, "n"),
-    (1, "act"), (1, "act", "builder"), (1, "rewards"), (1, "heard"), (1, "state"), (-1, "end"), (-1, "end", "intersection"),
+    (0, "pose"), (0, "pose", 0), (0, "layout"), (0, "state"), (0, "version"), (0, "view"), (0, "heard"),
+    (1, "n"), (1, "act"), (1, "act", "builder"), (1, "rewards"), (1, "heard"), (1, "state"),
+    (-1, "end"), (-1, "end", "intersection"),
 ]  # fmt: skip
 
 
