@@ -812,6 +812,17 @@ def test_questions_and_feedback_follow_links_too(tmp_path: Path) -> None:
     assert list(question_bank(place, follow_links=True)) == ["q_1"]
     assert len(clarifying_questions(place, follow_links=True)) == 4
     assert len(human_evaluation(place, follow_links=True).feedback) == 2
+    (place / "human_agent_feedback.csv").write_bytes(GOOD_TABLES["feedback"])
+    (place / "question_bank.csv").write_bytes(SINGLE["question_bank.csv"])
+    (place / "target_world_states").mkdir()
+    (place / "target_world_states" / "file").write_bytes(b"{}")
+    report: Report[Any] = Report()
+    assert list(question_bank(place, report)) == ["q_1"]
+    links = sum(path.is_symlink() for path in place.rglob("*"))
+    assert report.file_counts == {"link": links}
+    assert human_evaluation(place).report().left_out == links
+    for name in ("human_agent_feedback.csv", "question_bank.csv"):
+        (place / name).unlink()
     for read in (question_bank, clarifying_questions, human_evaluation):
         with pytest.raises(DataError, match="links in it are left out"):
             read(place)

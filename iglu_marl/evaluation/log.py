@@ -61,18 +61,12 @@ class RowLog(Generic[Row]):
             if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
-        rows: list[Row] = []
-        first: Any = {}
-        for number, line in enumerate(whole.splitlines(), start=1):
-            place = f"{self.path} is no log of {self._what} ({advice}): line {number}"
-            with reading(place):
-                value = parse_json(line, place)
-                if number > 1:
-                    rows.append(from_json(value))
-                elif value["format"] != header["format"] or not isinstance(value["settings"], dict):
-                    raise DataError(f"format is {value['format']!r:.60}, expected {header['format']!r}")
-                else:
-                    first = value
+        no_log = f"{self.path} is no log of {self._what} ({advice}): line"
+        begun, *rest = whole.splitlines()
+        with reading(f"{no_log} 1"):
+            first = parse_json(begun, f"{no_log} 1")
+            if first["format"] != header["format"] or not isinstance(first["settings"], dict):
+                raise DataError(f"format is {first['format']!r:.60}, expected {header['format']!r}")
         known = {name: first.get(name) for name in header}
         if known != header:
             settings = header["settings"]
@@ -81,6 +75,10 @@ class RowLog(Generic[Row]):
                 f"{self.path} was begun with other settings ({', '.join(odd) or 'another version'}): "
                 f"{known['settings']!s:.300}; {advice}"
             )
+        rows = []
+        for number, line in enumerate(rest, start=2):
+            with reading(f"{no_log} {number}"):
+                rows.append(from_json(parse_json(line, f"{no_log} {number}")))
         return rows
 
     def add(self, row: Row) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import read_file
@@ -54,13 +55,14 @@ class QuestionSkip(SkipReason):
 
 
 def _table_of(
-    path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool
+    path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool, report: Report[Any]
 ) -> tuple[bytes, str]:
     """The contents of a table: a CSV file itself, or of that name in a pack."""
     if path is not None and Path(path).suffix.lower() == ".csv":
         file = Path(path).expanduser()
         return read_file(file, TABLE_LIMIT), str(file)
     with find_pack(PACK, path, fetch, follow_links=follow_links) as pack:
+        report.files += pack.left_out
         return pack.read(name, TABLE_LIMIT), f"{pack.location}: {name}"
 
 
@@ -78,7 +80,7 @@ def question_bank(
     `DataError` when there is no such table, or when it is damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, BANK, fetch, follow_links)
+    table, place = _table_of(path, BANK, fetch, follow_links, report)
     bank: dict[str, str] = {}
     for line, record in read_table(table, ("qrel", "ClarifyingQuestion"), place):
         report.rows += 1
@@ -106,7 +108,7 @@ def clarifying_questions(
     counted in `report`. Raises `DataError` when there is no such table, or when it is damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, TABLE, fetch, follow_links)
+    table, place = _table_of(path, TABLE, fetch, follow_links, report)
     games: dict[str, Game] = {}
     for game in read_games(table, report, place=place):
         report.repeated_rows += game.game_id in games

@@ -14,7 +14,7 @@ import io
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -132,13 +132,14 @@ class EvaluationReport:
     odd_hits: int
     chosen_best: Mapping[str, Mapping[bool, int]]
     bad_rows: int = 0
+    left_out: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.rows} rows of {self.hits} HITs; annotations {dict(self.annotations)}, codes "
             f"{dict(self.codes)}, {self.without_game} rows without a game, {self.no_text} judgements without words, "
             f"{self.codes_of_other_games} codes of another game, {self.odd_hits} HITs without two rows, "
-            f"{self.bad_rows} rows that cannot be read"
+            f"{self.bad_rows} rows that cannot be read, {self.left_out} files left out"
         )
 
 
@@ -147,14 +148,14 @@ class HumanEvaluation:
     """The table of feedback, and the events of the games and the tasks where they are at hand.
 
     games, tasks: the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`. skipped: rows that cannot be
-    read.
+    read, and files that a folder or zip leaves out for safety.
     """
 
     feedback: list[Feedback]
     games: Any
     tasks: Any
     location: str = ""
-    skipped: list[Skipped[FeedbackSkip]] = field(default_factory=list)
+    skipped: list[Skipped[Any]] = field(default_factory=list)
     _by_agent: dict[str, list[Feedback]] = field(default_factory=dict, repr=False)
 
     def by_agent(self, agent: str) -> list[Feedback]:
@@ -185,7 +186,8 @@ class HumanEvaluation:
             codes_of_other_games=sum(row.names_other_game for row in rows),
             odd_hits=sum(count != 2 for count in hits.values()),
             chosen_best={agent: dict(counts) for agent, counts in best.items()},
-            bad_rows=len(self.skipped),
+            bad_rows=sum(entry.reason is FeedbackSkip.BAD_ROW for entry in self.skipped),
+            left_out=sum(entry.reason is not FeedbackSkip.BAD_ROW for entry in self.skipped),
         )
 
     def to_pandas(self) -> Any:
@@ -282,6 +284,7 @@ class _Found:
     table: bytes
     place: str
     beside: Callable[[str], bytes | None]
+    left_out: Sequence[Skipped[Any]] = ()
 
 
 def _side_file(found: _Found, name: str) -> Any:
@@ -319,6 +322,7 @@ def _at(place: Path, follow_links: bool = False) -> _Found | None:
         inside.read(FEEDBACK, TABLE_LIMIT),
         f"{place}: {nearest}",
         lambda name: inside.read(name) if inside.has(name) else None,
+        pack.left_out,
     )
 
 
@@ -363,7 +367,7 @@ def human_evaluation(
         with open_pack(str(place), follow_links=follow_links) as pack:
             raise DataError(f"{place} has no {FEEDBACK} in it{pack.links}")
     rows: list[Feedback] = []
-    skipped: list[Skipped[FeedbackSkip]] = []
+    skipped: list[Skipped[Any]] = [*found.left_out]
     for line, record in read_table(found.table, COLUMNS, found.place):
         if isinstance(record, DataError):
             skipped.append(Skipped(FeedbackSkip.BAD_ROW, found.place, line, str(record)))
