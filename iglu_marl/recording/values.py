@@ -119,8 +119,9 @@ def task_from_json(told: Mapping[str, Any]) -> Task:
 
 
 def _one_task(told: Mapping[str, Any]) -> Task:
-    name: Any = told["task_id"]
-    if not isinstance(name, (str, int, type(None))):
+    name = told["task_id"]
+    known = isinstance(name, (str, int, type(None)))
+    if not known:
         raise DataError(f"task_id is {name!r:.60}, expected a text")
     return Task(
         _heard(told["dialog"]),
