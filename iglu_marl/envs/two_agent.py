@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ActionError, AgentError
+from iglu_marl.core.errors import ActionError, AgentError, StateError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
@@ -40,6 +40,19 @@ _CELLS = int(np.prod(ZONE_SHAPE))
 # Bounds of `state()`, without tokens: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
 _STATE_LOW = np.array([*POSE_LOW, -50, *[BLOCKS_PER_COLOR - _CELLS] * 6, 1, 0, 0, 0, 0, *[0] * 2 * _CELLS])
 _STATE_HIGH = np.array([*POSE_HIGH, 7, *[BLOCKS_PER_COLOR] * 6, 6, 1, *[2**31] * 3, *[6] * 2 * _CELLS])
+
+
+def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
+    """Raises `StateError` unless these are agents, and each of the values a dict of one type for them at least."""
+    names = agents if isinstance(agents, tuple) else (None,)
+    if any(not isinstance(name, str) or name not in AGENTS for name in names) or len(set(names)) < len(names):
+        raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {AGENTS}")
+    for name, (value, kind) in values.items():
+        fits = isinstance(value, dict) and set(names) <= value.keys() <= set(AGENTS)
+        if not fits or not all(isinstance(one, kind) and one == one for one in value.values()):  # nor nan
+            raise StateError(
+                f"the state's {name} are {value!r:.80}, expected a {kind.__name__} for each agent"
+            )
 
 
 class SpacesByAgent:

@@ -929,7 +929,11 @@ def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
         return replace(part, new=new, where=where)
 
     back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
-    return _follow(_otherwise(last, change), back)
+    try:
+        changed = _otherwise(last, change)
+    except DialogueError as error:  # no such number of blocks can be
+        raise Unresolved(Reason.NO_NUMBER, str(error)) from None
+    return _follow(changed, back)
 
 
 def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:

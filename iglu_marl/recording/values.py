@@ -14,7 +14,6 @@ import numpy as np
 
 from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
@@ -23,6 +22,7 @@ from iglu_marl.core.parsing import reading
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
+from iglu_marl.game.profiles import compat_of
 
 FORMAT, VERSION = "iglu_marl recording", 1
 LAYOUT = hashlib.blake2b(repr(WORLD.descr).encode(), digest_size=8).hexdigest()
@@ -192,11 +192,11 @@ def config_to_json(config: GameConfig) -> dict[str, Any]:
 
 
 def controls_to_json(controls: Controls) -> dict[str, Any]:
-    """The arguments of `Controls`; of its conventions, whether they are those of 2022."""
+    """The arguments of `Controls`; of its conventions, the profile that has them (None: the environment's own)."""
     return {
         "name": controls.name,
         "select_and_place": controls.select_and_place,
         "camera_limit": controls.camera_limit,
         "can_yield": controls.can_yield,
-        "iglu2022": controls.conventions == IGLU2022,
+        "compat": compat_of(controls.conventions),
     }

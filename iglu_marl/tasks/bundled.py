@@ -88,6 +88,11 @@ class BundledTasks(SessionTasks):
         super().__init__(bundled.load(), mode=mode, dialog=dialog, progressive=progressive)
 
 
+def whole_session_tasks() -> TaskSource:
+    """Like `silent_builder_tasks`, but of the bundled tasks each is a whole session, with all that was said."""
+    return TaskSet(preset=["C8"]) if at_hand("C8") else BundledTasks(mode="structures", dialog=True)
+
+
 def default_tasks(mode: Mode = "turns") -> TaskSource:
     """What is played when no tasks are given: the bundled tasks, whatever data are on the machine."""
     return BundledTasks(mode=mode)

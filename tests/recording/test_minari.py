@@ -151,6 +151,7 @@ def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, m
         ("IGLUGridworld-v0", {"compat": "iglu2022", "target_in_obs": True}),
         ("IGLUGridworldVector-v0", {"discretize": False}),
         ("IGLUSilentBuilder-v0", {"action_space": "continuous"}),
+        ("IGLUSilentBuilder-v0", {"compat": "iglu2021"}),
         ("IGLUSilentBuilderVisual-v0", {"action_space": "discrete", "pov_size": (24, 32)}),
     ],
 )

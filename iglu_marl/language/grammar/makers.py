@@ -236,7 +236,7 @@ _value("anywhere", lambda z=None: None)
 
 
 @maker
-def spot_centre(z: Any) -> Spot:
+def spot_centre(z: Any = None) -> Spot:
     return Spot(0, 0)
 
 
@@ -517,6 +517,12 @@ def core_where(core: Core, where: Any) -> Any:
 
 
 @maker
+def core_cell(core: Core, place: Spot, n: int) -> Any:
+    where = cell(place, n)
+    return NOTHING if where is NOTHING else core_where(core, where)
+
+
+@maker
 def core_extreme(core: Core, way: Direction) -> Any:
     return replace(core, extreme=way) if core.extreme is None and core.rank == 1 else NOTHING
 
@@ -764,8 +770,13 @@ def toward_two(one: Any = None, two: Any = None) -> Any:
 
 
 @maker
-def run(n: int, c: int, more: Any = ()) -> Any:
-    return (c,) * n + more if 1 <= n and n + len(more) <= 11 else NOTHING
+def run(n: int, c: int) -> Any:
+    return (c,) * n if 1 <= n <= 11 else NOTHING
+
+
+@maker
+def runs_more(one: Any, more: Any) -> Any:
+    return one + more if len(one) + len(more) <= 11 else NOTHING
 
 
 @maker
@@ -803,7 +814,7 @@ def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
 
 
 @maker
-def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
+def build(shape: Any, mods: Mods, before: Mods | None = None, of: str = "") -> Any:
     told = mods if before is None else before.plus(mods)
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
@@ -878,6 +889,12 @@ def mod_where(where: Any) -> Any:
     if isinstance(where, Each):
         return Mods((where.where,), each=True)
     return NOTHING if where is None else Mods((where,))
+
+
+@maker
+def mod_cell(place: Spot, n: int) -> Any:
+    where = cell(place, n)
+    return NOTHING if where is NOTHING else mod_where(where)
 
 
 @maker
