@@ -27,6 +27,8 @@ from iglu_marl.commands.options import (
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
+from iglu_marl.core.parsing import read_file
+from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack, open_pack
@@ -197,7 +199,7 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
     """
     path = Path(text).expanduser()
     if data is None and path.is_file():
-        return path.read_bytes(), str(path)
+        return read_file(path, WORLD_LIMIT), str(path)
     way = (partial(open_pack, data), text) if data is not None else _split(text)
     if way is None:
         raise DataError(
@@ -206,7 +208,7 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
         )
     with way[0]() as pack:
         name = _member(pack, way[1])
-        return pack.read(name), name
+        return pack.read(name, WORLD_LIMIT), name
 
 
 def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:

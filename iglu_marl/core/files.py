@@ -87,7 +87,7 @@ class JsonLines:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             try:
-                owner = self._owner.read_text(encoding="utf-8")
+                owner = self._owner.read_text(encoding="utf-8", errors="replace")[:200]
             except OSError:
                 owner = "another process"
             raise DataError(

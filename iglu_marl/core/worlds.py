@@ -54,8 +54,10 @@ def as_pose(value: Any, lowest: float = -3.0) -> Pose:
             raise TypeError
         pose = Pose(*(float(number) for number in value))
         count = len(value)
-    except (TypeError, ValueError):
-        raise PoseError(f"pose is {value!r}, expected five numbers (x, y, z, yaw_deg, pitch_deg)") from None
+    except (TypeError, ValueError, OverflowError):
+        raise PoseError(
+            f"pose is {value!r:.200}, expected five numbers (x, y, z, yaw_deg, pitch_deg)"
+        ) from None
     if count != 5:
         raise PoseError(f"pose has {count} numbers, expected five (x, y, z, yaw_deg, pitch_deg)")
     limits = ((-8, 8), (lowest, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))

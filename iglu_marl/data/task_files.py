@@ -29,17 +29,15 @@ Other fields are refused, so that a misspelt one is noticed. Errors name the fil
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Utterance
-from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import (
     IGLU_ID_OF_IGLU2022,
@@ -51,12 +49,15 @@ from iglu_marl.core.grid import (
     color_name,
     grid_to_blocks,
 )
+from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, reading
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import paired_escapes, plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.iglu.multiturn import TABLE
+from iglu_marl.data.iglu.tables import csv_records
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
+FILE_LIMIT = 1024 * MIB  # bytes
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
 _NAMES = {
@@ -81,14 +82,17 @@ _NAMES = {
     "ids": "ids",
     "turns": "turns",
 }
+_NAME_LIMIT = 1000
 _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class TaskFileSkip(SkipReason):
-    """Why a task of a file is left out."""
+    """Why a task of a file, or a file, is left out."""
 
     BAD_TASK = "a task that is wrong"
+    DEAD_LINK = "a link that leads nowhere"
+    EMPTY_FILE = "a file without a task"
 
 
 # --------------------------------------------------------------------------------------- one task's fields
@@ -101,7 +105,9 @@ def _fields(value: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, content in value.items():
         if key not in _NAMES:
-            raise DataError(f"unknown field {key!r}, expected some of {', '.join(dict.fromkeys(_NAMES))}")
+            raise DataError(
+                f"unknown field {_shown(key)}, expected some of {', '.join(dict.fromkeys(_NAMES))}"
+            )
         if _NAMES[key] in fields:
             raise DataError(f"field {key!r} says again what another field says")
         if content is not None:
@@ -161,22 +167,31 @@ def _utterance(part: Any) -> Any:
     return Utterance(role, part["text"])  # type: ignore[arg-type]
 
 
+def _name(fields: dict[str, Any], key: str, default: str) -> str:
+    name = fields.pop(key, default)
+    if type(name) not in (str, int) or len(str(name)) > _NAME_LIMIT:
+        raise DataError(
+            f"{key!r} is {_shown(name)}, expected a text of at most {_NAME_LIMIT} characters, or a number"
+        )
+    return str(name)
+
+
 def _ids(fields: dict[str, Any]) -> str:
     ids = fields.pop("ids", "iglu")
     if ids not in ID_TABLES:
-        raise DataError(f"'ids' is {ids!r}, expected 'iglu' or 'iglu2022'")
+        raise DataError(f"'ids' is {_shown(ids)}, expected 'iglu' or 'iglu2022'")
     return str(ids)
 
 
 def _entry(value: Any, name: str) -> tuple[Entry, str]:
     """A task or a session, and the name of its structure. Raises some `IgluMarlError` without a place."""
     fields = _fields(value)
-    name = str(fields.pop("id", name))
-    structure = str(fields.pop("structure", name))
+    name = _name(fields, "id", name)
+    structure = _name(fields, "structure", name)
     ids = _ids(fields)
     invariant = fields.pop("invariant", None)
     if invariant is not None and not isinstance(invariant, bool):
-        raise DataError(f"'invariant' is {invariant!r}, expected true or false")
+        raise DataError(f"'invariant' is {_shown(invariant)}, expected true or false")
     turns = fields.pop("turns", None)
     grids = {key: _grid(fields.pop(key), key, ids) for key in _GRIDS if key in fields}
     if turns is not None:
@@ -279,34 +294,34 @@ def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _csv_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=True)
+    records = ((line, cells) for line, cells in csv_records(text, strict=True) if cells != [])
+    line, header = next(records, (1, []))
     known = {*_NAMES} - {"turns"}
-    header = [name.strip() for name in reader.fieldnames or ()]
-    strange = [name for name in header if name not in known]
-    if strange or not header:
+    if isinstance(header, DataError):
+        yield line, header
+        return
+    names = [name.strip() for name in header]
+    strange = [name for name in names if name not in known]
+    if strange or not names:
         what = f"unknown columns {', '.join(map(repr, strange))}" if strange else "no header"
         yield 1, DataError(f"{what}, expected some of {', '.join(sorted(known))}")
         return
-    try:
-        for record in reader:
-            inside = sum(str(cell).count("\n") for cell in record.values())  # a record may take many lines
-            yield reader.line_num - inside, _csv_task(record)
-    except csv.Error as error:
-        yield reader.line_num, DataError(f"no CSV: {error}")
+    for line, cells in records:
+        yield line, cells if isinstance(cells, DataError) else _csv_task(names, cells)
 
 
-def _csv_task(record: Mapping[str, Any]) -> Any:
-    if "" in record:
-        return DataError(f"more cells than the header has: {_shown(record[''])}")
+def _csv_task(names: Sequence[str], cells: Sequence[str]) -> Any:
+    if len(cells) > len(names):
+        return DataError(f"more cells than the header has: {_shown(cells[len(names) :])}")
     task: dict[str, Any] = {}
-    for column, cell in record.items():
-        if cell is None or not cell.strip():
+    for name, cell in zip(names, cells, strict=False):
+        if not cell.strip():
             continue
-        name = column.strip()
         try:
-            task[name] = _cell(_NAMES[name], cell.strip())
+            with reading(name):
+                task[name] = _cell(_NAMES[name], cell.strip())
         except DataError as error:
-            return DataError(f"{name}: {error}")
+            return error
     return task
 
 
@@ -318,10 +333,7 @@ def _cell(name: str, cell: str) -> Any:
     if name not in _GRIDS:
         return cell
     if cell.startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"no JSON: {error}") from None
+        return parse_json(cell, name)
     return [_written_block(part) for part in cell.split(";") if part.strip()]
 
 
@@ -351,30 +363,30 @@ def _read(
     names: the places of ids so far, kept up to date.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield shown, DataError(f"{shown}: no UTF-8 text: {error}")
+        text = decoded(read_file(file, FILE_LIMIT), shown)
+    except DataError as error:
+        yield shown, error
         return
-    except OSError as error:
-        yield shown, DataError(f"{shown}: it cannot be read: {error.strerror or error}")
-        return
-    for line, value in _READERS[file.suffix.lower()](text):
+    csv_file = file.suffix.lower() == ".csv"
+    for line, value in _READERS[file.suffix.lower()](text if csv_file else paired_escapes(text)):
         place = f"{shown}:{line}"
         try:
-            if isinstance(value, DataError):
-                raise value
-            entry, structure = _entry(value, place)
-            name = str(entry.task_id)
-            if name in names:
-                raise DataError(f"the id {name!r} is also that of {names[name]}")
+            with reading(place):
+                if isinstance(value, DataError):
+                    raise value
+                entry, structure = _entry(value, place)
+                name = str(entry.task_id)
+                if name in names:
+                    raise DataError(f"the id {name!r:.80} is also that of {names[name]}")
+        except DataError as error:
+            yield place, error
+        else:
             names[name] = place
             yield place, (entry, structure)
-        except (DataError, GridError, TaskError, DialogueError) as error:
-            yield place, DataError(f"{place}: {error}")
 
 
-def _files(place: Path) -> list[Path]:
-    """The files of tasks at a place, sorted by their paths."""
+def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
+    """The files of tasks at a place, sorted by their paths. Links that lead nowhere are noted."""
     if place.is_file():
         if place.suffix.lower() not in SUFFIXES:
             raise DataError(f"{place} is no file of tasks, expected one that ends in {', '.join(SUFFIXES)}")
@@ -383,13 +395,16 @@ def _files(place: Path) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a file of tasks or a folder with some")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    found = [
+    named = [
         file
         for file in sorted(place.rglob("*"))
-        if file.is_file()
-        and file.suffix.lower() in SUFFIXES
+        if file.suffix.lower() in SUFFIXES
         and not any(part.startswith(".") for part in file.relative_to(place).parts)
     ]
+    found = [file for file in named if file.is_file()]
+    for file in named:
+        if file.is_symlink() and not file.exists():
+            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, file.relative_to(place).as_posix()))
     if not found:
         raise DataError(
             f"{place} has no file of tasks in it, expected some that end in {', '.join(SUFFIXES)}"
@@ -418,9 +433,12 @@ class OwnTasks(Dataset):
         self.tasks = {}
         self._structures: dict[str, str] = {}
         names: dict[str, str] = {}
-        for file in _files(place):
+        for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            for where, read in _read(file, shown, names):
+            found = list(_read(file, shown, names))
+            if not found:
+                self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
+            for where, read in found:
                 if not isinstance(read, DataError):
                     entry, structure = read
                     self.tasks.setdefault(shown, []).append(entry)
@@ -433,7 +451,8 @@ class OwnTasks(Dataset):
                     )
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"{place} holds no task that could be read; {len(self.skipped_tasks)} are wrong")
+            wrong = f"{len(self.skipped_tasks)} are wrong{self._report.example}"
+            raise DataError(f"{place} holds no task that could be read; {wrong}")
 
     @property
     def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
@@ -297,9 +297,15 @@ class Prediction:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Prediction:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`. Raises `DataError` for numbers and names that are none, and others (`reading`)."""
         counts = {name: Counts(*row[name]) for name in ("placed", "removed", "changed")}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
+        numbers = [number for part in (*counts.values(), *made) for number in part]
+        texts = [row[name] for name in ("name", "unit", "structure", "error")] + row["tags"]
+        if not all(type(n) in (int, bool) and abs(n) < 1e9 for n in numbers) or not all(
+            isinstance(text, str) for text in texts
+        ):
+            raise DataError(f"{row!s:.80} is no prediction")
         return cls(
             row["name"],
             row["unit"],

@@ -17,7 +17,8 @@ from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
-from iglu_marl.core.errors import AgentError, DataError, StateError
+from iglu_marl.core.errors import AgentError, StateError
+from iglu_marl.core.parsing import parse_json, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import AGENTS, BUILDER, ROLES
@@ -72,9 +73,10 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 
 def read_script(told: Any) -> Script:
     """The value of `script_options(...)["recording"]` again. Raises `DataError` for anything else."""
-    try:
+    place = "the option 'recording' cannot be read (expected that of an episode of a dataset)"
+    with reading(place):
         text = told if isinstance(told, str) else "".join(told[str(number)] for number in range(len(told)))
-        fields = json.loads(text)
+        fields = parse_json(text, place, verbatim=True)
         return Script(
             fields["seed"],
             task_from_json(fields["task"]),
@@ -82,10 +84,6 @@ def read_script(told: Any) -> Script:
             str(fields["heard"]),
             tuple(from_json(action) for action in fields["partner"]),
         )
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"the option 'recording' cannot be read ({error!r:.100}), expected that of an episode of a dataset"
-        ) from None
 
 
 # --------------------------------------------------------------------------------------------- the environment

@@ -37,6 +37,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import check_pose
@@ -212,23 +213,21 @@ def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
 def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The data of a replay from a .json file, or from a page. Raises `RenderError` when it holds none."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RenderError(f"{file} cannot be read: {error}") from None
+    content = read_file(file, _FILE_LIMIT, RenderError, page=True)
+    with reading(str(file), RenderError):
+        text = content.decode("utf-8")
     if file.suffix.lower() in (".html", ".htm"):
         text = text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise RenderError(f"{file} holds no replay: {error}") from None
-    check_replay(data, str(file))
-    return dict(data)
+    with reading(str(file), RenderError):
+        data = parse_json(text, f"{file} holds no replay", RenderError, verbatim=True)
+        check_replay(data, str(file))
+        return dict(data)
 
 
 # --------------------------------------------------------------------------------------------------- checking
 
 
+_FILE_LIMIT = 1024 * MIB  # bytes
 _LIST = (list, tuple)
 _KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "moments": (int,), "runs": (Mapping,), "poses": _LIST, "start": _LIST, "edits": _LIST,

@@ -19,7 +19,7 @@ from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import OwnTasks, tasks_from_folder, write_tasks
+from iglu_marl.data import OwnTasks, task_files, tasks_from_folder, write_tasks
 
 RED = [[0, -1, 0, "red"]]
 
@@ -182,13 +182,13 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "turn": ("t.jsonl", '{"turns": [{"dialog": "x"}]}', "turn 0 has no 'target'"),
     "turn field": ("t.jsonl", '{"turns": [{"target": [], "start": []}]}', "turn 0 has start"),
     "turns and target": ("t.jsonl", '{"turns": [{"target": []}], "target": []}', "has target besides"),
-    "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: no UTF-8"),
+    "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: it is not UTF-8"),
     "columns": ("t.csv", "id,colour\n", r"t\.csv:1: unknown columns 'colour'"),
     "no header": ("t.csv", "", r"t\.csv:1: no header"),
     "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
     "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
     "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
-    "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: no JSON"),
+    "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: it is not JSON"),
     "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
     "csv quotes": ("t.csv", 'id,target\na,"0 -1 0 red\n', r"t\.csv:\d: no CSV"),
     "names": (
@@ -237,7 +237,7 @@ def test_a_file_of_tasks_is_gone_through_once(
     path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
     content = Content(path.read_bytes())
     Content.texts.clear()
-    monkeypatch.setattr(Path, "read_bytes", lambda path: content)
+    monkeypatch.setattr(task_files, "read_file", lambda path, limit: content)
     assert OwnTasks(path).ids() == [str(number) for number in range(500)]
     (counted,) = Content.texts
     assert counted.looked_at <= 3 * len(text)

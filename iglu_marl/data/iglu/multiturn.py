@@ -21,7 +21,6 @@ standard library is needed to read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,9 +31,10 @@ from typing import Any, Protocol
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, Color, in_zone
+from iglu_marl.core.parsing import MIB, parse_json, reading, too_large
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.tables import decoded, read_table, said
+from iglu_marl.data.iglu.tables import read_table, said
 from iglu_marl.data.report import Report, SkipReason
 
 TABLE = "dialogs.csv"
@@ -42,6 +42,7 @@ WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
 
+WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
 FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
 
 # The ids of the voxel engine. The first palette is the usual one; in single-turn worlds the second one marks
@@ -90,7 +91,7 @@ class Folder(Protocol):
 class MultiturnSkip(SkipReason, unit="step"):
     """Why something of the data is not used, or not used as it stands."""
 
-    BAD_ROW = "a row without a session or without a whole step number"
+    BAD_ROW = "a row without a session or without a whole step number, or one that cannot be read"
     UNQUALIFIED = "a row that did not qualify"
     DUPLICATE_ROW = "an exact repetition of another row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
@@ -105,6 +106,7 @@ class MultiturnSkip(SkipReason, unit="step"):
     EMPTY_SESSION = "a session without a single turn"
     NO_ROWS = "recorded worlds of a session that the table does not have"
     IRREGULAR = "a folder or file that is no step of a session"
+    DAMAGED_FILE = "a damaged world file"
 
 
 Skip = MultiturnSkip  # its name in `iglu_marl.data`
@@ -146,8 +148,9 @@ def read_rows(
     rows = []
     for line, record in read_table(table, COLUMNS, place):
         report.rows += 1
-        row = _row(record)
-        if row is None:
+        if isinstance(record, DataError):
+            report.skip(MultiturnSkip.BAD_ROW, "", None, str(record))
+        elif (row := _row(record)) is None:
             report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
         else:
             rows.append(row)
@@ -176,10 +179,9 @@ def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
     """What the JSON text of a world file holds; raises `DataError` where it is none."""
     if not isinstance(world, (str, bytes)):
         return world
-    try:
-        return json.loads(decoded(world, place))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{place} is not JSON: {error}") from None
+    if len(world) > WORLD_LIMIT:
+        raise DataError(too_large(place, len(world), WORLD_LIMIT))
+    return parse_json(world, place)
 
 
 def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
@@ -190,13 +192,12 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     an unknown id, a cell outside the zone or used twice; `place` names the file there.
     """
     parsed = parse_world(world, place)
-    try:
-        entries = parsed["worldEndingState"]["blocks"]
-    except (KeyError, TypeError, IndexError):
-        raise DataError(f"{place} has no worldEndingState.blocks") from None
-    if not isinstance(entries, (list, tuple)):
-        raise DataError(f"{place}: worldEndingState.blocks is {entries!r}, expected a list")
-    blocks = sorted(_block(entry, place) for entry in entries)
+    with reading(place):
+        state = parsed.get("worldEndingState") if isinstance(parsed, Mapping) else None
+        entries = state.get("blocks") if isinstance(state, Mapping) else None
+        if not isinstance(entries, (list, tuple)):
+            raise DataError(f"{place} has no worldEndingState.blocks, expected a list of them")
+        blocks = sorted(_block(entry, place) for entry in entries)
     for block, after in pairwise(blocks):
         if block[:3] == after[:3]:
             raise DataError(f"{place} has two blocks in the cell {block[:3]}")
@@ -206,12 +207,14 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
 def _block(entry: Any, place: str) -> Block:
     whole = isinstance(entry, (list, tuple)) and len(entry) == 4 and all(type(part) is int for part in entry)
     if not whole:
-        raise DataError(f"{place} has the block {entry!r}, expected four integers [x, y, z, voxel id]")
+        raise DataError(f"{place} has the block {entry!r:.80}, expected four integers [x, y, z, voxel id]")
     x, y, z, voxel = entry
     if voxel not in COLOR_OF_VOXEL:
-        raise DataError(f"{place} has the unknown voxel id {voxel} at {(x, y, z)}")
+        raise DataError(f"{place} has the unknown voxel id {voxel!s:.40} at {(x, y, z)!s:.80}")
     if not in_zone(x, y - FLOOR_Y, z):
-        raise DataError(f"{place} has a block at {(x, y, z)}, outside the zone (x, z in -5..5, y in 63..71)")
+        raise DataError(
+            f"{place} has a block at {(x, y, z)!s:.80}, outside the zone (x, z in -5..5, y in 63..71)"
+        )
     return x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])
 
 
@@ -225,7 +228,8 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
             return read_world(world, place=place)
         return sorted(world)
     file = worlds.joinpath(f"step-{step}")
-    return read_world(file.read_bytes(), place=place) if file.is_file() else None
+    with reading(place):
+        return read_world(file.read_bytes(), place=place) if file.is_file() else None
 
 
 # --------------------------------------------------------------------------------------------- the sessions
@@ -362,11 +366,13 @@ def read_sessions(
     report = Report() if report is None else report
     folder = Path(root) if isinstance(root, str) else root
     table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
-    if not table.is_file() or not recorded.is_dir():
-        raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
-    rows = read_rows(table.read_bytes(), report, place=str(table))
-    # A name from the table is never used as a path unless it is one of these.
-    worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    with reading(str(folder)):
+        if not table.is_file() or not recorded.is_dir():
+            raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
+        content = table.read_bytes()
+        # A name from the table is never used as a path unless it is one of these.
+        worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    rows = read_rows(content, report, place=str(table))
     return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
 
 

@@ -19,13 +19,14 @@ from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
+from iglu_marl.data.iglu.tables import TABLE_LIMIT
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
-from iglu_marl.data.report import Report
+from iglu_marl.data.report import Report, Skipped
 
 PACK = "iglu-multiturn"
 VERSION = f"2-{WORLDS_VERSION}"  # of what is kept of a pack
@@ -107,10 +108,10 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     return read_recorded(pack, worlds, "reading IGLU multi-turn", progress=progress)
 
 
-def _no_table(location: str) -> DataError:
+def _no_table(pack: Pack) -> DataError:
     info = PACKS[PACK]
     return DataError(
-        f"{location} has recorded worlds but no {TABLE}: the utterances are missing\n"
+        f"{pack.location} has recorded worlds but no {TABLE}: the utterances are missing{pack.links}\n"
         f"  get   {info.url} (it holds both; {info.size:,} bytes)\n"
         f"        or put the table beside {WORLDS}/\n"
         f"  or    pass dialogs=False for the sessions without their words, or use the `.worlds` of that"
@@ -122,7 +123,8 @@ class MultiturnDataset(Dataset):
 
     dataset_version: the label of a release; there is one, and older labels are taken for it.
     task_kwargs: options for the tasks: `invariant`, `progressive`.
-    path: a zip or folder (see `find_pack`); by default what `IGLU_DATA_PATH` leads to, else it is fetched.
+    path: a zip or folder (see `find_pack`, also for `follow_links`); by default what `IGLU_DATA_PATH` leads to, else
+        it is fetched.
     dialogs: whether the utterances are needed. False: sessions are made of the recorded worlds alone, with
         nothing said, even where there is a table; steps are taken in their order, those with an empty world are
         merged into the next one.
@@ -145,19 +147,22 @@ class MultiturnDataset(Dataset):
         progressive: bool = False,
         ids: str = "iglu",
         fetch: bool = True,
+        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = checked_version(dataset_version)
         self.color_ids = checked_ids(ids)
         options = {"progressive": progressive, **task_options(task_kwargs, ("invariant", "progressive"))}
-        with find_pack(PACK, path, fetch, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
-                raise _no_table(self.location)
-            table = pack.read(TABLE) if dialogs else b""
+                raise _no_table(pack)
+            table = pack.read(TABLE, TABLE_LIMIT) if dialogs else b""
+            self._report = Report(files=[*pack.left_out])
             arrays = read_worlds(pack, progress=progress)
         self.worlds = SessionWorlds(arrays)
-        self._report = Report()
+        for name, why in self.worlds.damaged.items():
+            self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, why))
         self._told: set[str] = set()  # the sessions of the table
         if dialogs:
             self.tasks = self._spoken(table, options)
@@ -168,7 +173,9 @@ class MultiturnDataset(Dataset):
             if folder not in self._told or not _STEP.fullmatch(name.rpartition("/")[2]):
                 self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
-            raise DataError(f"no session can be made of {self.location}: {self._report}")
+            raise DataError(
+                f"no session can be made of {self.location}: {self._report}{self._report.example}"
+            )
         if ids == "iglu2022":
             self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
 
