@@ -75,7 +75,8 @@ def export(
         made = data.export_minari(shown, output, renderer=Painter() if pixels else None)
         facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     elif form == "tasks":
-        facts["tasks"] = data.write_tasks(output, _dataset(source, path).tasks)
+        tasks = _dataset(source, path)
+        facts["tasks"] = data.write_tasks(output, tasks if isinstance(tasks, data.Dataset) else tasks.tasks)
     else:
         if source == "iglu-singleturn":
             raise ConfigError(

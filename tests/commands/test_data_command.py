@@ -228,6 +228,27 @@ def test_export_of_shared_packs_reads_back(shared: Path, tmp_path: Path, name: s
     written = datasets[name](path=path)
     assert list(read) == list(written)
     assert len(written) == tasks
+    labels = ("structure", "session", "clear")
+    assert [[record[label] for label in labels] for record in read.records()] == [
+        [record[label] for label in labels] for record in written.records()
+    ]
+    own = {str(task.task_id): part for part, tasks in written.split().items() for task in tasks}
+    assert {record["id"]: record["split"] for record in read.records()} == {
+        name: own.get(name) for name in written.ids()
+    }
+
+
+def test_sessions_of_the_minecraft_corpus_keep_their_names(shared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = call_json("export", "mdc", "--path", shared / "data", "--format", "layout", "-o", out)
+    assert "name" not in told["noted"]
+    data, again = CDMDataset(path=shared / "data"), MultiturnDataset(path=out)
+    assert {name: [str(s.task_id) for s in found] for name, found in again.tasks.items()} == {
+        name: [str(s.task_id) for s in found] for name, found in data.tasks.items()
+    }
+    for name in data.ids():
+        assert (again.by_id(name).structures[-1] == data.by_id(name).structures[-1]).all()
+    assert set(again.report().counts) <= {"empty_world", "unfinished_turn"}
 
 
 def test_export_of_sessions_reads_back(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ COLUMNS = (
     *("IsClarifyingQuestionClear", "Answer4ClarifyingQuestion", "InputAnswer4ClarifyingQuestion"),
     "IsInstructionQAClear",
 )
-_NAME = re.compile(r"\d+-[\w.-]+")
+_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # of a folder, wherever it is written
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 
 class WriteNote(SkipReason, unit="turn"):
     """What of a session is written in another way than it was, because the layout has no place for it."""
 
-    NAME = "a name that is no <attempt>-<structure>; another one is used"
+    NAME = "a name that no folder can have, or another session has; another one is used"
     START_WORLD = "a world before the first turn; the layout begins with an empty one"
     BUILDER_FIRST = (
         "words of the builder before the architect's; they go to the end of the turn before, or after them"
@@ -71,7 +71,7 @@ class SessionTurn:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session to be written: its name ("<attempt>-<structure>"), the structure's name, and its turns."""
+    """A session to be written: its name (such as "1-bridge"), the structure's name, and its turns."""
 
     name: str
     structure: str
@@ -258,7 +258,9 @@ def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list
             "StepId": str(step),
             "structureId": structure,
         }
-        row |= {"attemptId": name.partition("-")[0], "Role": role, "IsHITQualified": "True", **cells}
+        attempt = name.partition("-")[0]
+        row["attemptId"] = attempt if attempt.isdecimal() else ""
+        row |= {"Role": role, "IsHITQualified": "True", **cells}
         rows.append(row)
 
     for number, turn in enumerate(turns):
