@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import uuid
 import warnings
@@ -38,6 +39,40 @@ def replacing(path: str | os.PathLike[str], error: type[IgluMarlError] = DataErr
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    marker: str,
+    error: type[IgluMarlError] = DataError,
+) -> Iterator[Path]:
+    """A temporary folder beside `path` that is moved there at the end, or removed after an error.
+
+    path: a folder that does not exist yet or is empty; with `overwrite`, one that has a file `marker` is replaced.
+    The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
+    """
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise error(f"{folder} is a file, expected a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not overwrite:
+            raise error(f"{folder} is not empty; choose another folder, or pass overwrite=True")
+        if not (folder / marker).is_file():
+            raise error(f"{folder} has no {marker}: it is not overwritten, since it may be something else")
+    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(beside, folder)
+    except OSError as fault:
+        raise error(f"{folder} cannot be written: {why(fault)}") from fault
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str, error: type[IgluMarlError] = DataError) -> Path:

@@ -240,9 +240,7 @@ def _session(
             raise DataError(f"turn {number} {what}; expected 'target' with 'dialog' or 'instruction'")
         worlds.append(_grid(own["target"], f"turns[{number}].target", table))
         said.append(_turn_dialog(own))
-    session = Subtasks(
-        said, worlds, starting_grid=grids.get("start"), full_grid=grids.get("full"), **options
-    )
+    session = Subtasks(said, worlds, starting_grid=grids.get("start"), full_grid=grids.get("full"), **options)
     return session, clear
 
 
@@ -363,7 +361,7 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 def _read(
     file: Path, shown: str, names: dict[str, str]
 ) -> Iterator[tuple[str, tuple[Entry, Record] | DataError]]:
-    """Each task of a file and what is told about it, with its place; a `DataError` (with its place) for each that is wrong.
+    """Each task of a file and what is told about it, with its place; a `DataError` that has it for each that is wrong.
 
     names: the places of ids so far, kept up to date.
     """
@@ -526,12 +524,10 @@ def _row(entry: Entry) -> dict[str, Any]:
     return row
 
 
-def _labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[Any]]]:
-    """Each entry with the names that are told about it, and of each of its turns whether it was clear."""
+def labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[bool | None]]]:
+    """Each entry with the names that are told about it, and of each of its turns whether it was clear, if known."""
     if isinstance(tasks, Dataset):
-        parts = {
-            str(entry.task_id): part for part, own in tasks.split().items() for entry in own.entries()
-        }
+        parts = tasks.part_names()
         for name, entries in tasks.tasks.items():
             for entry in entries:
                 records = tasks._records(name, entry)
@@ -544,7 +540,7 @@ def _labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[Any]]]:
         yield from ((entry, {}, []) for entry in tasks)
 
 
-def _own_names(entries: Iterable[Entry]) -> Iterator[str]:
+def own_names(entries: Iterable[Entry]) -> Iterator[str]:
     """A name for each entry, its own where no other had it before."""
     given = [entry.task_id or "task" for entry in entries]
     taken: set[str] = set()
@@ -568,12 +564,10 @@ def write_tasks(path: str | os.PathLike[str], tasks: Tasks) -> int:
     another one had gets a number behind it. The file appears whole. Returns how many tasks they are, the turns of
     sessions counted. Raises `DataError` when it cannot be written, or for a task with an objective of its own.
     """
-    labelled = list(_labelled(tasks))
+    known = list(labelled(tasks))
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for name, (entry, labels, clear) in zip(
-            _own_names(entry for entry, *_ in labelled), labelled, strict=True
-        ):
+        for name, (entry, labels, clear) in zip(own_names(entry for entry, *_ in known), known, strict=True):
             row = {"id": name, **_row(entry)}
             row |= {label: value for label, value in labels.items() if value not in (None, "")}
             for part, judged in zip(row.get("turns", [row]), clear, strict=False):

@@ -428,7 +428,8 @@ def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
         write_tasks(tmp_path / "t.jsonl", [Other("", [], task_id="a")])
 
 
-def test_what_a_dataset_tells_about_its_tasks_is_written_too(tmp_path: Path, cache: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_what_a_dataset_tells_about_its_tasks_is_written_too(tmp_path: Path) -> None:
     files = {
         "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2, "3-c9/step-4", clear="No")])
     }

@@ -241,6 +241,7 @@ class _Turns:
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
     dialog: list[list[Utterance]] = field(default_factory=list)
     worlds: list[list[Block]] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # those whose worlds these are
 
     def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
         self.report.skip(reason, self.session, step, detail)
@@ -270,6 +271,7 @@ class _Turns:
             self.kept = []
             self.dialog.append(said)
             self.worlds.append(world)
+            self.steps.append(step)
         else:
             self.kept = said
             self.skip(MultiturnSkip.EMPTY_WORLD, step)
@@ -288,13 +290,14 @@ def read_session(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> Subtasks | None:
     """The session behind its rows (of one session, in any order) and its worlds; None if no turn is left.
 
     `worlds` is the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a
     parsed world file, or blocks (x, y, z, color id). What is left out goes to `report`. `progressive` and
-    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. Raises `DataError` for rows
-    of several sessions.
+    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. `steps` gets, by that name, the step
+    of each turn's world. Raises `DataError` for rows of several sessions.
     """
     report = Report() if report is None else report
     ordered = sorted(rows, key=lambda row: row.step)
@@ -322,6 +325,8 @@ def read_session(
         return None
     report.sessions += 1
     report.turns += len(turns.worlds)
+    if steps is not None:
+        steps[turns.session] = turns.steps
     return Subtasks(
         turns.dialog,
         turns.worlds,
@@ -377,11 +382,12 @@ def group_sessions(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> dict[str, list[Subtasks]]:
     """The sessions behind the rows of a table, by structure, in the table's order.
 
     `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
-    left out and counted in `report`.
+    left out and counted in `report`. `steps`: see `read_session`.
     """
     report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
@@ -392,7 +398,9 @@ def group_sessions(
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
-        session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
+        session = read_session(
+            own, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
+        )
         if session is not None:
             found.setdefault(_structure(own), []).append(session)
     return found

@@ -15,8 +15,6 @@ import io
 import json
 import os
 import re
-import shutil
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +24,7 @@ import numpy as np
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
@@ -305,30 +304,14 @@ def write_sessions(
     report = Report[WriteNote]()
     records = _records(sessions)
     names = _names(records, report)
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file, expected a folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not overwrite:
-            raise DataError(f"{folder} is not empty; choose another folder, or pass overwrite=True")
-        if not (folder / TABLE).is_file():
-            raise DataError(f"{folder} has no {TABLE}: it is not overwritten, since it may be something else")
     rows: list[dict[str, str]] = []
-    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
-    try:
-        (beside / WORLDS).mkdir(parents=True)
+    with new_folder(path, overwrite=overwrite, marker=TABLE) as folder:
+        (folder / WORLDS).mkdir()
         for record, (name, structure) in zip(records, names, strict=True):
-            rows += _write_session(beside / WORLDS / name, record, name, structure, report)
+            rows += _write_session(folder / WORLDS / name, record, name, structure, report)
         if not report.sessions:
-            raise DataError(f"there is no session with a turn to be written to {folder}")
-        (beside / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(beside, folder)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            raise DataError(f"there is no session with a turn to be written to {path}")
+        (folder / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
     return report
 
 
