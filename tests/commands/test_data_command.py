@@ -272,7 +272,7 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["moon"], "source is 'moon', expected one of bundled"),
-        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, minari"),
+        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, parquet, minari"),
         (["bundled", "--format", "minari"], "needs recorded tapes"),
     ],
 )
