@@ -47,11 +47,13 @@ def new_folder(
     *,
     overwrite: bool = False,
     marker: str,
+    holds: str = "",
     error: type[IgluMarlError] = DataError,
 ) -> Iterator[Path]:
     """A temporary folder beside `path` that is moved there at the end, or removed after an error.
 
-    path: a folder that does not exist yet or is empty; with `overwrite`, one that has a file `marker` is replaced.
+    path: a folder that does not exist yet or is empty; with `overwrite`, one is replaced that has a file `marker` with
+    the text `holds` in it.
     The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
     """
     folder = Path(path)
@@ -60,8 +62,10 @@ def new_folder(
     if folder.is_dir() and any(folder.iterdir()):
         if not overwrite:
             raise error(f"{folder} is not empty; choose another folder, or pass overwrite=True")
-        if not (folder / marker).is_file():
-            raise error(f"{folder} has no {marker}: it is not overwritten, since it may be something else")
+        found = folder / marker
+        if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
+            what = f"has no {marker}" + (f" with {holds!r}" if holds else "")
+            raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
     beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
     try:
         beside.mkdir(parents=True)

@@ -21,9 +21,9 @@ from iglu_marl.data.dataset import Dataset, Record, changes
 from iglu_marl.data.mdc.dataset import colors_of
 from iglu_marl.data.packs.registry import PackInfo
 from iglu_marl.data.task_files import Tasks, labelled, own_names
-from iglu_marl.data.utterances import Source, utterance_frame
+from iglu_marl.data.utterances import Sessions, utterance_frame
 
-CARD = "README.md"
+CARD, WRITTEN = "README.md", "Written by iglu_marl"
 UNSPLIT = "unsplit"  # of what belongs to no part
 TASK_COLUMNS = {
     "id": ("string", "of the task, or of the session that it is a turn of"),
@@ -119,7 +119,7 @@ def _schema(pa: Any, columns: dict[str, tuple[str, str]]) -> Any:
 
 
 def write_parquet(
-    path: str | os.PathLike[str], source: Source, *, info: PackInfo | None = None, overwrite: bool = False
+    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None, overwrite: bool = False
 ) -> dict[str, int]:
     """Write a corpus as a folder of parquet files with a data card, and return how many rows each table has.
 
@@ -138,7 +138,7 @@ def write_parquet(
     if not len(frames["tasks"][0]):
         raise DataError(f"there is no task to be written to {path}")
     sizes: dict[str, dict[str, int]] = {}
-    with new_folder(path, overwrite=overwrite, marker=CARD) as folder:
+    with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
         for table, (frame, columns) in frames.items():
             schema = _schema(pa, columns)
             if not len(frame):
@@ -152,7 +152,7 @@ def write_parquet(
     return {table: sum(parts.values()) for table, parts in sizes.items()}
 
 
-def _card(source: Source, info: PackInfo | None, sizes: dict[str, dict[str, int]]) -> str:
+def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, int]]) -> str:
     """The data card: YAML facts that the hub and `datasets` read, then the same for people."""
     title = "Sessions that come with iglu_marl" if info is None else info.title
     licence = "MIT" if info is None else info.licence
@@ -170,7 +170,7 @@ def _card(source: Source, info: PackInfo | None, sizes: dict[str, dict[str, int]
         text += [f"- {citation}" for citation in info.citation] + [""]
     colors = ", ".join(f"{number} {COLOR_NAMES[number]}" for number in range(1, 7))
     text.append(
-        f"Written by iglu_marl {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
+        f"{WRITTEN} {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
         f"-5..5 and y (up) in -1..7, where -1 is the layer on the ground. Colour ids: {colors}."
     )
     for table, columns in (("tasks", TASK_COLUMNS), ("utterances", UTTERANCE_COLUMNS)):
@@ -188,7 +188,7 @@ def _card(source: Source, info: PackInfo | None, sizes: dict[str, dict[str, int]
 # ------------------------------------------------------------------------------------------------- figures
 
 
-def statistics(source: Source) -> dict[str, Any]:
+def statistics(source: Sessions) -> dict[str, Any]:
     """The figures of a corpus, JSON-ready: sessions, structures, tasks, utterances, words, blocks and changes.
 
     words: runs of letters and digits, in lower case. clear: of how many tasks it is known that their instruction was

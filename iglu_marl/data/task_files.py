@@ -534,8 +534,8 @@ def labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[bool | None]]]:
                 told = {"split": parts.get(str(entry.task_id)), **records[0]}
                 yield entry, {label: told.get(label) for label in _LABELS}, [r["clear"] for r in records]
     elif isinstance(tasks, Mapping):
-        for name, entries in tasks.items():
-            yield from ((entry, {"structure": name}, []) for entry in entries)
+        for name, own in tasks.items():
+            yield from ((entry, {"structure": name}, []) for entry in own)
     else:
         yield from ((entry, {}, []) for entry in tasks)
 

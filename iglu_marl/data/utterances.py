@@ -4,6 +4,7 @@ blocks that stood when it was said and when the next one was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,10 +24,10 @@ COLUMNS = (
     *("blocks_before", "blocks_after", "x", "y", "z", "yaw_deg", "pitch_deg"),
 )
 Pose = Sequence[float] | None
-Source = Dataset | Corpus | Mapping[str, Iterable[Entry]]
+Sessions = Dataset | Mapping[str, Iterable[Entry]]
 
 
-def utterance_frame(source: Source) -> Any:
+def utterance_frame(source: Sessions | Corpus) -> Any:
     """A `pandas.DataFrame` with a row for each utterance, in order; its columns are:
 
     session, structure, split: names (None where there is none). number: of the utterance in its session, from 0.
@@ -47,7 +48,7 @@ def utterance_frame(source: Source) -> Any:
     return frame.astype({"number": "int64", **dict.fromkeys(numbers, "float64")})
 
 
-def rows(source: Source) -> Iterator[Record]:
+def rows(source: Sessions | Corpus) -> Iterator[Record]:
     """The rows of `utterance_frame` as dicts, one by one."""
     if isinstance(source, SingleturnDataset):
         parts = {source.games[name].structure: part for name, part in source.part_names().items()}
@@ -81,7 +82,7 @@ def _row(
     pose: Pose = None,
     time_s: float | None = None,
 ) -> Record:
-    place = dict(zip(("x", "y", "z", "yaw_deg", "pitch_deg"), pose or [None] * 5, strict=True))
+    place = dict(zip(("x", "y", "z", "yaw_deg", "pitch_deg"), pose or (math.nan,) * 5, strict=True))
     told = {"number": number, "time_s": time_s, "speaker": said.role.value, "text": said.text}
     return {**known, **told, "blocks_before": before, "blocks_after": after, **place}
 
@@ -124,7 +125,7 @@ def _turns(entry: Entry, known: Record, poses: Sequence[Pose] = ()) -> Iterator[
 def _avatar(worlds: RecordedWorlds, name: str) -> Pose:
     """Where the builder was at the end of a world file."""
     file = worlds.file(name)
-    if any(value != value for value in (*file.avatar_pos, *file.avatar_look)):  # NaN
+    if any(math.isnan(value) for value in (*file.avatar_pos, *file.avatar_look)):
         return None
     return to_pose(file.avatar_pos, *file.avatar_look)
 

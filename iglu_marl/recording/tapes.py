@@ -137,7 +137,7 @@ def _game(pov_size: tuple[int, int] | None) -> dict[str, Any]:
         max_turns=None,
         max_steps=None,
         dialog_length=DIALOG_LENGTH,
-        **({} if pov_size is None else {"pov_size": pov_size}),
+        pov_size=pov_size or (64, 64),
     )
     return {
         "view": "single",

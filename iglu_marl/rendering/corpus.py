@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def write_corpus(
     """
     rows: list[dict[str, Any]] = []
     files = _files()
-    with new_folder(path, overwrite=overwrite, marker=INDEX, error=RenderError) as folder:
+    with new_folder(path, overwrite=overwrite, marker=INDEX, holds=FORMAT, error=RenderError) as folder:
         (folder / SESSIONS).mkdir()
         waiting: tuple[str, CorpusSession] | None = None
         before: str | None = None
@@ -69,7 +69,7 @@ def write_corpus(
     return Path(path) / INDEX
 
 
-def _files() -> Any:
+def _files() -> Callable[[str], str]:
     """A function that gives each session a file of its own, on every file system."""
     taken: set[str] = set()
 
@@ -88,15 +88,15 @@ def _files() -> Any:
 def _write_session(
     folder: Path, file: str, session: CorpusSession, before: str | None, after: str | None
 ) -> None:
-    links = [["All sessions", f"../{INDEX}"], ["Previous", before], ["Next", after]]
-    replay = {**session.replay, "links": [link for link in links if link[1] is not None]}
+    pages = {"All sessions": f"../{INDEX}", "Previous": before, "Next": after}
+    replay = {**session.replay, "links": [[text, page] for text, page in pages.items() if page is not None]}
     (folder / SESSIONS / file).write_text(replay_page(replay), encoding="utf-8", newline="")
 
 
 def _row(session: CorpusSession, file: str) -> dict[str, Any]:
     """What the index knows of a session."""
     replay = session.replay
-    world = {tuple(block[:3]): block[3] for block in replay["start"]}
+    world: dict[tuple[int, ...], int] = {tuple(block[:3]): block[3] for block in replay["start"]}
     world |= {tuple(edit[1:4]): edit[4] for edit in replay["edits"]}
     times = replay["runs"].get("time_s") or [[0, 0.0]]
     return {

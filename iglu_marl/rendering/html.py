@@ -279,7 +279,8 @@ def check_replay(data: Any, name: str = "the replay") -> None:
             need(fits, f"a block in {what}", block, "x, y, z, colour id 1..6 in the zone")
     for link in data.get("links", ()):
         fits = (
-            _is_row(link, 2, str) and re.fullmatch(r"(\.\./)?([\w.-]+/)*[\w.-]+\.html", link[1]) is not None
+            _is_row(link, 2, str)
+            and re.fullmatch(r"(\.\./)?(\w[\w.-]*/)*\w[\w.-]*\.html", link[1]) is not None
         )
         need(fits, "a link", link, "a text and a relative page")
     last = 0
