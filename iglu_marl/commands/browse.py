@@ -41,7 +41,7 @@ def browse(
     as_json: Json = False,
 ) -> None:
     """A folder of pages that needs no network: search in all that was said, and watch each session."""
-    from iglu_marl.rendering.corpus import CorpusSession, write_corpus
+    from iglu_marl.rendering import CorpusSession, write_corpus
 
     corpus = _open(source, path)
     if structure:

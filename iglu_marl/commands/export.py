@@ -27,7 +27,9 @@ def _tapes(name: str, path: Path | None, names: list[str], shown: bool) -> Itera
             yield member, pack.read(member)
 
 
-def _minari(name: str, path: Path | None, output: str, pixels: bool, processes: int, shown: bool) -> Any:
+def _minari(
+    name: str, path: Path | None, output: str, options: dict[str, Any], shown: bool
+) -> dict[str, Any]:
     """Write the tapes of a pack; what can be said of it."""
     corpus = open_corpus(name, path)
     assert isinstance(corpus, (data.MultiturnDataset, data.SingleturnDataset))
@@ -40,8 +42,7 @@ def _minari(name: str, path: Path | None, output: str, pixels: bool, processes: 
         output,
         tasks=corpus.tasks_by_file(),
         report=report,
-        pov_size=POV_SIZE if pixels else None,
-        processes=processes,
+        **options,
     )
     counts = {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
     return {**counts, "left_out": report.counts}
@@ -74,6 +75,9 @@ def export(
     processes: Annotated[
         int, Option(help="With minari: how many to spread the tapes over.", callback=at_least(1))
     ] = 1,
+    stride: Annotated[
+        int, Option(help="With minari: use every so many moments of a tape.", callback=at_least(1))
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Write tasks, sessions or recordings in a form that other tools read."""
@@ -82,7 +86,8 @@ def export(
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):
             raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
-        facts |= _minari(source, path, output, pixels, processes, not as_json)
+        options = {"pov_size": POV_SIZE if pixels else None, "processes": processes, "stride": stride}
+        facts |= _minari(source, path, output, options, not as_json)
     elif form == "tasks":
         facts["tasks"] = data.write_tasks(output, open_corpus(source, path))
     elif form == "parquet":

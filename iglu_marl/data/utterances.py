@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, BlockGrid, grid_to_blocks
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.dataset import Dataset, Entry, Record
@@ -39,7 +40,8 @@ def utterance_frame(source: Sessions | Corpus) -> Any:
     x, y, z, yaw_deg, pitch_deg: the builder's eye (cells) and gaze when it was said; NaN where unknown.
 
     source: `CDMDataset` or `Corpus`, `MultiturnDataset`, `SingleturnDataset` (its games, also the unclear ones, with
-    the clarifying question), your own tasks, or sessions by structure as `bundled.load()` gives them.
+    the clarifying question), your own tasks, or sessions by structure as `bundled.load()` gives them. Raises
+    `DataError` for anything else.
     """
     import pandas as pd
 
@@ -60,6 +62,8 @@ def rows(source: Sessions | Corpus) -> Iterator[Record]:
     elif isinstance(source, Corpus):
         for session in source.sessions.values():
             yield from _timeline(session)
+    elif not isinstance(source, (Dataset, Mapping)):
+        raise DataError(f"a corpus is {source!r:.80}, expected a dataset, or sessions by structure")
     else:
         parts = source.part_names() if isinstance(source, Dataset) else {}
         for name, entries in (source.tasks if isinstance(source, Dataset) else source).items():

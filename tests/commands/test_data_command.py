@@ -256,7 +256,10 @@ def test_sessions_of_the_minecraft_corpus_keep_their_names(shared: Path, tmp_pat
         name: [str(s.task_id) for s in found] for name, found in data.tasks.items()
     }
     for name in data.ids():
-        assert (again.by_id(name).structures[-1] == data.by_id(name).structures[-1]).all()
+        read, written = again.by_id(name), data.by_id(name)
+        assert (read.structures[-1] == written.structures[-1]).all()
+        said = [sorted((u.role, u.text) for u in session.dialogue) for session in (read, written)]
+        assert said[0] == said[1]
     assert set(again.report().counts) <= {"empty_world", "unfinished_turn"}
 
 

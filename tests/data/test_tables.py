@@ -227,6 +227,11 @@ def test_frames_of_your_own_tasks() -> None:
     assert frame["start"].tolist() == [None, None, ONE]
 
 
+def test_what_is_no_corpus_is_refused() -> None:
+    with pytest.raises(DataError, match="expected a dataset, or sessions by structure"):
+        utterance_frame(list(bundled.load().values()))  # type: ignore[arg-type]
+
+
 def test_statistics(tmp_path: Path) -> None:
     told = statistics(singleturn(tmp_path))
     assert json.loads(json.dumps(told)) == told

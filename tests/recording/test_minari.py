@@ -528,6 +528,7 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
     words = ["data", "export", "iglu-singleturn", "--path", path, "--format", "minari", "-o", "iglu/p-v0"]
+    words += ["--stride", 2]
     result = CliRunner().invoke(app, [*map(str, words), "--json"], catch_exceptions=False)
     facts = json.loads(result.stdout)
     assert (facts["episodes"], facts["left_out"]) == (2, {"nothing_done": 1})
