@@ -104,13 +104,21 @@ def _or_none(session: Any) -> Film | None:
         return None
 
 
+def _tape(pack: Pack, name: str) -> bytes | None:
+    """A world file; None for one that cannot be read any more."""
+    try:
+        return pack.read(name)
+    except DataError:
+        return None
+
+
 def _sessions(corpus: data.MultiturnDataset, pack: Pack, in_parts: bool) -> Iterator[Named]:
     parts = corpus.part_names() if in_parts else {}
     with pack:
         for structure, entries in corpus.tasks.items():
             for session in entries:
                 name = str(session.task_id)
-                tapes = [pack.read(corpus.file_of(name, turn)) for turn in range(len(session))]
+                tapes = [_tape(pack, corpus.file_of(name, turn)) for turn in range(len(session))]
                 film = film_of_turns(f"{structure}, {name}", list(session), tapes)
                 yield name, structure, parts.get(name, ""), film
 
@@ -130,6 +138,6 @@ def _games(corpus: data.SingleturnDataset, games: list[Game], pack: Pack) -> Ite
             task = Task(
                 said, start if built is None else built, starting_grid=start, full_grid=wanted, ids="iglu"
             )
-            tape = None if built is None else pack.read(game.rebuilt_path)
+            tape = None if built is None else _tape(pack, game.rebuilt_path)
             film = film_of_turns(f"{game.structure}, {game.game_id}", [task], [tape])
             yield game.game_id, game.structure, parts.get(game.structure, ""), film

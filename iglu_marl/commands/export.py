@@ -14,17 +14,25 @@ from iglu_marl.commands.corpora import CORPORA, open_corpus
 from iglu_marl.commands.options import Json, PackPath, at_least, one_of
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.data.packs.archive import MemberError, PlaceholderError
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.progress import track
 
 POV_SIZE = (64, 64)
 
 
-def _tapes(name: str, path: Path | None, names: list[str], shown: bool) -> Iterator[tuple[str, bytes]]:
-    """The world files of an IGLU pack, by name, with a bar where it is wanted."""
+def _tapes(
+    name: str, path: Path | None, names: list[str], report: data.Report[Any], shown: bool
+) -> Iterator[tuple[str, bytes]]:
+    """The world files of an IGLU pack, by name, with a bar where it is wanted; those that cannot be read are noted."""
+    from iglu_marl.recording.tapes import TapeSkip
+
     with data.find_pack(name, path) as pack:
         for member in track(names, "tapes", len(names), None if shown else False):
-            yield member, pack.read(member)
+            try:
+                yield member, pack.read(member)
+            except (MemberError, PlaceholderError) as error:
+                report.skip(TapeSkip.DAMAGED, member, None, str(error)[:200])
 
 
 def _minari(
@@ -38,7 +46,7 @@ def _minari(
     names = [*corpus.worlds, *corpus.worlds.damaged]
     report: data.Report[Any] = data.Report()
     made = write_tapes(
-        _tapes(name, path, names, shown),
+        _tapes(name, path, names, report, shown),
         output,
         tasks=corpus.tasks_by_file(),
         report=report,

@@ -525,13 +525,14 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
         start_file("1-c7/step-2"): tape_of(blocks=()),
         original_file(1): TAPES[0][1],
         rebuilt_file(1): tape_of(*PLACE),
+        rebuilt_file(2): b"version https://git-lfs.github.com/spec/v1\nsize 5\n",
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
     words = ["data", "export", "iglu-singleturn", "--path", path, "--format", "minari", "-o", "iglu/p-v0"]
     words += ["--stride", 2]
     result = CliRunner().invoke(app, [*map(str, words), "--json"], catch_exceptions=False)
     facts = json.loads(result.stdout)
-    assert (facts["episodes"], facts["left_out"]) == (2, {"nothing_done": 1})
+    assert (facts["episodes"], facts["left_out"]) == (2, {"nothing_done": 1, "damaged": 1})
     dataset = minari.load_dataset("iglu/p-v0")
     check_round_trip(dataset)
     told = list(dataset.storage.get_episode_metadata(range(2)))
