@@ -190,8 +190,8 @@ def _labels(fields: dict[str, Any], name: str) -> Record:
     return {**told, "structure": told["structure"] or name}
 
 
-def _entry(value: Any, name: str) -> tuple[Entry, Record]:
-    """A task or a session, and what is told about it. Raises some `IgluMarlError` without a place."""
+def read_task(value: Any, name: str) -> tuple[Entry, Record]:
+    """A task or a session from its fields, and what is told about it. Raises some `IgluMarlError` without a place."""
     fields = _fields(value)
     name = str(fields.pop("id", name))
     labels = _labels(fields, name)
@@ -378,7 +378,7 @@ def _read(
         try:
             if isinstance(value, DataError):
                 raise value
-            entry, labels = _entry(value, place)
+            entry, labels = read_task(value, place)
             name = str(entry.task_id)
             if name in names:
                 raise DataError(f"the id {name!r} is also that of {names[name]}")
@@ -480,13 +480,19 @@ def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") 
 # ------------------------------------------------------------------------------------------------- writing
 
 
-def _blocks(grid: BlockGrid, ids: str | None) -> list[list[Any]]:
+def block_fields(grid: BlockGrid, ids: str | None = "iglu") -> list[list[Any]]:
+    """A world as blocks with colours by name."""
     mapping = IGLU_ID_OF_IGLU2022 if ids == "iglu2022" else range(7)
     return [[x, y, z, color_name(int(mapping[color]))] for x, y, z, color in grid_to_blocks(grid)]
 
 
 def _utterances(said: Dialogue) -> list[dict[str, str]]:
     return [{"role": utterance.role.value, "text": utterance.text} for utterance in said]
+
+
+def turn_fields(said: Dialogue, world: BlockGrid, ids: str | None = "iglu") -> dict[str, Any]:
+    """A turn of a session: its words, and the world after it."""
+    return {"dialog": _utterances(said), "target": block_fields(world, ids)}
 
 
 def _asked(task: Task) -> Any:
@@ -512,13 +518,11 @@ def _row(entry: Entry) -> dict[str, Any]:
         row |= {"dialog": entry.dialog, "instruction": _asked(entry)}
         grids["target"] = entry.target_grid
     else:
-        row["turns"] = [
-            {"dialog": _utterances(turn), "target": _blocks(world, entry.ids)}
-            for turn, world in zip(entry.turns, entry.structures, strict=True)
-        ]
+        worlds = zip(entry.turns, entry.structures, strict=True)
+        row["turns"] = [turn_fields(turn, world, entry.ids) for turn, world in worlds]
         if entry.progressive:
             row["progressive"] = True
-    row |= {name: _blocks(grid, entry.ids) for name, grid in grids.items() if grid is not None}
+    row |= {name: block_fields(grid, entry.ids) for name, grid in grids.items() if grid is not None}
     if entry.invariant is not None:
         row["invariant"] = entry.invariant
     return row

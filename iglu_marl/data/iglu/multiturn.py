@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from iglu_marl.core.dialogue import Role, Utterance
-from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import Block, Color, in_zone
+from iglu_marl.core.errors import DataError, IgluMarlError
+from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.tables import decoded, read_table, said
@@ -41,6 +41,7 @@ TABLE = "dialogs.csv"
 WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
+EXACT = "ExactTurns"  # a column of ours: the turns that end with a world, where the others cannot tell them (JSON)
 
 FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
 
@@ -103,6 +104,7 @@ class MultiturnSkip(SkipReason, unit="step"):
     EMPTY_WORLD = "an empty world; its turn is merged into the next one"
     UNFINISHED_TURN = "words at the end of a session that no world follows"
     EMPTY_SESSION = "a session without a single turn"
+    BAD_EXACT = "exact turns that cannot be read, or end with another world; the other columns are used"
     NO_ROWS = "recorded worlds of a session that the table does not have"
     IRREGULAR = "a folder or file that is no step of a session"
 
@@ -121,6 +123,7 @@ class Row:
     question: str = ""
     answer: str = ""
     qualified: bool = True
+    exact: str = ""  # see `EXACT`
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -166,6 +169,7 @@ def _row(record: Mapping[str, str]) -> Row | None:
         question=said(record.get(QUESTION, "")),
         answer=said(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
+        exact=record.get(EXACT, ""),
     )
 
 
@@ -305,6 +309,13 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
     turns = _Turns(names[0] if names else "", report)
+    exact = _exact(ordered, worlds, turns, progressive, invariant)
+    if exact is not None:
+        report.sessions += 1
+        report.turns += len(exact)
+        if steps is not None:
+            steps[turns.session] = turns.steps
+        return exact
     seen: set[Row] = set()
     for row in ordered:
         known = row in seen
@@ -335,6 +346,41 @@ def read_session(
         progressive=progressive,
         invariant=invariant,
     )
+
+
+def _exact(
+    rows: Sequence[Row],
+    worlds: Folder | Mapping[int, Any],
+    turns: _Turns,
+    progressive: bool,
+    invariant: bool | None,
+) -> Subtasks | None:
+    """The session that the rows tell exactly; None where they do not, and for one that is not that of its worlds."""
+    from iglu_marl.data.task_files import read_task  # which reads what is in this layout, too
+
+    told = [row for row in rows if row.qualified and row.exact]
+    if not told:
+        return None
+    fields: dict[str, Any] = {"turns": [], "progressive": progressive, "invariant": invariant}
+    steps: list[int] = []
+    try:
+        for row in told:
+            part = json.loads(row.exact)
+            if strange := part.keys() - {"turns", "start"}:
+                raise DataError(f"exact turns have {', '.join(strange)} besides")
+            fields |= {"start": part["start"]} if "start" in part else {}
+            fields["turns"] += part["turns"]
+            steps += [row.step] * len(part["turns"])
+        session, _ = read_task(fields, turns.session)
+        for turn, step in enumerate(steps):
+            world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
+            if steps[turn + 1 : turn + 2] != [step] and world != grid_to_blocks(session.structures[turn]):
+                raise DataError(f"turn {turn} does not end with the world of step {step}")
+    except (IgluMarlError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        turns.skip(MultiturnSkip.BAD_EXACT, None, str(error)[:200])
+        return None
+    turns.steps = steps
+    return session
 
 
 def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
