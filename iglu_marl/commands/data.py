@@ -110,7 +110,13 @@ def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
 
 
 def show_pack(
-    name: PackName, path: PackPath = None, follow_links: FollowLinks = False, as_json: Json = False
+    name: PackName,
+    path: PackPath = None,
+    follow_links: FollowLinks = False,
+    statistics: Annotated[
+        bool, Option("--statistics", help="Read it, and count tasks, utterances, words and blocks.")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """What a pack is, its licence and citation and, if it is here, what it holds."""
     info = known_pack(name)
@@ -119,9 +125,15 @@ def show_pack(
     if pack is not None:
         with pack:
             facts |= _contents(info, pack)
+    if statistics and pack is not None:
+        from iglu_marl import data
+        from iglu_marl.commands.corpora import open_corpus
+
+        facts["statistics"] = data.statistics(open_corpus(name, path))
     if as_json:
         print(json.dumps(facts))
         return
+    facts |= facts.pop("statistics", {})
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
     for key, value in facts.items():
         if value not in (None, "", {}, []):

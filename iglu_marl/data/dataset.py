@@ -143,6 +143,11 @@ class Dataset(GroupedSource):
             for number, part in enumerate(sizes)
         }
 
+    def part_names(self) -> dict[str, str]:
+        """The part of `split()` that each session or task is in, by its id."""
+        parts = self.split()
+        return {str(entry.task_id): part for part, own in parts.items() for entry in own.entries()}
+
     def filter(
         self: AnyDataset,
         *,

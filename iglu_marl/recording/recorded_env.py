@@ -59,13 +59,15 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
             for role, action in move.actions.items()
             if role is not own
         ]
-    told = {
-        "seed": recording.seed,
-        "task": task_to_json(recording.task),
-        "pose": header["pose"],
-        "heard": "\n".join(header.get("heard") or []),
-        "partner": partner,
-    }
+    heard = "\n".join(header.get("heard") or [])
+    return episode_options(recording.task, header["pose"], recording.seed, heard, partner)
+
+
+def episode_options(
+    task: Task, pose: Sequence[float], seed: int | None = None, heard: str = "", partner: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """The reset options for a task, a first pose and, as JSON, the partner's part (see `Script`)."""
+    told = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}
     text = json.dumps(told, separators=(",", ":"))
     parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
     return {"recording": {str(number): part for number, part in enumerate(parts)}}

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import Block, Color, in_zone
+from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
 from iglu_marl.core.parsing import MIB, parse_json, reading, too_large
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
@@ -41,6 +41,7 @@ TABLE = "dialogs.csv"
 WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
+EXACT = "ExactTurns"  # a column of ours: the turns that end with a world, where the others cannot tell them (JSON)
 
 WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
 FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
@@ -104,6 +105,7 @@ class MultiturnSkip(SkipReason, unit="step"):
     EMPTY_WORLD = "an empty world; its turn is merged into the next one"
     UNFINISHED_TURN = "words at the end of a session that no world follows"
     EMPTY_SESSION = "a session without a single turn"
+    BAD_EXACT = "exact turns that cannot be read, or end with another world; the other columns are used"
     NO_ROWS = "recorded worlds of a session that the table does not have"
     IRREGULAR = "a folder or file that is no step of a session"
     DAMAGED_FILE = "a damaged world file"
@@ -123,6 +125,7 @@ class Row:
     question: str = ""
     answer: str = ""
     qualified: bool = True
+    exact: str = ""  # see `EXACT`
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -169,6 +172,7 @@ def _row(record: Mapping[str, str]) -> Row | None:
         question=said(record.get(QUESTION, "")),
         answer=said(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
+        exact=record.get(EXACT, ""),
     )
 
 
@@ -245,6 +249,7 @@ class _Turns:
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
     dialog: list[list[Utterance]] = field(default_factory=list)
     worlds: list[list[Block]] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # those whose worlds these are
 
     def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
         self.report.skip(reason, self.session, step, detail)
@@ -274,6 +279,7 @@ class _Turns:
             self.kept = []
             self.dialog.append(said)
             self.worlds.append(world)
+            self.steps.append(step)
         else:
             self.kept = said
             self.skip(MultiturnSkip.EMPTY_WORLD, step)
@@ -292,13 +298,14 @@ def read_session(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> Subtasks | None:
     """The session behind its rows (of one session, in any order) and its worlds; None if no turn is left.
 
     `worlds` is the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a
     parsed world file, or blocks (x, y, z, color id). What is left out goes to `report`. `progressive` and
-    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. Raises `DataError` for rows
-    of several sessions.
+    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. `steps` gets, by that name, the step
+    of each turn's world. Raises `DataError` for rows of several sessions.
     """
     report = Report() if report is None else report
     ordered = sorted(rows, key=lambda row: row.step)
@@ -306,6 +313,13 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
     turns = _Turns(names[0] if names else "", report)
+    exact = _exact(ordered, worlds, turns, progressive, invariant)
+    if exact is not None:
+        report.sessions += 1
+        report.turns += len(exact)
+        if steps is not None:
+            steps[turns.session] = turns.steps
+        return exact
     seen: set[Row] = set()
     for row in ordered:
         known = row in seen
@@ -326,6 +340,8 @@ def read_session(
         return None
     report.sessions += 1
     report.turns += len(turns.worlds)
+    if steps is not None:
+        steps[turns.session] = turns.steps
     return Subtasks(
         turns.dialog,
         turns.worlds,
@@ -334,6 +350,43 @@ def read_session(
         progressive=progressive,
         invariant=invariant,
     )
+
+
+def _exact(
+    rows: Sequence[Row],
+    worlds: Folder | Mapping[int, Any],
+    turns: _Turns,
+    progressive: bool,
+    invariant: bool | None,
+) -> Subtasks | None:
+    """The session that the rows tell exactly; None where they do not, and for one that is not that of its worlds."""
+    from iglu_marl.data.task_files import read_task  # which reads what is in this layout, too
+
+    told = [row for row in rows if row.qualified and row.exact]
+    if not told:
+        return None
+    fields: dict[str, Any] = {"turns": [], "progressive": progressive, "invariant": invariant}
+    steps: list[int] = []
+    place = f"{turns.session}, {EXACT}"
+    try:
+        with reading(place):
+            for row in told:
+                part = parse_json(row.exact, place)
+                if strange := part.keys() - {"turns", "start"}:
+                    raise DataError(f"exact turns have {', '.join(strange)} besides")
+                fields |= {"start": part["start"]} if "start" in part else {}
+                fields["turns"] += part["turns"]
+                steps += [row.step] * len(part["turns"])
+            session, _ = read_task(fields, turns.session)
+            for turn, step in enumerate(steps):
+                world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
+                if steps[turn + 1 : turn + 2] != [step] and world != grid_to_blocks(session.structures[turn]):
+                    raise DataError(f"turn {turn} does not end with the world of step {step}")
+    except DataError as error:
+        turns.skip(MultiturnSkip.BAD_EXACT, None, str(error)[:200])
+        return None
+    turns.steps = steps
+    return session
 
 
 def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
@@ -383,11 +436,12 @@ def group_sessions(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> dict[str, list[Subtasks]]:
     """The sessions behind the rows of a table, by structure, in the table's order.
 
     `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
-    left out and counted in `report`.
+    left out and counted in `report`. `steps`: see `read_session`.
     """
     report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
@@ -398,7 +452,9 @@ def group_sessions(
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
-        session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
+        session = read_session(
+            own, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
+        )
         if session is not None:
             found.setdefault(_structure(own), []).append(session)
     return found

@@ -15,7 +15,7 @@ from typing import Any
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
-from iglu_marl.core.task import Subtasks
+from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
@@ -136,6 +136,8 @@ class MultiturnDataset(Dataset):
     """
 
     groups = ("structure", "session")
+    steps: dict[str, list[int]]
+    """Of each session the steps whose worlds its turns end with."""
 
     def __init__(
         self,
@@ -163,6 +165,7 @@ class MultiturnDataset(Dataset):
         self.worlds = SessionWorlds(arrays)
         for name, why in self.worlds.damaged.items():
             self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, why))
+        self.steps = {}
         self._told: set[str] = set()  # the sessions of the table
         if dialogs:
             self.tasks = self._spoken(table, options)
@@ -187,7 +190,7 @@ class MultiturnDataset(Dataset):
             if name not in self._told:
                 self._report.skip(MultiturnSkip.NO_ROWS, name)
         worlds = {name: self.worlds.steps(name) for name in self.worlds.folders}
-        return group_sessions(rows, worlds, self._report, **options)
+        return group_sessions(rows, worlds, self._report, steps=self.steps, **options)
 
     def _silent(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """The sessions that the worlds alone make, in the order of structure and attempt."""
@@ -197,15 +200,16 @@ class MultiturnDataset(Dataset):
             if not built:
                 self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
-            session = Subtasks([""] * len(built), built, task_id=name, ids="iglu", **options)
+            self.steps[name] = list(built)
+            session = Subtasks([""] * len(built), list(built.values()), task_id=name, ids="iglu", **options)
             self._report.sessions += 1
             self._report.turns += len(session)
             found.setdefault(name.partition("-")[2], []).append(session)
         return found
 
-    def _built(self, session: str) -> list[list[Block]]:
-        """The worlds of a session that show something, up to the first damaged one."""
-        steps, built = self.worlds.steps(session), []
+    def _built(self, session: str) -> dict[int, list[Block]]:
+        """The worlds of a session that show something, by step, up to the first damaged one."""
+        steps, built = self.worlds.steps(session), {}
         for step in steps:
             try:
                 blocks = steps[step]
@@ -213,10 +217,22 @@ class MultiturnDataset(Dataset):
                 self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(error))
                 break
             if blocks:
-                built.append(blocks)
+                built[step] = blocks
             else:
                 self._report.skip(MultiturnSkip.EMPTY_WORLD, session, step)
         return built
+
+    def file_of(self, session: str, turn: int) -> str:
+        """The file of the world that a turn of a session ends with, a key of `worlds`."""
+        return self.worlds.folders[session][self.steps[session][turn]]
+
+    def tasks_by_file(self) -> dict[str, Task]:
+        """The task of each turn by the file of the world that it ends with, whose tape tells how it was done."""
+        return {
+            self.file_of(str(session.task_id), turn): task
+            for session in self.entries()
+            for turn, task in enumerate(session)
+        }
 
     def _records(self, name: str, entry: Subtasks) -> list[Record]:
         return [

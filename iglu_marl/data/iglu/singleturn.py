@@ -370,6 +370,15 @@ class SingleturnDataset(Dataset):
             **self._options,
         )
 
+    def tasks_by_file(self) -> dict[str, Task]:
+        """Each game's task by the files of its target worlds, rebuilt and original, with the tapes of its builders."""
+        return {
+            path: self._task(game, self.worlds[game.start_path], self.worlds[path])
+            for game in self.games.values()
+            for path in (game.original_path, game.rebuilt_path)
+            if path in self.worlds and game.start_path in self.worlds
+        }
+
     def _records(self, name: str, entry: Task) -> list[Record]:
         game = self.games[str(entry.task_id)]
         return [
