@@ -358,6 +358,18 @@ def corners(z: Any = None) -> Any:
 
 
 @maker
+def corners_two(x: Cell, y: Cell) -> Any:
+    return NOTHING if x == y else Each(Spots((tuple(x), tuple(y))))
+
+
+@maker
+def on_top_of(of: Any) -> Any:
+    if not isinstance(of, Blocks) or of.kind not in (Kind.TOWER, Kind.COLUMN):
+        return NOTHING  # to what else, and at which end?
+    return Beside(((Direction.UP, 1),), of)
+
+
+@maker
 def corners_side(way: Direction, z: Any = None) -> Any:
     vector = VECTORS[way]
     return Each(Spots(tuple((x, z) for x, z in _CORNERS if x * vector[0] + z * vector[2] > 0)))
@@ -839,6 +851,8 @@ _value(
     lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
 )
 _value("mod_like", lambda of: Mods(like=of))
+_value("mod_like_color", lambda: Mods(color=ALIKE))
+_value("put_as", lambda shape, new, mods: put(new, mods))
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_bare", lambda: Mods(bare=True))
 _value("mod_until", lambda n, k=None: Mods(until=n))
@@ -852,8 +866,10 @@ _value("mod_centred", lambda: Mods(centred=True))
 
 
 @maker
-def mod_area(n: int, m: int, high: bool = False, x: Any = None, **_: Any) -> Mods:
+def mod_area(n: int, m: int, d: int | None = None, high: bool = False, x: Any = None, **_: Any) -> Mods:
     axis = None if x is None or x.axis not in ("x", "z", "side") else x.axis
+    if d is not None:
+        return Mods(area=(n, m, d))
     return Mods(area=(m, n) if high else (n, m), axis=axis)
 
 
@@ -1163,7 +1179,7 @@ def put_on_it(of: Any, new: Any, mods: Mods) -> Any:
     made = put(new, mods)
     if made is NOTHING:
         return NOTHING
-    several = isinstance(of, Blocks) and of.count != 1
+    several = isinstance(of, Them) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
     if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), It()):
         return Place(made.color, Beside(((Direction.UP, 1),), of))
     return Then((Look(of), made))
@@ -1194,10 +1210,18 @@ def shorter(of: Any, n: int) -> Any:
 
 
 _value("height_to", lambda of, n: Resize(of, n, True))
-_value("height_like", lambda of, like, color=None: Resize(of, None, True, like, color))
+
+
+@maker
+def height_like(of: Any, like: Any, color: int | None = None) -> Any:
+    if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
+        like = replace(like, kind=of.kind)  # "the green tower, as tall as the red one"
+    return Resize(of, None, True, like, color)
+
+
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-_value("grown_into", lambda of, n, way=None, m=None: Resize(of, n, True, way=way))
+_value("grown_into", lambda of, n, way=None, m=None, c=None: Resize(of, n, True, way=way, color=c))
 _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 

@@ -39,6 +39,21 @@ _SPELLINGS = {
     "colour": "color",
     "reds": "red",
     "greens": "green",
+    "blues": "blue",
+    "yellows": "yellow",
+    "oranges": "orange",
+    "purples": "purple",
+    "colors": "color",
+    "colours": "color",
+    "pls": "please",
+    "plz": "please",
+    "thats": "that's",
+    "theres": "there's",
+    "dont": "don't",
+    "isnt": "isn't",
+    "doesnt": "doesn't",
+    "till": "until",
+    "til": "until",
 }
 
 
