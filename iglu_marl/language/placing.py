@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, cell_index, cells_of, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
@@ -229,6 +229,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [anchor for item in items for anchor in _sides(item, where.which, setting)]
     if not where.offset:
         cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+        if isinstance(where.of, It) and setting.before is not None and all(map(setting.color_at, cells)):
+            left = setting.before[1] != 0  # "there" is where something was taken away from it
+            cells = tuple(map(tuple, cells_of(left & (setting.grid == 0)).tolist())) or cells
         return [Anchors(cells, None, cells)]
     way, distance = where.offset[0]
     flipped = isinstance(where.of, You)

@@ -308,6 +308,9 @@ class Context:
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """The context of what is said next, when `instruction` was carried out on `grid` with this `ExpectedWorld`."""
+        from iglu_marl.language.verbs import stands_for  # verbs are told of references
+
+        instruction = stands_for(instruction, self.before)
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what can be said anew
         return replace(

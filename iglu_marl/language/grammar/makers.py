@@ -155,6 +155,7 @@ _SINGLE = (
     "centred",
     "bare",
     "until",
+    "origin",
 )
 
 
@@ -183,6 +184,7 @@ class Mods:
     centred: bool | None = None
     bare: bool | None = None
     until: int | None = None
+    origin: Any = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -410,6 +412,7 @@ def gap_in(of: Any) -> Any:
     return Between(of if not isinstance(of, It) else Portion(of, "blocks"))
 
 
+_value("gap_in_it", lambda: gap_in(It()))
 _value("above_of", lambda of: Beside(((Direction.UP, 1),), of))
 
 
@@ -466,6 +469,21 @@ def _tops(of: Any) -> Any:
         if isinstance(of, Blocks) and of.count != 1
         else NOTHING
     )
+
+
+@maker
+def part_corner(x: Cell, of: Any = None) -> Any:
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    side = Portion(It() if of is None else of, "corners", south)
+    return Blocks(count=1, extreme=east, where=PartOf(side))
+
+
+@maker
+def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
+    if n != 1:
+        return NOTHING
+    return Put(New(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
 
 
 @maker
@@ -855,12 +873,14 @@ _value("mod_like_color", lambda: Mods(color=ALIKE))
 _value("put_as", lambda shape, new, mods: put(new, mods))
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_bare", lambda: Mods(bare=True))
-_value("mod_until", lambda n, k=None: Mods(until=n))
+_value("mod_until", lambda n, k=None, c=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
 _value(
     "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
 )
 _value("look_from", lambda offset: Look(Beside(offset, It())))
+_value("look_past", lambda n, way, of=None: Look(Beside(((way, n + 1),), It() if of is None else of)))
+_value("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Mods(origin=of))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
 
@@ -937,6 +957,10 @@ def put(
         if more is None:
             return NOTHING
         mods = more
+    if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
+        if mods.way is None or mods.where:
+            return NOTHING
+        mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _both(new, mods)
     made = _described(new, mods)

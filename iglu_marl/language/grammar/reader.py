@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
@@ -173,6 +174,9 @@ class Reader(Parser):
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of "a block north of it and another south of it", "it" is the same both times."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
+    for number, (before, now) in enumerate(pairwise(found), start=1):
+        if isinstance(before, Look) and isinstance(before.at, Beside) and isinstance(now, Put) and not now.where:
+            found[number] = replace(now, where=(Beside((), It()),))  # "go 2 east and place a red block"
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
