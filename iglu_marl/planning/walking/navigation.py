@@ -74,16 +74,17 @@ class Terrain:
         return b < MAX_Y and max(abs(x), abs(z)) <= MAX_X and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
-        """Whether one can walk from here to the rim, where nothing can be built, or to where one can climb."""
+        """Whether one can walk from here, or climb on blocks put under oneself, to the rim: nothing can be built there."""
         seen, todo = {stand}, [stand]
         while todo:
-            here = todo.pop()
-            if max(abs(here[0]), abs(here[1])) > MAX_X or self.can_pillar(here):
+            x, z, b = here = todo.pop()
+            if max(abs(x), abs(z)) > MAX_X:
                 return True
-            for _, step in self.steps(here):
-                if step.stand not in seen:
-                    seen.add(step.stand)
-                    todo.append(step.stand)
+            above = [(x, z, b + 1)] if self.can_pillar(here) else []
+            for other in (*above, *(step.stand for _, step in self.steps(here))):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
         return False
 
     def ways_out(self, stand: Stand) -> list[tuple[int, Cell]]:
