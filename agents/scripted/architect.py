@@ -404,9 +404,7 @@ class ScriptedArchitect:
         if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
             self._alone.update(self._asked.cells)
 
-    def _single(
-        self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]
-    ) -> InstructionStep:
+    def _single(self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep:
         """The first of the cells that were tried least, those before others for which there are blocks.
 
         Where there are none, the first block of the colour that has to go is removed, to be replaced later.

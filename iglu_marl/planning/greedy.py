@@ -37,9 +37,6 @@ class Controller(Protocol):
     def ways_out(self) -> list[Job]:
         """Blocks to break when the builder is walled in; none when it is not."""
 
-    def steps_up(self) -> list[Cell]:
-        """Cells of a stair that leads higher, the next to be filled first; none where no stairs are needed."""
-
 
 CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
     "walking": Walker,
@@ -77,11 +74,9 @@ class GreedyBuilder:
                 self._edit,
                 self._get_out,
                 self._scaffold,
-                self._climb,
                 self._tidy,
                 self._clear,
                 self._scaffold_beside,
-                self._climb_to_tidy,
             )
             finds = (self.controller.find, self.controller.find_anywhere)
             if not any(attempt(find) for find in finds for attempt in attempts):
@@ -135,17 +130,6 @@ class GreedyBuilder:
         beside = {other for cell in stuck for other in neighbours(cell) if not self._scaffolded[other]}
         jobs = [Job(cell, color) for cell in sorted(beside) if color and air[index_of(cell)]]
         return self._place_scaffold([job for job in jobs if not simulation.wanted_at(job.cell)], find)
-
-    def _climb(self, find: Find) -> bool:
-        """Place a block of a stair, where what is left is too high."""
-        scaffolds = set(self.simulation.scaffolds)
-        return not scaffolds.issuperset(self._left()) and self._climb_to_tidy(find)
-
-    def _climb_to_tidy(self, find: Find) -> bool:
-        """The same, also where only scaffolds are left."""
-        color = self.simulation.scaffold_color()
-        cells = self.controller.steps_up() if color else []
-        return any(self._place_scaffold([Job(cell, color)], find) for cell in cells)
 
     def _place_scaffold(self, jobs: list[Job], find: Find) -> bool:
         job = self._do(jobs, find)

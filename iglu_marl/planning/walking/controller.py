@@ -168,10 +168,6 @@ class Walker:
             self._banned_for = known
         return [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
 
-    def steps_up(self) -> list[Cell]:
-        """None: walkers jump, and put blocks below themselves."""
-        return []
-
     def ways_out(self) -> list[Job]:
         """Blocks to break when the walker is walled in; none when it is not."""
         _, stand = self._rest()

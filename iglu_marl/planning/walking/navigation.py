@@ -74,7 +74,7 @@ class Terrain:
         return b < MAX_Y and max(abs(x), abs(z)) <= MAX_X and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
-        """Whether one can walk from here, or climb on blocks put under oneself, to the rim: nothing can be built there."""
+        """Whether one can walk, or climb on blocks put under oneself, to the rim, where nothing can be built."""
         seen, todo = {stand}, [stand]
         while todo:
             x, z, b = here = todo.pop()
