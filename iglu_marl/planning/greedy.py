@@ -149,9 +149,9 @@ class GreedyBuilder:
         ring, seen = set(stuck), set(stuck)
         for _ in range(CLEARING_RINGS):
             ring = {other for cell in ring for other in neighbours(cell)} - seen
-            ring = {cell for cell in ring if self.simulation.color_at(cell)}
             seen |= ring
-            jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in sorted(ring)]
+            blocks = [cell for cell in sorted(ring) if self.simulation.color_at(cell)]
+            jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in blocks]
             if self._open_hole(jobs, stuck, find):
                 return True
         return False

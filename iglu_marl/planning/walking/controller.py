@@ -7,7 +7,7 @@ aim that takes the fewest camera steps. `perform` walks there in the simulation.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -46,6 +46,7 @@ AIR_STEPS = (5, 7)  # steps after a jump's start: just high enough to build belo
 RISES = {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
 AIR_COST = 1.5
 OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that shall be filled
+WALL_COST, LOOSE_COST = 24.0, 6.0  # of a block in the way: of one that is put back, and of one that shall go
 DISTANCE_COST = 3.0  # for a cell, where jobs are ranked
 LOWEST_FROM_PILLAR = -62.0  # steeper rays would meet the pillar, which is not there yet
 BATCH_STANDS = 12
@@ -138,6 +139,7 @@ class Walker:
         self._banned_steps: set[tuple[Stand, Step]] = set()
         self._banned_jobs: set[tuple[Cell, Stand, tuple[Action, ...]]] = set()
         self._banned_for = b""  # the grid in which they failed
+        self._opened: Counter[Cell] = Counter()  # how often these were broken on the way
 
     # -- finding
 
@@ -194,12 +196,21 @@ class Walker:
         wanted = self.simulation.wanted_at(cell)
         if wanted and self.simulation.held(wanted) > 0:
             return PILLAR_COST - OWN_PILLAR_GAIN
-        return PILLAR_COST + (SPOILING_COST if wanted else TIDY_COST)
+        again = self.simulation.scaffolds.count(cell)
+        return PILLAR_COST + (SPOILING_COST if wanted else TIDY_COST * (1 + again))
+
+    def _wall_price(self, cell: Cell) -> float:
+        wanted = self.simulation.wanted_at(cell)
+        if wanted != self.simulation.color_at(cell):
+            return LOOSE_COST
+        return WALL_COST * (1 + self._opened[cell]) if self.simulation.held(wanted) >= 0 else math.inf
 
     def _search(self, jobs: list[Job], pose: Floats, start: Stand) -> Way | None:
         blocks = int(np.maximum(self.simulation.inventory, 0).sum())
         terrain = Terrain(self.simulation.grid)
-        search = PathSearch(terrain, start, self._pillar_price, blocks, self._banned_steps)
+        search = PathSearch(
+            terrain, start, self._pillar_price, blocks, self._banned_steps, self._wall_price
+        )
         least = min(job.penalty for job in jobs)
         best: Found | None = None
         while True:
@@ -318,12 +329,22 @@ class Walker:
     def _go(self, step: Step) -> bool:
         if step.how == "pillar":
             return self._pillar(step.stand)
+        if step.how == "open" and not self._open(step.stand):
+            return False
         if step.how == "jump" and not self._jump(step.stand):
             return False
         if step.how == "walk":
             self._settle()
         self._stride(step.stand)
         return self._settle() and self._stand() == step.stand
+
+    def _open(self, behind: Stand) -> bool:
+        """Break what stands between here and a stand."""
+        here = self._rest()[1]
+        walls = (wall for wall, stand in Terrain(self.simulation.grid).openings(here) if stand == behind)
+        wall = next(walls, [])
+        self._opened.update(wall)
+        return all(self._act(Job(cell, 0), here) for cell in wall)
 
     def _stride(self, stand: Stand, limit: int = 64) -> None:
         """Press the keys that lead to a column's centre until none leads nearer."""

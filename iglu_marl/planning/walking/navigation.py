@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from iglu_marl.core.actions import Action
-from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell
+from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell, in_zone
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.records import GROUND_Y, LIMIT
 
@@ -29,7 +29,7 @@ TIDY_COST = 6.0  # the later removal of a scaffold
 
 
 class Step(NamedTuple):
-    """One edge of a path: how ("walk", "fall", "jump", "pillar") one gets to `stand`."""
+    """One edge of a path: how ("walk", "fall", "jump", "pillar", "open") one gets to `stand`."""
 
     how: str
     stand: Stand
@@ -67,6 +67,14 @@ class Terrain:
                 yield WALK_COST + FALL_COST[b - floor], Step(how, (nx, nz, floor))
             elif self.solid(nx, b + 1, nz) and self.roomy(nx, b + 2, nz) and not self.solid(x, b + 3, z):
                 yield JUMP_COST, Step("jump", (nx, nz, b + 1))
+
+    def openings(self, stand: Stand) -> Iterator[tuple[list[Cell], Stand]]:
+        """Where one could walk if a wall next to a stand were broken: its blocks, and the stand behind."""
+        x, z, b = stand
+        for nx, nz in ((x, z - 1), (x + 1, z), (x, z + 1), (x - 1, z)):
+            wall = [(nx, y, nz) for y in (b + 2, b + 1) if self.solid(nx, y, nz)]
+            if wall and all(in_zone(*cell) for cell in wall):
+                yield wall, (nx, nz, self.floor_below(nx, b + 1, nz))
 
     def can_pillar(self, stand: Stand) -> bool:
         """Whether one can jump here and place a block under oneself."""
@@ -118,8 +126,8 @@ class Visit(NamedTuple):
 class PathSearch:
     """Stands in order of their distance from the first, by way of pillars too while blocks last (Dijkstra).
 
-    pillar_price: of a block under the feet, by its cell. blocks: for pillars. banned: steps not to be taken, with the
-    stand from which.
+    pillar_price: of a block under the feet, by its cell. blocks: for pillars. wall_price: of a block in the way, by its
+    cell; None where all stay. banned: steps not to be taken, with the stand from which.
     """
 
     def __init__(
@@ -129,9 +137,10 @@ class PathSearch:
         pillar_price: Callable[[Cell], float],
         blocks: int = 0,
         banned: Collection[tuple[Stand, Step]] = (),
+        wall_price: Callable[[Cell], float] | None = None,
     ) -> None:
         self.terrain, self._start = terrain, start
-        self._price, self._blocks, self._banned = pillar_price, blocks, banned
+        self._price, self._blocks, self._banned, self._wall_price = pillar_price, blocks, banned, wall_price
         self._came: dict[Stand, tuple[Stand, Step]] = {}
         self._queue: list[tuple[float, Stand, int]] = [(0.0, start, 0)]
         self._done: set[Stand] = set()
@@ -150,6 +159,9 @@ class PathSearch:
     def _expand(self, cost: float, stand: Stand, pillars: int) -> None:
         for price, step in self.terrain.steps(stand):
             self._offer(cost + price, stand, step, pillars)
+        for wall, behind in self.terrain.openings(stand) if self._wall_price else ():
+            price = WALK_COST + FALL_COST[stand[2] - behind[2]] + sum(map(self._wall_price, wall))
+            self._offer(cost + price, stand, Step("open", behind), pillars)
         if pillars < self._blocks and self.terrain.can_pillar(stand):
             x, z, b = stand
             came = self._came.get(stand)
