@@ -20,6 +20,7 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
 MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
 CLEARING_RINGS = 5
+TIDYING = 4  # blocks broken for a scaffold that is to go
 
 
 class Controller(Protocol):
@@ -65,6 +66,7 @@ class GreedyBuilder:
         """Work until everything is as desired; returns "" or why not."""
         simulation = self.simulation
         rounds = 60 + 8 * int(simulation.difference().sum())
+        done: Counter[tuple[bytes, str]] = Counter()  # in which grid what was attempted with success
         for _ in range(rounds):
             if not simulation.difference().any():
                 return ""
@@ -78,9 +80,14 @@ class GreedyBuilder:
                 self._clear,
                 self._scaffold_beside,
             )
+            now = simulation.grid.tobytes()
+            # What has led back to this very grid comes last.
+            ranked = sorted((done[now, attempt.__name__], number) for number, attempt in enumerate(attempts))
             finds = (self.controller.find, self.controller.find_anywhere)
-            if not any(attempt(find) for find in finds for attempt in attempts):
+            chosen = (attempts[number] for find in finds for _, number in ranked if attempts[number](find))
+            if (attempt := next(chosen, None)) is None:
                 return f"no way found to {self._remaining()}"
+            done[now, attempt.__name__] += 1
         return f"no plan within {rounds} edits; left to do: {self._remaining()}"
 
     def _left(self) -> list[Cell]:
@@ -137,11 +144,20 @@ class GreedyBuilder:
         return job is not None
 
     def _tidy(self, find: Find) -> bool:
-        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again."""
-        scaffolds, done = set(self.simulation.scaffolds), False
-        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds], find):
-            done = True
-        return done
+        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again.
+
+        Undone when that takes as many others.
+        """
+        simulation = self.simulation
+        start, left = simulation.save(), len(self._left())
+        for _ in range(TIDYING * len(scaffolds := set(simulation.scaffolds))):
+            jobs = [Job(cell, 0) for cell in self._left() if cell in scaffolds | set(simulation.scaffolds)]
+            if not self._do(jobs, find):
+                break
+        if len(self._left()) < left:
+            return True
+        simulation.restore(start)
+        return False
 
     def _clear(self, find: Find) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""

@@ -114,13 +114,14 @@ class Terrain:
 class Visit(NamedTuple):
     """A stand that a search has reached: what it costs to get there, and over how many blocks placed on the way.
 
-    keys: that lead from there off the centre of the column.
+    keys: that lead from there off the centre of the column. walls: the blocks broken on the way.
     """
 
     cost: float
     stand: Stand
     pillars: int
     keys: tuple[Action, ...] = ()
+    walls: tuple[Cell, ...] = ()
 
 
 class PathSearch:
@@ -142,34 +143,35 @@ class PathSearch:
         self.terrain, self._start = terrain, start
         self._price, self._blocks, self._banned, self._wall_price = pillar_price, blocks, banned, wall_price
         self._came: dict[Stand, tuple[Stand, Step]] = {}
-        self._queue: list[tuple[float, Stand, int]] = [(0.0, start, 0)]
+        self._queue = [Visit(0.0, start, 0)]
         self._done: set[Stand] = set()
         self._best: dict[Stand, float] = {start: 0.0}
 
     def next_visit(self) -> Visit | None:
         """The nearest stand not visited yet, or None."""
         while self._queue:
-            cost, stand, pillars = heapq.heappop(self._queue)
-            if stand not in self._done:
-                self._done.add(stand)
-                self._expand(cost, stand, pillars)
-                return Visit(cost, stand, pillars)
+            visit = heapq.heappop(self._queue)
+            if visit.stand not in self._done:
+                self._done.add(visit.stand)
+                self._expand(visit)
+                return visit
         return None
 
-    def _expand(self, cost: float, stand: Stand, pillars: int) -> None:
+    def _expand(self, visit: Visit) -> None:
+        cost, stand, pillars, _, walls = visit
         for price, step in self.terrain.steps(stand):
-            self._offer(cost + price, stand, step, pillars)
+            self._offer(cost + price, stand, step, pillars, walls)
         for wall, behind in self.terrain.openings(stand) if self._wall_price else ():
             price = WALK_COST + FALL_COST[stand[2] - behind[2]] + sum(map(self._wall_price, wall))
-            self._offer(cost + price, stand, Step("open", behind), pillars)
+            self._offer(cost + price, stand, Step("open", behind), pillars, (*walls, *wall))
         if pillars < self._blocks and self.terrain.can_pillar(stand):
             x, z, b = stand
             came = self._came.get(stand)
             aim = 0.0 if came and came[1].how == "pillar" else PILLAR_AIM_COST
             step = Step("pillar", (x, z, b + 1))
-            self._offer(cost + self._price((x, b + 1, z)) + aim, stand, step, pillars + 1)
+            self._offer(cost + self._price((x, b + 1, z)) + aim, stand, step, pillars + 1, walls)
 
-    def _offer(self, cost: float, origin: Stand, step: Step, pillars: int) -> None:
+    def _offer(self, cost: float, origin: Stand, step: Step, pillars: int, walls: tuple[Cell, ...]) -> None:
         stand = step.stand
         if stand in self._done or cost >= self._best.get(stand, float("inf")):
             return
@@ -177,7 +179,7 @@ class PathSearch:
             return
         self._best[stand] = cost
         self._came[stand] = (origin, step)
-        heapq.heappush(self._queue, (cost, stand, pillars))
+        heapq.heappush(self._queue, Visit(cost, stand, pillars, walls=walls))
 
     def path(self, stand: Stand) -> list[Step]:
         """How the search came to a stand, from the start on."""
