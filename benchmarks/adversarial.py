@@ -1,7 +1,7 @@
 """A hundred structures that are awkward to build, each with what stands at the start; the same at every call.
 
-`python -m benchmarks.pairs --tasks adversarial --ask --controls walking` plays them with the scripted pair. `IMPOSSIBLE`
-names those that nobody can build under the rules; every other one can be built by a person.
+`python -m benchmarks.pairs --tasks adversarial --ask --controls walking` plays them with the scripted pair.
+`IMPOSSIBLE` names those that nobody can build under the rules; every other one can be built by a person.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _corners() -> Iterator[Case]:
     between = _mixed(walls, _tower(-4, -4))
     yield "a tower between two walls", _without(between, _tower(-4, -4)), between
     chimney = _mixed(_shell((3, -1, 3), (5, 7, 5)) | _box((3, 7, 3), (5, 7, 5)))
-    yield "a chimney in the corner", {}, _without(chimney, _tower(4, 4, range(0, 8)))
+    yield "a chimney in the corner", {}, _without(chimney, _tower(4, 4, range(8)))
 
 
 def _limits() -> Iterator[Case]:
@@ -243,7 +243,7 @@ def _recolouring() -> Iterator[Case]:
     yield "a wall", wall, _other(wall)
     yield "a tower", tower, _other(tower)
     yield "one block in the air", {(2, 5, -2): RED}, {(2, 5, -2): BLUE}
-    alone = {(x, y, z): RED for x, y, z in product((-4, 4), (1, 6), (-4, 4))}
+    alone = dict.fromkeys(product((-4, 4), (1, 6), (-4, 4)), RED)
     yield "eight blocks in the air", alone, _plain(alone, BLUE)
     board = _plain(_box((-5, -1, -5), (4, -1, -4)), RED) | _plain(_box((-5, -1, 3), (4, -1, 4)), BLUE)
     yield "all red and blue blocks", board, {cell: RED + BLUE - color for cell, color in board.items()}

@@ -25,6 +25,7 @@ import iglu_marl
 from benchmarks.adversarial import adversarial_tasks
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedArchitect, agents_for
+from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.data import MultiturnDataset
 from iglu_marl.planning import plan
@@ -52,8 +53,8 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     """The tasks of a source.
 
     "random": up to 8 blocks, 3 levels, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
-    "adversarial": the hundred of `benchmarks/adversarial.py`. "bundled", or a file of structures, or the zip or folder of the IGLU multi-turn data: then every turn is a task,
-    from the world before it, and `count` of them are drawn.
+    "adversarial": the hundred of `benchmarks/adversarial.py`. "bundled", or a file of structures, or the zip or folder
+    of the IGLU multi-turn data: then every turn is a task, from the world before it, and `count` of them are drawn.
     """
     rng = np.random.default_rng(seed)
     if source in ("random", "varied"):
@@ -133,7 +134,8 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
         "seconds": round(time.perf_counter() - began, 2),
     }
     if not game.completed:
-        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, options["controls"])
+        controls = PLANNED_AS[options["controls"]]
+        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, controls)
         if whole.verdict == "impossible":
             row["verdict"] = "impossible"
         row["reason"] = (

@@ -148,7 +148,7 @@ class Walker:
         return self._find(self._possible(jobs), None)
 
     def find_anywhere(self, jobs: list[Job]) -> Way | None:
-        """A way to do one of the jobs through walls, or from a place off the centre of a column that few keys lead to."""
+        """A way to do one of the jobs through walls, or from a place off the centre of a column."""
         jobs, start = self._possible(jobs), self._rest()[1]
         if (way := self._find(jobs, self._wall_price)) is not None:
             return way
