@@ -412,7 +412,7 @@ class ScriptedArchitect:
 
         def used_up(cell: Cell) -> bool:
             color = color_at(target, cell)
-            return color != 0 and np.count_nonzero(grid == color) >= BLOCKS_PER_COLOR
+            return color != 0 and int(np.count_nonzero(grid == color)) >= BLOCKS_PER_COLOR
 
         cell = min(cells, key=lambda cell: (self._tries[cell] // PERSISTENCE, used_up(cell)))
         wanted = color_at(target, cell)

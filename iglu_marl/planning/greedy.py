@@ -11,7 +11,14 @@ from iglu_marl.planning.flying.controller import Flier
 from iglu_marl.planning.problem import Job
 from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.stepping import Hopper, Slider
-from iglu_marl.planning.support import carries, neighbours, scaffold_for, shuts_in, supported_cells
+from iglu_marl.planning.support import (
+    carries,
+    neighbours,
+    scaffold_for,
+    shut_off,
+    shuts_in,
+    supported_cells,
+)
 from iglu_marl.planning.walking.controller import Walker
 
 Find = Callable[[list[Job]], Any]  # of a `Controller`
@@ -161,13 +168,14 @@ class GreedyBuilder:
 
     def _clear(self, find: Find) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
-        stuck = self._stuck()
-        ring, seen = set(stuck), set(stuck)
+        stuck, filled = self._stuck(), self.simulation.grid != 0
+        ring = stuck.union(*(shut_off(filled, cell) for cell in stuck if not filled[index_of(cell)]))
+        seen = set(ring)
         for _ in range(CLEARING_RINGS):
             ring = {other for cell in ring for other in neighbours(cell)} - seen
+            ring = {cell for cell in ring if self.simulation.color_at(cell)}
             seen |= ring
-            blocks = [cell for cell in sorted(ring) if self.simulation.color_at(cell)]
-            jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in blocks]
+            jobs = [Job(cell, 0, CLEARED_COST * self._cleared[cell]) for cell in sorted(ring)]
             if self._open_hole(jobs, stuck, find):
                 return True
         return False

@@ -61,14 +61,14 @@ def carries(filled: Mask, wanted: Mask, cell: Cell) -> bool:
 def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
     """Whether a block at `cell` would cut off a cell in `left` from the open air."""
     return any(
-        not filled[index_of(other)] and any(inside in left for inside in _shut_off(filled, other, cell))
+        not filled[index_of(other)] and any(inside in left for inside in shut_off(filled, other, cell))
         for other in neighbours(cell)
     )
 
 
-def _shut_off(filled: Mask, start: Cell, closed: Cell) -> set[Cell]:
+def shut_off(filled: Mask, start: Cell, closed: Cell | None = None) -> set[Cell]:
     """The air around `start`, past `closed`; none where it leads out of the zone."""
-    seen, todo = {start, closed}, [start]
+    seen, todo = {start, closed or start}, [start]
     while todo:
         x, y, z = todo.pop()
         for dx, dy, dz in SIDES:
@@ -80,7 +80,7 @@ def _shut_off(filled: Mask, start: Cell, closed: Cell) -> set[Cell]:
             if not filled[index_of(other)]:
                 seen.add(other)
                 todo.append(other)
-    return seen - {closed}
+    return seen if closed is None else seen - {closed}
 
 
 def scaffold_color(

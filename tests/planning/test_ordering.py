@@ -7,7 +7,7 @@ from worlds import BOTH, structure
 
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import order_edits
-from iglu_marl.planning.support import _shut_off, supported_cells
+from iglu_marl.planning.support import shut_off, supported_cells
 
 
 @BOTH
@@ -44,4 +44,4 @@ def test_what_floats_inside_comes_before_the_last_wall() -> None:
         if edit.cell == (0, 1, 0):
             break
         grid[edit.y + 1, edit.x + 5, edit.z + 5] = edit.color
-    assert _shut_off(grid != 0, (0, 1, 0), (9, 9, 9)) == set()
+    assert shut_off(grid != 0, (0, 1, 0)) == set(), "the air around it leads out"

@@ -161,9 +161,10 @@ class PathSearch:
         cost, stand, pillars, _, walls = visit
         for price, step in self.terrain.steps(stand):
             self._offer(cost + price, stand, step, pillars, walls)
-        for wall, behind in self.terrain.openings(stand) if self._wall_price else ():
-            price = WALK_COST + FALL_COST[stand[2] - behind[2]] + sum(map(self._wall_price, wall))
-            self._offer(cost + price, stand, Step("open", behind), pillars, (*walls, *wall))
+        if (wall_price := self._wall_price) is not None:
+            for wall, behind in self.terrain.openings(stand):
+                price = WALK_COST + FALL_COST[stand[2] - behind[2]] + sum(map(wall_price, wall))
+                self._offer(cost + price, stand, Step("open", behind), pillars, (*walls, *wall))
         if pillars < self._blocks and self.terrain.can_pillar(stand):
             x, z, b = stand
             came = self._came.get(stand)
