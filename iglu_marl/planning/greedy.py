@@ -169,7 +169,7 @@ class GreedyBuilder:
     def _clear(self, find: Find) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
         stuck, filled = self._stuck(), self.simulation.grid != 0
-        ring = stuck.union(*(shut_off(filled, cell) for cell in stuck if not filled[index_of(cell)]))
+        ring = set(stuck).union(*(shut_off(filled, cell) for cell in stuck if not filled[index_of(cell)]))
         seen = set(ring)
         for _ in range(CLEARING_RINGS):
             ring = {other for cell in ring for other in neighbours(cell)} - seen
