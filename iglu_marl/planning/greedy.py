@@ -184,14 +184,10 @@ class GreedyBuilder:
         """All that is left to do, holes aside."""
         return frozenset(cell for cell in self._left() if cell not in self._holes)
 
-    def _replaceable(self, cell: Cell) -> bool:
-        """Whether a block can be put back once it is broken; of a colour overdrawn by the start, none can."""
-        wanted = self.simulation.wanted_at(cell)
-        return wanted == 0 or self.simulation.color_at(cell) != wanted or self.simulation.held(wanted) >= 0
-
     def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell], find: Find) -> bool:
         """Break one of these blocks, and keep the hole until its purpose is achieved."""
-        job = self._do([job for job in jobs if self._replaceable(job.cell)], find, CLEARING_WAYS)
+        jobs = [job for job in jobs if self.simulation.replaceable(job.cell)]
+        job = self._do(jobs, find, CLEARING_WAYS)
         if job is None:
             return False
         self._cleared[job.cell] += 1

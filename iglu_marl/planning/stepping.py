@@ -223,22 +223,14 @@ class Hopper(Stepper):
             return ()
         blocked = [cell for cell in ((x, eye, z), (x, eye - 1, z)) if solid(grid, *cell)]
         if kind == "break":
-            return tuple(
-                Job(cell, 0, self._price_to_break(cell)) for cell in blocked if self._breakable(cell)
-            )
+            chosen = (cell for cell in blocked if in_zone(*cell) and self.simulation.replaceable(cell))
+            return tuple(Job(cell, 0, self._price_to_break(cell)) for cell in chosen)
         low = eye - 1
         while not solid(grid, x, low - 1, z):
             low -= 1
         if blocked or not in_zone(x, eye - 1, z) or eye - low > MOST_FILLED:
             return ()
         return tuple(Job((x, y, z), 1, self._price_to_fill((x, y, z))) for y in range(low, eye))
-
-    def _breakable(self, cell: Cell) -> bool:
-        """Whether a block can be put back; of a colour overdrawn by the start, none can."""
-        wanted = self.simulation.wanted_at(cell)
-        return in_zone(*cell) and (
-            wanted != self.simulation.color_at(cell) or self.simulation.held(wanted) >= 0
-        )
 
     def _price_to_break(self, cell: Cell) -> float:
         right = self.simulation.wanted_at(cell) == self.simulation.color_at(cell)

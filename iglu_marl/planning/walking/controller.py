@@ -204,10 +204,10 @@ class Walker:
         return PILLAR_COST + (SPOILING_COST if wanted else TIDY_COST)
 
     def _wall_price(self, cell: Cell) -> float:
-        wanted = self.simulation.wanted_at(cell)
-        if wanted != self.simulation.color_at(cell):
-            return LOOSE_COST
-        return WALL_COST * (1 + self._opened[cell]) if self.simulation.held(wanted) >= 0 else math.inf
+        if not self.simulation.replaceable(cell):
+            return math.inf
+        right = self.simulation.wanted_at(cell) == self.simulation.color_at(cell)
+        return WALL_COST * (1 + self._opened[cell]) if right else LOOSE_COST
 
     def _search(
         self, jobs: list[Job], pose: Floats, start: Stand, wall_price: Callable[[Cell], float] | None
