@@ -71,7 +71,12 @@ class Sides:
     which: str | tuple[Direction, ...] = "every"
 
 
-Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between
+@dataclass(frozen=True)
+class Opposite:
+    """On the other side of the map from what was just spoken of: through its middle."""
+
+
+Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -218,6 +223,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [Anchors(tuple((x, where.height + FLOOR - 1, z) for x in line for z in line))]
     if isinstance(where, Between):
         return _between(where, setting)
+    if isinstance(where, Opposite):
+        x, _, z = resolve(It(), setting)[0][0]
+        return [Anchors((_column(-x, -z, setting),))]
     items = resolve(where.of, setting)
     if isinstance(where, NextTo):
         found = []

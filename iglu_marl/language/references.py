@@ -164,7 +164,7 @@ class Recent:
 class Portion:
     """The ends, corners, border, middle, inside or blocks of something.
 
-    way: only those there; with "half", the half there.
+    way: only those there; with "half", the half there; with "alternate", every second one from there on.
     """
 
     of: Reference
@@ -697,9 +697,13 @@ def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
     spans = [high[axis] - low[axis] for axis in range(3)]
     wide = [axis for axis in range(3) if spans[axis]]
     cells, which = list(item), reference.which
+    if which == "alternate" and reference.way is None:
+        raise Unresolved(Reason.NO_DIRECTION, "from which end")
     if reference.way is not None:
         vector = VECTORS[setting.on_map(reference.way)]
         reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+        if which == "alternate":
+            return sorted(cells, key=lambda cell: -reach[cell])[::2]
         if which == "half":
             middle = (min(reach.values()) + max(reach.values())) / 2
             return [cell for cell in item if reach[cell] > middle]

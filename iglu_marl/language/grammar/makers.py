@@ -18,6 +18,7 @@ from iglu_marl.language.placing import (
     Corners,
     Look,
     New,
+    Opposite,
     Places,
     Put,
     Sides,
@@ -357,6 +358,9 @@ _EDGES = ((0, -5), (5, 0), (0, 5), (-5, 0))
 @maker
 def corners(z: Any = None) -> Any:
     return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
+
+
+_value("opposite", Opposite)
 
 
 @maker
@@ -759,6 +763,14 @@ def new_area(
     return New(1, SAME if color is None else color, kind, sizes, standing=standing)
 
 
+_FIGURE_BLOCKS = {  # so many blocks have such figures of so many blocks a side
+    Kind.PLUS: {n: 2 * n - 1 for n in (3, 5, 7)},
+    Kind.X: {n: 2 * n - 1 for n in (3, 5, 7)},
+    Kind.RING: {n: 4 * n - 4 for n in range(3, 8)},
+    Kind.SQUARE: {n: n * n for n in range(2, 8)},
+}
+
+
 @maker
 def new_figure(
     kind: Kind,
@@ -770,7 +782,8 @@ def new_figure(
     if colors is not None and colors2 is not None:
         return NOTHING
     color = colors2 if colors is None else colors
-    sizes = (3, 3) if kind is Kind.PLUS and k == 5 else ()
+    side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
+    sizes = (side, side) if side else ()
     return New(1, color, kind, sizes, standing=None if up is None else up == "upright")
 
 
@@ -871,6 +884,14 @@ _value(
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_color", lambda: Mods(color=ALIKE))
 _value("put_as", lambda shape, new, mods: put(new, mods))
+
+
+@maker
+def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
+    made = put(new, mods)
+    return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
+
+
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_bare", lambda: Mods(bare=True))
 _value("mod_until", lambda n, k=None, c=None: Mods(until=n))
@@ -936,7 +957,7 @@ def mod_cell(place: Spot, n: int) -> Any:
 @maker
 def mods_more(one: Mods, more: Mods) -> Any:
     made = one.plus(more)
-    return NOTHING if made is None or len(made.where) > 2 else made
+    return NOTHING if made is None or len(made.where) > 3 else made
 
 
 @maker
@@ -971,6 +992,8 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    if len(wheres) > 2:
+        return NOTHING
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
     if made.like == It() and told_from is not None:
         made = replace(made, like=told_from)
@@ -1059,6 +1082,9 @@ def _described(new: New, mods: Mods) -> Any:
 
 def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of "next to the red block, on its east side": to the east of the red block."""
+    levels = tuple(where for where in wheres if isinstance(where, Level))
+    if len(wheres) == 3 and len(levels) == 1:
+        return (*_own(tuple(where for where in wheres if where not in levels)), *levels)
     if len(wheres) == 2:
         for one, other in (wheres, wheres[::-1]):
             if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
@@ -1267,6 +1293,8 @@ def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
 
 @maker
 def copy_it_to(where: Any, kind: Kind) -> Any:
+    if isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.kind is kind:
+        return copy_to(where.of, where)
     return copy_to(Blocks((), kind), where)
 
 

@@ -175,7 +175,12 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of "a block north of it and another south of it", "it" is the same both times."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number, (before, now) in enumerate(pairwise(found), start=1):
-        if isinstance(before, Look) and isinstance(before.at, Beside) and isinstance(now, Put) and not now.where:
+        if (
+            isinstance(before, Look)
+            and isinstance(before.at, Beside)
+            and isinstance(now, Put)
+            and not now.where
+        ):
             found[number] = replace(now, where=(Beside((), It()),))  # "go 2 east and place a red block"
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
@@ -185,7 +190,8 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             continue
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
-            if isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1:
+            single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
+            if single or isinstance(before.of, (It, LastBlock)):
                 steps = before.offset[0][1] + now.offset[0][1]  # past it: by now the words may fit both
                 same = Beside(((now.offset[0][0], steps),), It())
             part = found[number]
