@@ -361,6 +361,7 @@ def corners(z: Any = None) -> Any:
 
 
 _value("opposite", Opposite)
+_value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
 @maker
@@ -461,18 +462,15 @@ _value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
 _value("half", lambda way, of: Portion(of, "half", way))
 _value("part_top", lambda of: Portion(of, "blocks", Direction.UP))
 _value("part_tops", lambda of: _tops(of))
+_value("part_bottoms", lambda of: _tops(of, Direction.DOWN))
 _value("part_bottom", lambda of: Portion(of, "blocks", Direction.DOWN))
 _value("part_end", lambda way, of: Portion(of, "ends", way))
 _value("part_far", lambda of: Portion(of, "ends", Direction.BEHIND))
 _value("nothing_ref", lambda: NOTHING)
 
 
-def _tops(of: Any) -> Any:
-    return (
-        Blocks(extreme=Direction.UP, where=PartOf(of))
-        if isinstance(of, Blocks) and of.count != 1
-        else NOTHING
-    )
+def _tops(of: Any, way: Direction = Direction.UP) -> Any:
+    return Blocks(extreme=way, where=PartOf(of)) if isinstance(of, Blocks) and of.count != 1 else NOTHING
 
 
 @maker
@@ -933,6 +931,11 @@ def mod_split(where: Any, also: Any) -> Any:
 
 
 @maker
+def mod_two_sides(a: Direction, b: Direction, of: Any) -> Any:
+    return NOTHING if a is b else Mods(also=(Beside(((a, 1),), of), Beside(((b, 1),), of)))
+
+
+@maker
 def mod_start(where: Any, way: Direction) -> Any:
     return NOTHING if where is None or isinstance(where, Each) else Mods((where,), way=way)
 
@@ -999,6 +1002,8 @@ def put(
         made = replace(made, like=told_from)
     if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
         made = replace(made, like=replace(made.like, kind=made.kind))
+    if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
+        made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
     if mods.total is not None:
         return _checked(made, wheres, mods.total)
     if (
@@ -1299,7 +1304,7 @@ def copy_it_to(where: Any, kind: Kind) -> Any:
 
 
 @maker
-def again(where: Any, color: int | None = None) -> Any:
+def again(where: Any, color: int | None = None, k: Any = None) -> Any:
     plain = where.where if isinstance(where, Each) else where
     return NOTHING if plain is None else Again(where=plain, color=color)
 
