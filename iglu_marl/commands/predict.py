@@ -79,9 +79,11 @@ def predict(
 
 def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
     """The samples of a split of a corpus. Raises `DataError` for an empty split."""
+    from iglu_marl.data import bundled
     from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.data.splits import Split
     from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
-    from iglu_marl.tasks import BundledTasks
+    from iglu_marl.tasks import SessionTasks
 
     if corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()
@@ -91,7 +93,10 @@ def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
             raise ConfigError("--data is missing: the zip or folder of the single-turn data")
         found = list(singleturn_part(data, split))
     else:
-        found = list(task_samples(BundledTasks(mode="turns")))
+        sessions_of = bundled.load().items()
+        found = list(
+            task_samples(SessionTasks({name: own for name, own in sessions_of if Split.of(name) == split}))
+        )
     if not found:
         raise DataError(f"the split {split!r} of {corpus} has no samples in this pack")
     return found

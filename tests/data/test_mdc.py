@@ -386,7 +386,7 @@ def test_parts_of_the_dataset(pack: Path) -> None:
         with pytest.raises(ConfigError, match="expected one of train, val, test"):
             dataset.split(wrong)
     with pytest.raises(ConfigError, match="by structure"):
-        dataset.split(by="builder")
+        dataset.split("train", by="builder")
 
 
 @pytest.mark.parametrize(

@@ -367,6 +367,10 @@ class SingleturnDataset(Dataset):
             **self._options,
         )
 
+    def structure_of(self, name: str, entry: Task) -> str:
+        """The structure of the session that the start world is from, such as "c135"."""
+        return self.games[str(entry.task_id)].structure
+
     def _records(self, name: str, entry: Task) -> list[Record]:
         game = self.games[str(entry.task_id)]
         return [
