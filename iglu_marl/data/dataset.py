@@ -101,7 +101,7 @@ class Dataset(GroupedSource):
 
     def split_of(self, name: str, entry: Entry) -> str | None:
         """The part of the frozen split that an entry of `tasks[name]` is in (see `Split`); None: in no part."""
-        return Split.of(self.structure_of(name, entry))
+        return Split.of(self.structure_of(name, entry) or name)
 
     def _parts(
         self: AnyDataset, parts: Iterable[str], part_of: Callable[[str, Entry], str | None]

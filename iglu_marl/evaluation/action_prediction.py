@@ -8,6 +8,9 @@ A predictor is a function from a situation to edits or to the world afterwards. 
 holds copies, and no way leads from it to the session, the target or the actions. `AgentPredictor` lets any builder
 with the `Agent` protocol predict, by what it really does in a game that begins in the situation.
 
+The scores of the field have names, see `PROTOCOLS`. Each prediction is written with its sample's id (session, number,
+and the session's states in which the person acted), so that anybody can score it again: `published`.
+
 Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions
 in a Minecraft Dialogue (ACL 2020).
 """
@@ -19,13 +22,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, GridError, PoseError, ServiceError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.task import Task
@@ -47,21 +50,28 @@ from iglu_marl.game.config import GameConfig
 
 __all__ = [
     "BASELINES",
+    "KINDS",
+    "PROTOCOLS",
     "AgentPredictor",
     "Prediction",
     "Predictions",
     "Predictor",
+    "Protocol",
     "Sample",
     "Situation",
     "bap_samples",
     "nothing",
     "one_more",
     "predict_actions",
+    "published",
     "task_samples",
 ]
 
-FORMAT, VERSION = "iglu_marl action prediction", 1
+FORMAT, VERSION = "iglu_marl action prediction", 2
 LOG = "predictions.jsonl"
+KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells")
+"""What is counted of a prediction; see `Prediction`."""
+_NONE = Counts(0, 0, 0)
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
 
@@ -97,7 +107,7 @@ class Sample:
 
     unit: what samples that are not independent have in common (a session). actions: the person's, in their order.
     tags: what to break results down by. invariant: whether changes count up to a rotation and shift (see
-    `change_counts`); actions never do.
+    `change_counts`); actions never do. states: of a recorded session, the first and the last in which the person acted.
     """
 
     name: str
@@ -108,6 +118,7 @@ class Sample:
     structure: str = ""
     tags: tuple[str, ...] = ()
     invariant: bool = False
+    states: tuple[int, int] | None = None
 
 
 def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
@@ -129,6 +140,7 @@ def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
                 actions=sequence.actions,
                 structure=session.structure,
                 tags=tags,
+                states=(sequence.first_state, sequence.last_state),
             )
             history = (*history, sequence.actions)
 
@@ -272,8 +284,11 @@ class AgentPredictor:
 class Prediction:
     """What was predicted for a sample, and how it counts.
 
-    placed, removed: net placements and removals. changed: cells, as in `change_counts`. made: the predicted actions.
-    error: what the predictor raised, "" if nothing; then it did nothing.
+    name: the sample's id. placed, removed: net placements and removals; acted: both. changed: cells, as in
+    `change_counts`. made: the predicted actions. error: what the predictor raised, "" if nothing; then it did nothing.
+
+    Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
+    actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
     """
 
     name: str
@@ -285,6 +300,11 @@ class Prediction:
     changed: Counts
     made: tuple[tuple[bool, int, int, int, int], ...]
     error: str = ""
+    aligned: Counts = _NONE
+    types: Counts = _NONE
+    colors: Counts = _NONE
+    cells: Counts = _NONE
+    states: tuple[int, int] | None = None
 
     @property
     def acted(self) -> Counts:
@@ -298,7 +318,7 @@ class Prediction:
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Prediction:
         """The inverse of `to_json`."""
-        counts = {name: Counts(*row[name]) for name in ("placed", "removed", "changed")}
+        counts = {name: Counts(*row[name]) for name in KINDS if name != "acted"}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
         return cls(
             row["name"],
@@ -308,6 +328,7 @@ class Prediction:
             **counts,
             made=made,
             error=row["error"],
+            states=None if row["states"] is None else tuple(row["states"]),
         )
 
 
@@ -315,6 +336,12 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
     """How a predicted world counts against a person's."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
+
+    def alike(key: Callable[[NetAction], Any]) -> Counts:
+        """Actions that are alike in something, each counted once."""
+        told, done = Counter(map(key, asked)), Counter(map(key, made))
+        return Counts((told & done).total(), len(made), len(asked))
+
     placed, removed = (
         Counts(
             sum(one.place == place for one in asked & made),
@@ -323,6 +350,7 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
         )
         for place in (True, False)
     )
+    acted = micro([placed, removed])
     return Prediction(
         name=sample.name,
         unit=sample.unit,
@@ -333,6 +361,11 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
         changed=change_counts(before, sample.target, built, invariant=sample.invariant),
         made=tuple(sorted((one.place, one.x, one.y, one.z, one.color) for one in made)),
         error=error,
+        aligned=acted if before.any() else change_counts(before, sample.target, built, invariant=True),
+        types=alike(lambda one: one.place),
+        colors=alike(lambda one: (one.place, one.color)),
+        cells=alike(lambda one: (one.place, one.cell)),
+        states=sample.states,
     )
 
 
@@ -352,6 +385,33 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
 # --------------------------------------------------------------------------------------------------- all samples
 
 
+class Protocol(NamedTuple):
+    """A score of the field: the micro F1 of counts of a kind.
+
+    open: what of it is not published, or not at hand, and what was chosen instead.
+    """
+
+    kind: str
+    source: str
+    open: str
+
+
+PROTOCOLS = {
+    "acl2020": Protocol(
+        "acted",
+        "Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a Minecraft Dialogue (ACL 2020)",
+        "the samples are of our own segmentation: 3,702 and 1,321 in train and val; the paper has 3,709 and 1,331",
+    ),
+    "v2": Protocol(
+        "aligned",
+        "Jayannavar et al., BAP v2: An Enhanced Task Framework for Instruction Following in Minecraft Dialogues (2025)",
+        "the cleaned test samples and the definition of the fairer metrics are not at hand; chosen here: where the "
+        "world is empty, any shift and quarter turn counts; with types, colors and cells beside it",
+    ),
+}
+"""The scores of the field, by name."""
+
+
 @dataclass
 class Predictions:
     """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together."""
@@ -361,7 +421,7 @@ class Predictions:
     resamples: int = 1000
 
     def micro(self, kind: str = "acted", rows: Iterable[Prediction] | None = None) -> Counts:
-        """The summed counts: "acted", "placed", "removed" or "changed"."""
+        """The summed counts of a kind, one of `KINDS`."""
         return micro(getattr(row, kind) for row in (self.rows if rows is None else rows))
 
     def interval(
@@ -380,6 +440,12 @@ class Predictions:
             value = getattr(micro(Counts(*map(int, row)) for row in sums), measure)
             return Interval(value, value, value)
         return bootstrap(above, below, resamples=self.resamples)
+
+    def score(self, protocol: str = "acl2020") -> Interval:
+        """The F1 that a protocol of the field asks for, with its interval. Raises `ConfigError` for another name."""
+        if protocol not in PROTOCOLS:
+            raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
+        return self.interval("f1", PROTOCOLS[protocol].kind)
 
     def mean_f1(self, kind: str = "changed") -> Interval:
         """The mean over samples of each sample's F1, with its interval over units."""
@@ -407,6 +473,10 @@ class Predictions:
             "samples": len(self.rows),
             "units": len({row.unit for row in self.rows}),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
+            "scores": {
+                name: {**protocol._asdict(), "f1": list(self.score(name))}
+                for name, protocol in PROTOCOLS.items()
+            },
             "mean_change_f1": list(self.mean_f1()) if self.rows else None,
             "tables": {
                 group: {
@@ -417,7 +487,7 @@ class Predictions:
                             for name in ("f1", "precision", "recall")
                         },
                     }
-                    for kind in ("acted", "placed", "removed", "changed")
+                    for kind in KINDS
                 }
                 for group, rows in groups.items()
             },
@@ -470,3 +540,48 @@ def predict_actions(
     if output is not None:
         write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result
+
+
+def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
+    """Predictions that somebody has written (`predictions.jsonl`), scored anew against the samples of those ids.
+
+    Of a line, "name" and "made" are read; a sample without a line was answered with nothing. Raises `DataError` for
+    another file, a line without an id or with actions that are none, and an id that no sample has or that comes twice.
+    """
+    made = _lines_of(Path(path))
+    result = Predictions({"predictor": str(path)})
+    for sample in samples:
+        try:
+            built = edited(sample.situation.grid, made.pop(sample.name, ()))
+        except GridError as error:
+            raise DataError(f"{path}: sample {sample.name!r}: {error}") from None
+        result.rows.append(judged(sample, built))
+    if made:
+        raise DataError(f"{path}: {len(made)} ids are of no sample here, {next(iter(made))!r} for one")
+    return result
+
+
+def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
+    """The actions of a log of predictions, by the samples' ids."""
+    found: dict[str, list[tuple[bool, int, int, int, int]]] = {}
+    try:
+        header, *lines = path.read_bytes().splitlines()
+        if json.loads(header)["format"] != FORMAT:
+            raise KeyError("format")
+        for number, line in enumerate(lines, 2):
+            row = json.loads(line)
+            actions = [(bool(place), *rest) for place, *rest in row["made"]]
+            whole = all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions)
+            if not whole or row["name"] in found:
+                fault = "its id is there twice" if whole else f"actions are {row['made']!r:.80}"
+                raise DataError(
+                    f"{path}, line {number}: {fault}, expected [place, x, y, z, colour] of each, once"
+                )
+            found[row["name"]] = actions
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+    except DataError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{path} is no log of predictions ({error!r:.80})") from None
+    return found
