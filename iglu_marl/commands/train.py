@@ -112,12 +112,15 @@ def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
 
 
 def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
-    """Samples of a part of IGLU's single turns, perhaps of some structures alone ("C12"); see `Split`."""
+    """Samples of a part of IGLU's single turns (see `Split`), perhaps of some structures alone ("C12").
+
+    Those for which nothing was recorded are left out.
+    """
     from iglu_marl.data import SingleturnDataset
     from iglu_marl.data.splits import structure_id
     from iglu_marl.evaluation.action_prediction import task_samples
 
-    dataset = SingleturnDataset(path=path).split(part)
+    dataset = SingleturnDataset(path=path).split(part).filter(where=lambda record: not record["dropout"])
     for sample in task_samples(dataset):
         structure = structure_id(dataset.games[sample.name].structure)
         if structures is None or structure in structures:

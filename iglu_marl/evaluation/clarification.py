@@ -6,8 +6,8 @@
 | `what_to_ask` | ranked questions for each unclear instruction: the mean reciprocal rank of the asked one, MRR@20 |
 
 `predict_questions(games, bank, asks=..., ranks=...)` puts both to a predictor. The task, F1 and MRR are published, and
-the local evaluation of the starter kit (IGLU 2022, NLP task): its F1 has the *clear* instructions as positives, it takes
-each text once (the last row of it counts), ranks the whole bank, and looks at the first 20. That is the protocol
+the local evaluation of the starter kit (IGLU 2022, NLP task): its F1 has the *clear* instructions as positives, it
+takes each text once (the last row of it counts), ranks the whole bank, and looks at the first 20. That is the protocol
 "iglu2022". "games" (default) takes each game once and ranks the candidates that its row names; its F1 is that of the
 unclear ones, the instructions to ask about. Either shows the other F1s beside it.
 """
