@@ -148,16 +148,20 @@ def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
 def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
     """Tasks as samples: the dialogue of each, its starting world, and the world that it asks for.
 
-    Of a session's turns each is a sample of its own, begun in the world that the person had left.
+    Of a session's turns each is a sample of its own, begun in the world that the person had left. Tasks of one id are
+    told apart by a number: "bridge-1", "bridge-1/1", "bridge-1/2".
     """
+    known: Counter[str] = Counter()
     for number, given in enumerate(tasks):
         task = given.in_ids("iglu")
         start, target = task.start_grid, task.target_grid
-        name = task.task_id or f"task-{number}"
+        unit = task.task_id or f"task-{number}"
+        name = f"{unit}/{known[unit]}" if known[unit] else unit
+        known[unit] += 1
         found = sorted(net_actions(start, target), key=lambda one: (one.place, one.y, one.x, one.z))
         yield Sample(
             name=name,
-            unit=name,
+            unit=unit,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
             actions=tuple(found),

@@ -25,6 +25,7 @@ from iglu_marl.data import (
     SplitWarning,
     bundled,
     check_split,
+    tasks_from_folder,
 )
 from iglu_marl.tasks import SessionTasks, TaskSet
 
@@ -140,6 +141,22 @@ def test_the_same_blocks_under_another_name_are_found() -> None:
         assert check_split(train=train, test=Task("", TOWER, starting_grid=TOWER[:1])) == []
         assert check_split(train=[train, session], val=[]) == []
         assert check_split() == []
+
+
+def test_own_tasks_go_where_their_structure_goes(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"t{number}", "target": [[0, -1, number, "red"]], **told}
+        for number, told in enumerate(
+            ({"structure": "c135"}, {"structure": "C7"}, {"structure": "bridge"}, {})
+        )
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    data = tasks_from_folder(tmp_path)
+    assert data.split("test").ids()[0] == "t0"
+    assert data.split("train").ids()[0] == "t1"
+    assert data.split("val").ids()[0] == "t2"
+    assert sum(len(part) for part in data.split().values()) == 4
+    assert data.split()[Split.of("t3")].ids()[-1] == "t3"
 
 
 def test_what_has_no_part_is_refused() -> None:

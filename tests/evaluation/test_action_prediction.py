@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made_packs import cache as cache
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Task
+from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Subtasks, Task
 from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
 from iglu_marl.cli import app
 from iglu_marl.core.grid import blocks_to_grid
@@ -420,6 +420,8 @@ def test_tasks_as_samples() -> None:
     ]
     assert (one.name, one.invariant, one.situation.new_from) == ("t", False, 0)
     assert predict_actions(lambda _: list(one.actions), [one]).mean_f1().value == 1.0
+    turns = list(task_samples(Subtasks(["a", "b"], [target, [*target, (1, -1, 0, 2)]], task_id="s")))
+    assert [(turn.name, turn.unit) for turn in turns] == [("s", "s"), ("s/1", "s")]
     (free,) = task_samples([Task("<Architect> a tower", blocks_to_grid([(0, -1, 0, 2), (0, 0, 0, 2)]))])
     moved = predict_actions(lambda _: [(True, 3, -1, 1, 2), (True, 3, 0, 1, 2)], [free]).rows[0]
     assert (moved.changed.f1, moved.acted.f1) == (1.0, 0.0)
@@ -436,5 +438,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "scripted" / "predictions.jsonl").exists()
     shown = CliRunner().invoke(app, [*options, "-o", str(tmp_path)])
     assert "one-more" in shown.output
-    for wrong in (["--corpus", "x"], ["--split", "x"], ["--corpus", "iglu-singleturn"]):
+    assert "F1 (acl2020)" in shown.output
+    log = str(tmp_path / "one-more" / "predictions.jsonl")
+    again = ["predict", "--corpus", "bundled", "--count", "6", "--predictions", log]
+    rescored = json.loads(CliRunner().invoke(app, [*again, "--json"]).stdout)[log]
+    assert rescored["tables"] == found["one-more"]["tables"]
+    assert rescored["scores"] == found["one-more"]["scores"]
+    assert "F1 (v2)" in CliRunner().invoke(app, [*again, "--protocol", "v2"]).output
+    for wrong in (["--corpus", "x"], ["--split", "x"], ["--protocol", "x"], ["--corpus", "iglu-singleturn"]):
         assert isinstance(CliRunner().invoke(app, ["predict", *wrong]).exception, ConfigError)
