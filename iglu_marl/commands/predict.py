@@ -37,6 +37,7 @@ def predict(
     data: PackPath = None,
     split: Annotated[str, choice("train", "val", "test")] = "val",
     count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
+    samples: Annotated[str, choice("net", "acl2020", about="what is a sample of mdc")] = "net",
     protocol: Annotated[str, choice("acl2020", "v2", about="which F1 the table has first")] = "acl2020",
     decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
     controls: Annotated[
@@ -57,8 +58,8 @@ def predict(
 
     console = Console(quiet=as_json, highlight=False)
     builders = builder or ([] if model or predictions else ["nothing", "one-more", "scripted"])
-    samples = samples_of(corpus, data, split)[:count]
-    results: dict[str, Predictions] = {str(path): published(path, samples) for path in predictions or []}
+    asked = samples_of(corpus, data, split, samples)[:count]
+    results: dict[str, Predictions] = {str(path): published(path, asked) for path in predictions or []}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
     with _predictors(builders, model or [], decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
@@ -66,7 +67,8 @@ def predict(
                 "corpus": corpus,
                 "split": split,
                 "split_version": SPLIT_VERSION,
-                "count": len(samples),
+                "count": len(asked),
+                "samples": samples,
             }
             if hasattr(predictor, "fingerprint"):
                 settings |= {"decoding": decoding, "model": predictor.fingerprint}
@@ -74,7 +76,7 @@ def predict(
                 settings |= of_agents
             results[name] = predict_actions(
                 predictor,
-                track(samples, name, console=console, transient=True),
+                track(asked, name, console=console, transient=True),
                 name=name,
                 output=output / name.replace(":", "-"),
                 on_error="count" if keep_going else "raise",
@@ -87,8 +89,8 @@ def predict(
         console.print(f"Every prediction: {output}", soft_wrap=True)
 
 
-def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
-    """The samples of a split of a corpus. Raises `DataError` for an empty split."""
+def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -> list[Sample]:
+    """The samples of a split of a corpus; rules: see `bap_samples`. Raises `DataError` for an empty split."""
     from iglu_marl.data import bundled
     from iglu_marl.data.mdc.corpus import Corpus
     from iglu_marl.data.splits import Split
@@ -97,7 +99,7 @@ def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
 
     if corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()
-        found = list(bap_samples(session for session in sessions if session.split == split))
+        found = list(bap_samples((session for session in sessions if session.split == split), rules=rules))
     elif corpus == "iglu-singleturn":
         if data is None:
             raise ConfigError("--data is missing: the zip or folder of the single-turn data")

@@ -52,6 +52,7 @@ __all__ = [
     "BASELINES",
     "KINDS",
     "PROTOCOLS",
+    "RULES",
     "AgentPredictor",
     "Prediction",
     "Predictions",
@@ -71,6 +72,8 @@ FORMAT, VERSION = "iglu_marl action prediction", 2
 LOG = "predictions.jsonl"
 KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells")
 """What is counted of a prediction; see `Prediction`."""
+RULES = ("net", "acl2020")
+"""What is a sample of the Minecraft Dialogue Corpus; see `bap_samples`."""
 _NONE = Counts(0, 0, 0)
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
@@ -121,15 +124,24 @@ class Sample:
     states: tuple[int, int] | None = None
 
 
-def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
+def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[Sample]:
     """The samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
 
+    rules: "net": every stretch of building with a net edit. "acl2020": as the paper's published code has it, also those
+    in which everything was undone, and none in which blocks stood outside the zone.
     tags: the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure needs, or "plain".
+
+    Raises `ConfigError` for other rules.
     """
+    if rules not in RULES:
+        raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
     for session in sessions:
         tags = () if session.gold is None else (skills(session.gold) or ("plain",))
         history: tuple[tuple[NetAction, ...], ...] = ()
-        for sequence in action_sequences(session):
+        for sequence in action_sequences(session, empty=rules == "acl2020"):
+            if rules == "acl2020" and sequence.leaves_zone:
+                history = (*history, sequence.actions)
+                continue
             yield Sample(
                 name=sequence.name,
                 unit=session.name,
@@ -404,7 +416,8 @@ PROTOCOLS = {
     "acl2020": Protocol(
         "acted",
         "Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a Minecraft Dialogue (ACL 2020)",
-        "the samples are of our own segmentation: 3,702 and 1,321 in train and val; the paper has 3,709 and 1,331",
+        "with bap_samples(rules='acl2020') there are 3,707 and 1,330 samples in train and val; the paper has 3,709 and "
+        "1,331, and by the default rules there are 3,702 and 1,321",
     ),
     "v2": Protocol(
         "aligned",
