@@ -28,7 +28,7 @@ __all__ = [
     "ASKERS",
     "PROTOCOLS",
     "RANKERS",
-    "Asked",
+    "QuestionPrediction",
     "Asker",
     "AskingScores",
     "QuestionScores",
@@ -119,7 +119,7 @@ def what_to_ask(rankings: Iterable[Sequence[str]], answers: Iterable[str], *, k:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionPrediction:
     """What was predicted for a game: whether to ask (None: nobody was asked), and the first questions, best first."""
 
     game_id: str
@@ -139,7 +139,7 @@ class QuestionScores:
     when: AskingScores | None
     mrr: float | None
     ranked: int
-    rows: tuple[Asked, ...]
+    rows: tuple[QuestionPrediction, ...]
 
     @property
     def f1(self) -> float | None:
@@ -192,7 +192,10 @@ def predict_questions(
     if protocol == "iglu2022":
         rows, unclear = _last_of_each_text(rows), _last_of_each_text(unclear)
     decided = [] if asks is None else [bool(asks(_without_answer(game))) for game in rows]
-    predicted = {game.game_id: Asked(game.game_id, asked) for game, asked in zip(rows, decided, strict=False)}
+    predicted = {
+        game.game_id: QuestionPrediction(game.game_id, asked)
+        for game, asked in zip(rows, decided, strict=False)
+    }
     mrr, ranked = None, 0
     if ranks is not None:
         task = RankingTask(unclear, bank)
@@ -200,7 +203,7 @@ def predict_questions(
         orders = task.rankings(ranks, candidates=names)
         mrr, ranked = what_to_ask(orders, (game.qrel for game in task)), len(orders)
         for game, order in zip(task, orders, strict=True):
-            known = predicted.get(game.game_id, Asked(game.game_id))
+            known = predicted.get(game.game_id, QuestionPrediction(game.game_id))
             predicted[game.game_id] = replace(known, questions=order[:DEPTH])
     when = None if asks is None else when_to_ask(decided, (not game.clear for game in rows))
     return QuestionScores(protocol, when, mrr, ranked, tuple(predicted.values()))
