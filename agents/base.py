@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import Self
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.scripted.dialogue_tracker import DialogueTracker
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.settings import Settings, game_of
+from iglu_marl.game.profiles import compat_of
 
 
 class BuilderBase:
@@ -17,13 +18,25 @@ class BuilderBase:
     game: what shapes actions and utterances. Its own `_forget(seed)` begins an episode.
     """
 
+    any_conventions: ClassVar[bool] = False
+    """Whether it plays in environments that tell colours or the camera as an older tool does."""
+
     def __init__(self, game: Settings) -> None:
         self.game, self.can_ask = game, game.can_ask
         self._dialogue = DialogueTracker(game.codec, game.message_length, game.tokens)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Self:
-        """One that fits an environment's action space and chat."""
+        """One that fits an environment's action space and chat.
+
+        Raises `AgentError` for an environment that shows things as an older tool does, which it would misread.
+        """
+        compat = compat_of(game_of(env).episode.controls.conventions)
+        if compat is not None and not cls.any_conventions:
+            raise AgentError(
+                f"the environment has compat={compat!r}, whose colours and camera a {cls.__name__} does not know; "
+                "expected one without compat"
+            )
         return cls(**{**vars(Settings.of(env)), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:

@@ -81,6 +81,8 @@ class RandomBuilder(BuilderBase):
     something random with probability `talk`. tokens, codec, message_length: the form of the chat.
     """
 
+    any_conventions = True
+
     def __init__(
         self,
         controls: ControlsName = "walking",

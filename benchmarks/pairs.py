@@ -22,8 +22,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import iglu_marl
+from benchmarks.adversarial import adversarial_tasks
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedArchitect, agents_for
+from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.data import MultiturnDataset
 from iglu_marl.planning import plan
@@ -44,15 +46,15 @@ VARIED: tuple[dict[str, Any], ...] = (
     {"max_blocks": 6, "height_levels": 9, "num_colors": 6, "max_dist": 10, "allow_float": True},
 )
 ZONE = (9, 11, 11)
-SOURCES = "random, varied, hard, bundled, or a file of structures or turns"
+SOURCES = "random, varied, hard, adversarial, bundled, or a file of structures or turns"
 
 
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     """The tasks of a source.
 
     "random": up to 8 blocks, 3 levels, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
-    "bundled", or a file of structures, or the zip or folder of the IGLU multi-turn data: then every turn is a task,
-    from the world before it, and `count` of them are drawn.
+    "adversarial": the hundred of `benchmarks/adversarial.py`. "bundled", or a file of structures, or the zip or folder
+    of the IGLU multi-turn data: then every turn is a task, from the world before it, and `count` of them are drawn.
     """
     rng = np.random.default_rng(seed)
     if source in ("random", "varied"):
@@ -61,6 +63,8 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
         return [task.replace(task_id=f"{source}-{number}") for number, task in enumerate(made)]
     if source == "hard":
         return [hard_task(number, rng) for number in range(count or 200)]
+    if source == "adversarial":
+        return adversarial_tasks()[:count]
     if source == "bundled" or source.endswith(".json"):
         found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
         return found[:count]
@@ -130,7 +134,8 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
         "seconds": round(time.perf_counter() - began, 2),
     }
     if not game.completed:
-        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, options["controls"])
+        controls = PLANNED_AS[options["controls"]]
+        whole = plan((task.start_grid, iglu_marl.Pose()), task.target_grid, controls)
         if whole.verdict == "impossible":
             row["verdict"] = "impossible"
         row["reason"] = (

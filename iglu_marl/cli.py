@@ -15,6 +15,7 @@ import typer
 
 from iglu_marl._version import __version__
 from iglu_marl.commands.bench import bench
+from iglu_marl.commands.browse import browse
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
@@ -77,6 +78,7 @@ _add_group(
     info=show_pack,
     verify=verify_pack,
     export=export,
+    browse=browse,
 )
 _add_group(
     "render",

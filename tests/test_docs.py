@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import inspect
 import io
 import itertools
 import pkgutil
@@ -24,6 +25,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import typer
+from conformance import (
+    BEHAVIOUR,
+    CLEVR_ROBOT,
+    GRIDWORLD,
+    IGLU_DATASETS,
+    IGLU_TASKS,
+    KEYWORDS,
+    SILENT_BUILDER,
+    SOURCES,
+    Row,
+)
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
@@ -34,8 +46,9 @@ from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
+from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
@@ -54,7 +67,7 @@ PAGES = [
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
-WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/speed.md", "docs/tutorials/index.md"}
+WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/conformance.md", "docs/speed.md", "docs/tutorials/index.md"}
 EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
 PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
@@ -398,16 +411,52 @@ def config() -> list[list[str]]:
     return [row.strip("| ").split(" | ") for row in GameConfig.table().splitlines()[2:]]
 
 
-# name -> the columns, from the left, that come from the code; the others are written by hand
-def rules() -> list[list[str]]:
-    """The rules of the grammar; bars part the cells of a table, so choices are shown with strokes."""
+def language_goal() -> list[list[str]]:
     return [
-        [one.category, cell(one.pattern.replace("|", " / ") or "nothing"), one.example]
-        for one in constructions()
+        [cell(key), cell(space), when if when == "always" else " or ".join(map(cell, when.split(" or ")))]
+        for key, when, space in observation_rows()
     ]
 
 
+def goal_options() -> list[list[str]]:
+    """What language goals take besides the fields of `GameConfig`, and its fields that have another name there."""
+    taken = inspect.signature(make_language_goal).parameters.values()
+    older = [one for one in taken if one.name in SPELLINGS]
+    own = [one for one in taken if one.name not in GameOptions.__annotations__ and one not in older]
+    return [[cell(one.name), cell(repr(one.default))] for one in (*own, *older)]
+
+
+# name -> the columns, from the left, that come from the code; the others are written by hand
+def rules() -> list[list[str]]:
+    """The rules of the grammar; bars part the cells of a table, so choices are shown with strokes."""
+
+    def shown(pattern: str) -> str:
+        plain = re.sub(r"!\w+", "", pattern).replace(" ,", "")
+        return cell(plain.replace("||", " ; ").replace("|", " / ") or "nothing")
+
+    return [
+        [one.category, shown(one.pattern), one.example, "yes" if one.said else ""] for one in constructions()
+    ]
+
+
+def conformance(rows: list[Row]) -> list[list[str]]:
+    """Every row, with the test that shows it."""
+    return [[row.item, row.verdict, row.how, cell(f"tests/{row.test}")] for row in rows]
+
+
+def differences(*tables: list[Row]) -> list[list[str]]:
+    """What is not the same, or only under a condition."""
+    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.how]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
+    "conformance-keywords": lambda: conformance(KEYWORDS),
+    "conformance-behaviour": lambda: conformance(BEHAVIOUR),
+    "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS, BEHAVIOUR),
+    "differences-datasets": lambda: differences(IGLU_DATASETS),
+    "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
+    "differences-clevr": lambda: differences(CLEVR_ROBOT),
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,
@@ -416,8 +465,10 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "constructions": rules,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
+    "goal-options": goal_options,
     "gridworld": gridworld,
     "ids": ids,
+    "language-goal": language_goal,
     "silent": silent,
     "summary": summary,
     "word-lists": lambda: [[name, ", ".join(phrases)] for name, phrases in word_lists().items()],

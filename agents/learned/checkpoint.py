@@ -112,12 +112,13 @@ class TrainedModel:
             vocabulary = Vocabulary(described["words"])
             model = EditModel(ModelConfig(**described["model"]))
             thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
+            notes = described["notes"]
             model.load_state_dict(torch.load(path / WEIGHTS, map_location=device, weights_only=True))
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with `iglu-marl train edits`"
             ) from None
-        return cls(model.to(device).eval(), vocabulary, thresholds, decoding, described["notes"], device)
+        return cls(model.to(device).eval(), vocabulary, thresholds, decoding, notes, device)
 
 
 def save_tensors(state: Any, path: Path) -> None:

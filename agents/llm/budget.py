@@ -14,6 +14,7 @@ from typing import NamedTuple
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.files import write_text
+from iglu_marl.core.parsing import parse_json, reading
 
 LOCK_TIMEOUT_S = 60.0
 
@@ -128,13 +129,10 @@ def _read_ledger(path: Path) -> TokenCount:
     """What a ledger says; nothing is spent when there is none. Raises `ConfigError` for a damaged one."""
     if not path.exists():
         return TokenCount()
-    try:
-        kept = json.loads(path.read_bytes())
+    place = f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0"
+    with reading(place, ConfigError):
+        kept = parse_json(path.read_bytes(), place, ConfigError)
         spent = TokenCount(**kept)
-    except (ValueError, TypeError):
-        raise ConfigError(
-            f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0"
-        ) from None
     if not all(isinstance(number, int) and number >= 0 for number in spent):
         raise ConfigError(f"{path} holds {kept!r:.80}, expected tokens spent")
     return spent

@@ -24,7 +24,7 @@ _FINAL = re.compile(
     re.DOTALL,
 )
 _UNFINISHED = re.compile(r'\{\s*"(?:edits|say)"')
-_FENCE = re.compile(r"^\s*```[\w-]*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)  # within one line: the search is linear
 _NAME = re.compile(r"^\s*<?(?:the )?(?:architect|assistant|message)>?\s*[:>]\s*", re.IGNORECASE)
 _TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("`", "`"), ("*", "*"))

@@ -197,7 +197,7 @@ def _read(part: Any, text: str, variable: str) -> Any:
                 text.strip().lower()
             ]
         return json.loads(text)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         kind = {"bool": "1 or 0", "int": "an integer", "float": "a number"}.get(part.type, "JSON")
         raise ConfigError(f"{variable} is {text!r:.80}, expected {kind}") from None
 

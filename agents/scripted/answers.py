@@ -29,17 +29,16 @@ from iglu_marl.language import (
     answer,
     outcomes,
     parse_question,
+    render_place,
     say,
 )
-from iglu_marl.language.blocks import place_fillings
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.placing import Put, anchors
-from iglu_marl.language.references import Beside, Setting, Unresolved, resolve
+from iglu_marl.language.references import At, Beside, Setting, Unresolved, resolve
 from iglu_marl.language.repair import bare
 from iglu_marl.language.shapes import COMPASS, VECTORS
-from iglu_marl.language.templates import templates
 
 Grid = npt.NDArray[np.int8]
 
@@ -137,11 +136,7 @@ def mistake(situation: ConversationState, cell: Cell) -> list[str]:
 
 def place_of(cell: Cell) -> str:
     """A cell told from the centre: "2 blocks east of the centre, on the ground"."""
-    x, y, z = cell
-    kind, fillings = place_fillings(x, z, False, False)
-    told = templates()
-    height = told["ground"][0] if y == -1 else told["height"][0].format(n=y + 2, nth=told["ordinals"][y + 1])
-    return f"{told[kind][0].format(**fillings)}, {height}"
+    return render_place(At(cell))
 
 
 def _capital(text: str) -> str:

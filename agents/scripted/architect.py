@@ -17,7 +17,7 @@ from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import Cell, color_at, index_of
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, Cell, color_at, index_of
 from iglu_marl.language import (
     At,
     Build,
@@ -93,7 +93,8 @@ class PendingRequest:
 
     instruction: in the words that were chosen; plain: the same told from the centre of the zone. cells: those that it
     changes; about: those that it speaks about, in its order, also where they are right already: "it" to the builder.
-    goal: the build when it is done, int8 [9, 11, 11]. meant: the block that its reference means, if any.
+    goal: the build when it is done, target: the one that was aimed at with it, int8 [9, 11, 11]. meant: the block that
+    its reference means, if any.
     """
 
     instruction: Instruction
@@ -101,6 +102,7 @@ class PendingRequest:
     cells: tuple[Cell, ...]
     about: tuple[Cell, ...]
     goal: npt.NDArray[np.int8]
+    target: npt.NDArray[np.int8]
     meant: Cell | None = None
 
     def open_cells(self, grid: npt.NDArray[Any]) -> list[Cell]:
@@ -242,8 +244,8 @@ class ScriptedArchitect:
         assert self._asked is not None
         assert self._base is not None
         if left := self._asked.open_cells(grid):  # unless it is no longer wanted
-            return any(color_at(target, cell) == color_at(self._asked.goal, cell) for cell in left)
-        odd = (grid != target) & (grid != self._base)
+            return any(color_at(target, cell) == color_at(self._asked.target, cell) for cell in left)
+        odd = (grid != target) & (grid != self._base) & (grid != self._asked.goal)
         return bool(odd.any())
 
     # -- speaking
@@ -375,13 +377,7 @@ class ScriptedArchitect:
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             step = self._shape(grid, target) if self.level == "shapes" else None
-            if step is None:
-                # The first of those that were tried least.
-                cell = min(cells, key=lambda cell: self._tries[cell] // PERSISTENCE)
-                step = InstructionStep(
-                    CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), (cell,)
-                )
-            self._asked = self._request(step, grid, target)
+            self._asked = self._request(step or self._single(cells, grid, target), grid, target)
             self._told = set()
             self._base = grid.copy()
             self._closed = False
@@ -408,13 +404,31 @@ class ScriptedArchitect:
         if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
             self._alone.update(self._asked.cells)
 
+    def _single(self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep:
+        """The first of the cells that were tried least, those before others for which there are blocks.
+
+        Where there are none, the first block of the colour that has to go is removed, to be replaced later.
+        """
+
+        def used_up(cell: Cell) -> bool:
+            color = color_at(target, cell)
+            return color != 0 and int(np.count_nonzero(grid == color)) >= BLOCKS_PER_COLOR
+
+        cell = min(cells, key=lambda cell: (self._tries[cell] // PERSISTENCE, used_up(cell)))
+        wanted = color_at(target, cell)
+        spare = [other for other in cells if color_at(grid, other) == wanted] if used_up(cell) else []
+        if spare:
+            return InstructionStep(CellEdit.between(spare[0], wanted, 0), (spare[0],))
+        return InstructionStep(CellEdit.between(cell, color_at(grid, cell), wanted), (cell,))
+
     def _request(
         self, step: InstructionStep, grid: npt.NDArray[Any], target: npt.NDArray[Any]
     ) -> PendingRequest:
         """A step in the words of this architect: with references, if it uses any."""
-        goal = grid.astype(np.int8)
+        goal, aim = grid.astype(np.int8), target.astype(np.int8)
         for cell in step.cells:
-            goal[index_of(cell)] = color_at(target, cell)
+            removed = isinstance(step.instruction, CellEdit) and step.instruction.after == 0
+            goal[index_of(cell)] = 0 if removed else color_at(target, cell)
         pointed = None
         if self.references != "none" and self._plainly.isdisjoint(step.cells):
             build = grid.astype(np.int8)
@@ -425,8 +439,10 @@ class ScriptedArchitect:
         found = outcomes(step.instruction, grid)
         about = step.cells if isinstance(found, Failure) else found[0].cells
         if pointed is None:
-            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal)
-        return PendingRequest(pointed.instruction, step.instruction, step.cells, about, goal, pointed.meant)
+            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal, aim)
+        return PendingRequest(
+            pointed.instruction, step.instruction, step.cells, about, goal, aim, pointed.meant
+        )
 
     def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
         """The next step of a decomposition; None when it is a single block that was tried before."""

@@ -13,10 +13,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json, PackPath
+from iglu_marl.commands.options import FollowLinks, Json, PackPath
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.data.packs.archive import MemberError, Pack, PlaceholderError
+from iglu_marl.core.parsing import PlaceholderError
+from iglu_marl.data.packs.archive import MemberError, Pack
 from iglu_marl.data.packs.registry import PACKS, PackInfo
 from iglu_marl.data.packs.store import find_pack, known_pack, local_pack, pack_folder
 
@@ -108,17 +109,31 @@ def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
     }
 
 
-def show_pack(name: PackName, path: PackPath = None, as_json: Json = False) -> None:
+def show_pack(
+    name: PackName,
+    path: PackPath = None,
+    follow_links: FollowLinks = False,
+    statistics: Annotated[
+        bool, Option("--statistics", help="Read it, and count tasks, utterances, words and blocks.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """What a pack is, its licence and citation and, if it is here, what it holds."""
     info = known_pack(name)
     facts = _facts(info)
-    pack = local_pack(name, path)
+    pack = local_pack(name, path, follow_links)
     if pack is not None:
         with pack:
             facts |= _contents(info, pack)
+    if statistics and pack is not None:
+        from iglu_marl import data
+        from iglu_marl.commands.corpora import open_corpus
+
+        facts["statistics"] = data.statistics(open_corpus(name, path))
     if as_json:
         print(json.dumps(facts))
         return
+    facts |= facts.pop("statistics", {})
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
     for key, value in facts.items():
         if value not in (None, "", {}, []):
@@ -166,12 +181,14 @@ def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
     return path.stat().st_size == info.size and sha256_of(path) == info.sha256
 
 
-def verify_pack(name: PackName, path: PackPath = None, as_json: Json = False) -> bool:
+def verify_pack(
+    name: PackName, path: PackPath = None, follow_links: FollowLinks = False, as_json: Json = False
+) -> bool:
     """Read all of a pack and compare its checksums; exit code 1 if it is not whole."""
     info = known_pack(name)
     bars = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     shown = Console(stderr=True, quiet=as_json)
-    with find_pack(name, path, fetch=False) as pack:
+    with find_pack(name, path, fetch=False, follow_links=follow_links) as pack:
         facts = _contents(info, pack)
         with Progress(*bars, TimeElapsedColumn(), console=shown, transient=True) as progress:
             bar = progress.add_task(info.name, total=max(1, facts["bytes"]))

@@ -7,36 +7,53 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.progress import track
 from typer import Argument, Option
 
 from iglu_marl import data
-from iglu_marl.commands.options import Json, PackPath, one_of
+from iglu_marl.commands.corpora import CORPORA, open_corpus
+from iglu_marl.commands.options import Json, PackPath, at_least, one_of
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.data.packs.archive import MemberError, PlaceholderError
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.progress import track
+
+POV_SIZE = (64, 64)
 
 
-def _dataset(name: str, path: Path | None) -> Any:
-    """The tasks of a source; the worlds alone of a multi-turn pack without its table."""
-    if name == "bundled":
-        from iglu_marl.tasks import SessionTasks
+def _tapes(
+    name: str, path: Path | None, names: list[str], report: data.Report[Any], shown: bool
+) -> Iterator[tuple[str, bytes]]:
+    """The world files of an IGLU pack, by name, with a bar where it is wanted; those that cannot be read are noted."""
+    from iglu_marl.recording.tapes import TapeSkip
 
-        return SessionTasks(data.bundled.load())
-    if name == "mdc":
-        return data.CDMDataset(path=path)
-    if name == "iglu-singleturn":
-        return data.SingleturnDataset(path=path)
     with data.find_pack(name, path) as pack:
-        dialogs = pack.has("dialogs.csv")
-    return data.MultiturnDataset(path=path, dialogs=dialogs)
+        for member in track(names, "tapes", len(names), None if shown else False):
+            try:
+                yield member, pack.read(member)
+            except (MemberError, PlaceholderError) as error:
+                report.skip(TapeSkip.DAMAGED, member, None, str(error)[:200])
 
 
-def _recordings(name: str, path: Path | None) -> Iterator[Any]:
-    """The recorded world files of an IGLU pack."""
-    with data.find_pack(name, path) as pack:
-        for member in pack.names():
-            if "builder-data" in member and not member.endswith((".DS_Store", ".csv")):
-                yield data.read_recording(pack.read(member), name=member)
+def _minari(
+    name: str, path: Path | None, output: str, options: dict[str, Any], shown: bool
+) -> dict[str, Any]:
+    """Write the tapes of a pack; what can be said of it."""
+    corpus = open_corpus(name, path)
+    assert isinstance(corpus, (data.MultiturnDataset, data.SingleturnDataset))
+    from iglu_marl.recording.tapes import write_tapes
+
+    names = [*corpus.worlds, *corpus.worlds.damaged]
+    report: data.Report[Any] = data.Report()
+    made = write_tapes(
+        _tapes(name, path, names, report, shown),
+        output,
+        tasks=corpus.tasks_by_file(),
+        report=report,
+        **options,
+    )
+    counts = {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
+    return {**counts, "left_out": report.counts}
 
 
 def export(
@@ -45,22 +62,30 @@ def export(
         Argument(
             metavar="SOURCE",
             help="bundled, iglu-multiturn, iglu-singleturn or mdc",
-            callback=one_of("bundled", "iglu-multiturn", "iglu-singleturn", "mdc"),
+            callback=one_of(*CORPORA),
         ),
     ],
     output: Annotated[
-        str, Option("--output", "-o", help="File (tasks), new folder (layout), or dataset id (minari).")
+        str,
+        Option("--output", "-o", help="File (tasks), new folder (layout, parquet), or dataset id (minari)."),
     ],
     form: Annotated[
         str,
         Option(
             "--format",
-            help="tasks: JSON lines; layout: IGLU's multi-turn files; minari: recorded tapes as an offline dataset.",
-            callback=one_of("tasks", "layout", "minari"),
+            help="tasks: JSON lines; layout: IGLU's multi-turn files; parquet: tables with a data card; "
+            "minari: recorded tapes as an offline dataset.",
+            callback=one_of("tasks", "layout", "parquet", "minari"),
         ),
     ] = "tasks",
     path: PackPath = None,
     pixels: Annotated[bool, Option("--pixels", help="With minari: also a picture of each step.")] = False,
+    processes: Annotated[
+        int, Option(help="With minari: how many to spread the tapes over.", callback=at_least(1))
+    ] = 1,
+    stride: Annotated[
+        int, Option(help="With minari: use every so many moments of a tape.", callback=at_least(1))
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Write tasks, sessions or recordings in a form that other tools read."""
@@ -69,21 +94,27 @@ def export(
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):
             raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
-        from iglu_marl.rendering import Painter
-
-        shown = track(_recordings(source, path), "tapes", console=console, transient=True)
-        made = data.export_minari(shown, output, renderer=Painter() if pixels else None)
-        facts |= {"episodes": int(made.total_episodes), "steps": int(made.total_steps)}
+        options = {"pov_size": POV_SIZE if pixels else None, "processes": processes, "stride": stride}
+        facts |= _minari(source, path, output, options, not as_json)
     elif form == "tasks":
-        facts["tasks"] = data.write_tasks(output, _dataset(source, path).tasks)
+        facts["tasks"] = data.write_tasks(output, open_corpus(source, path))
+    elif form == "parquet":
+        facts |= data.write_parquet(output, open_corpus(source, path), info=PACKS.get(source))
     else:
         if source == "iglu-singleturn":
             raise ConfigError(
                 "--format layout is for sessions of several turns, which iglu-singleturn has not"
             )
-        report = data.write_sessions(output, _dataset(source, path).tasks)
+        corpus = open_corpus(source, path)
+        report = data.write_sessions(output, corpus.tasks if isinstance(corpus, data.Dataset) else corpus)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
     if as_json:
         print(json.dumps(facts))
     else:
-        console.print(", ".join(f"{key} {value}" for key, value in facts.items()))
+        console.print(", ".join(f"{key} {_shown(value)}" for key, value in facts.items()))
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return "(" + (", ".join(f"{count} {name}" for name, count in value.items()) or "nothing") + ")"

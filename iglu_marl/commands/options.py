@@ -98,6 +98,9 @@ TaskSource = Annotated[str, Option(help="bundled, turns, random, or a file of st
 PackPath = Annotated[
     Path | None, Option(help="Its zip or folder. Default: IGLU_DATA_PATH, then fetched packs.")
 ]
+FollowLinks = Annotated[
+    bool, Option("--follow-links", help="Read what links in a folder lead to, as in a hub's cache.")
+]
 
 # the game and who plays it
 Controls = Annotated[str, Option(help="The builder's action encoding.", callback=known_controls)]

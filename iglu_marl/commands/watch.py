@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import bisect
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from typer import Option
 
+from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, film_of_tape, replay_of
 from iglu_marl.commands.options import (
     Engine,
     Json,
@@ -26,15 +25,15 @@ from iglu_marl.commands.options import (
 )
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid, Cell, color_name
+from iglu_marl.core.parsing import read_file
+from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack, open_pack
 
 if TYPE_CHECKING:
-    from iglu_marl.rendering.renderer import Picture, Viewpoint
+    from iglu_marl.rendering.renderer import Picture
 
-TICKS_PER_S = 60.0  # of the recorder; the browser drew as often
 LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
 STILL_S = 1.0  # the last picture stays
 EYES_SIZE = (540, 960)
@@ -119,7 +118,9 @@ def watch(
         "recorded_s": round(film.scenes[-1].time_s - film.scenes[0].time_s, 1),
     }
     if output.suffix.lower() == ".html":
-        path = _write_page(film, view, output)
+        from iglu_marl.rendering import write_replay
+
+        path = write_replay(output, replay_of(film))
     else:
         scenes = timeline(film, fps, speed, max_seconds)
         path, facts["video_s"] = _write_video(film, scenes, view, fps, output, as_json)
@@ -129,28 +130,6 @@ def watch(
     console = text_console(as_json)
     for key, value in facts.items():
         console.print(f"{key.replace('_', ' '):>20}  {value}", markup=False)
-
-
-@dataclass(frozen=True)
-class FilmScene:
-    """One moment: seconds since the start, the eye and gaze, the world, and how many utterances had been heard."""
-
-    time_s: float
-    pose: Viewpoint
-    grid: BlockGrid
-    heard: int = 0
-
-
-@dataclass(frozen=True)
-class Film:
-    """Scenes in order, and what stays the same: title, target, who said what, facts for the result."""
-
-    title: str
-    scenes: list[FilmScene]
-    target: BlockGrid
-    said: list[tuple[str, str]] = field(default_factory=list)
-    shifted: bool = False  # whether the build may lie elsewhere than the target
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 # ---------------------------------------------------------------------------------------------- finding the recording
@@ -197,7 +176,7 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
     """
     path = Path(text).expanduser()
     if data is None and path.is_file():
-        return path.read_bytes(), str(path)
+        return read_file(path, WORLD_LIMIT), str(path)
     way = (partial(open_pack, data), text) if data is not None else _split(text)
     if way is None:
         raise DataError(
@@ -206,67 +185,7 @@ def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
         )
     with way[0]() as pack:
         name = _member(pack, way[1])
-        return pack.read(name), name
-
-
-def film_of_tape(content: bytes, name: str, *, set_up: bool = False) -> Film:
-    """The film of a world file's tape. Raises `DataError` for what is no world file."""
-    from iglu_marl.data.iglu.event_stream import read_recording
-    from iglu_marl.data.iglu.trajectory import RECORDED_EYE_HEIGHT, trajectory_of
-
-    recording = read_recording(content, name=name)
-    path = trajectory_of(recording, set_up=set_up, eye_height=RECORDED_EYE_HEIGHT)
-    scenes, kept = [], np.array(path.start)
-    frames_of_edits = [edit.frame for edit in path.edits]
-    rows = zip(path.ticks.tolist(), path.poses.tolist(), path.grids(), strict=True)
-    for frame, (tick, (x, y, z, yaw, pitch), grid) in enumerate(rows):
-        if not np.array_equal(grid, kept):
-            kept = grid.copy()
-        done = bisect.bisect_right(frames_of_edits, frame)
-        scenes.append(FilmScene(tick / TICKS_PER_S, (x, y, z, yaw, pitch), kept, done))
-    told = [("builder", _told(edit.cell, edit.color)) for edit in path.edits]
-    facts = {
-        "recorder": recording.tape.recorder.value,
-        "edits": len(path.edits),
-        "left_out": len(path.odd) + len(recording.tape.skipped),
-        "reproduces_the_end": recording.reproduces,
-    }
-    return Film(name, scenes, path.end, told, facts=facts)
-
-
-def _told(cell: Cell, color: int) -> str:
-    """An edit in words, for the caption."""
-    place = "x {}, y {}, z {}".format(*cell)
-    return f"placed {color_name(color)} at {place}" if color else f"removed the block at {place}"
-
-
-def film_of_session(name: str, data: Path | None) -> Film:
-    """The film of a session of the Minecraft Dialogue Corpus. Raises `DataError` for an unknown one."""
-    from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, Corpus
-
-    structure = next((part for part in name.split("-") if part.startswith("C")), "")
-    corpus = Corpus.open(data, structures=[structure], fetch=False)
-    if name not in corpus.sessions:
-        known = ", ".join(list(corpus.sessions)[:3]) or "none of that structure"
-        raise DataError(f"{corpus.location} has no session {name!r}; it has {known}")
-    session = corpus.sessions[name]
-    times, poses, heard = session.times_s, session.poses(HUMAN_EYE_HEIGHT), session.heard
-    scenes: list[FilmScene] = []
-    for state in range(len(session)):
-        pose = poses[state] if np.isfinite(poses[state]).all() else None
-        if pose is None and not scenes:
-            continue
-        x, y, z, yaw, pitch = scenes[-1].pose if pose is None else pose.tolist()
-        # Several states share a second; they are shown one after the other.
-        time = float(times[state]) if np.isfinite(times[state]) else 0.0
-        time = max(time, scenes[-1].time_s + 0.2) if scenes else time
-        scenes.append(FilmScene(time, (x, y, z, yaw, pitch), session.grids[state], int(heard[state])))
-    if not scenes:
-        raise DataError(f"no state of the session {name!r} tells where the builder was")
-    said = [(utterance.role.value, utterance.text) for utterance in session.dialogue]
-    target = session.final_grid if session.gold is None else session.gold
-    facts = {"structure": session.structure, "states": len(session), "utterances": len(said)}
-    return Film(f"{session.structure}, {name}", scenes, target, said, shifted=True, facts=facts)
+        return pack.read(name, WORLD_LIMIT), name
 
 
 # ------------------------------------------------------------------------------------------------------- the pictures
@@ -284,46 +203,11 @@ def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[F
 
 
 class _Camera:
-    """Draws scenes of a film; the target's alignment is looked for once per world."""
+    """Draws scenes of a film."""
 
     def __init__(self, film: Film, view: str) -> None:
         self.film, self.view = film, view
-        self._world: BlockGrid | None = None
-        self._aligned = film.target
-        self._matched = 0
-
-    def _align(self, grid: BlockGrid) -> None:
-        if grid is self._world:
-            return
-        from iglu_marl.core.scoring import Alignment, align, maximal_intersection
-
-        self._world, target = grid, self.film.target
-        if self.film.shifted:
-            found = maximal_intersection(grid, target, return_argmax=True)
-            self._matched, where = int(found[0]), Alignment(*found[1])
-            self._aligned = align(target, where)
-        else:
-            self._matched = int(np.count_nonzero((grid == target) & (grid != 0)))
-
-    def moment(self, scene: FilmScene) -> dict[str, Any]:
-        """A scene as the arguments of `composed_frame` and `ReplayRecorder.add`."""
-        self._align(scene.grid)
-        size = int(np.count_nonzero(self.film.target))
-        used = np.bincount(scene.grid.ravel(), minlength=7)[1:]
-        return {
-            "grid": scene.grid,
-            "pose": scene.pose,
-            "dialogue": self.film.said[: scene.heard],
-            "target": self.film.target,
-            "aligned_target": self._aligned,
-            "status": {
-                "intersection": self._matched,
-                "target_blocks": size,
-                "complete": bool(self._matched == size == np.count_nonzero(scene.grid)),
-                "inventory": (BLOCKS_PER_COLOR - used).tolist(),
-                "time_s": round(scene.time_s - self.film.scenes[0].time_s, 2),
-            },
-        }
+        self.moments = Moments(film)
 
     def draw(self, scene: FilmScene) -> Picture:
         """The picture of a scene, uint8[height, width, 3]."""
@@ -331,7 +215,7 @@ class _Camera:
 
         if self.view == "eyes":
             return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
-        moment = self.moment(scene)
+        moment = self.moments.of(scene)
         time = f"{moment['status'].pop('time_s'):.0f} s"
         return composed_frame(
             **{**moment, "status": {**moment["status"], "title": self.film.title, "time": time}}
@@ -365,12 +249,3 @@ def _write_video(
     with progress_bar(as_json) as progress:
         shown = progress.track(pictures, total=count, description=path.suffix[1:])
         return write_video(path, shown, fps), round(count / fps, 1)
-
-
-def _write_page(film: Film, view: str, path: Path) -> Path:
-    from iglu_marl.rendering import ReplayRecorder
-
-    recorder, camera = ReplayRecorder(film.title), _Camera(film, view)
-    for scene in film.scenes:
-        recorder.add(**camera.moment(scene))
-    return recorder.write(path)

@@ -1,13 +1,69 @@
 """`iglu_datasets` (IGLU 2022): `MultiturnDataset`, `SingleturnDataset`, `IGLUDataset`, `Task`, `Subtasks`.
 
-Colour ids are those of this project (1 blue, 2 yellow, 3 green, 4 orange, 5 purple, 6 red); pass
-`ids="iglu2022"` to a dataset for the ids of the 2022 tools.
+Colour ids are those of the 2022 tools (1 blue, 2 green, 3 red, 4 orange, 5 purple, 6 yellow); pass `ids="iglu"` to a
+dataset for those of this project.
 """
 
 from __future__ import annotations
 
-from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data.iglu.multiturn_dataset import IGLUDataset, MultiturnDataset
-from iglu_marl.data.iglu.singleturn import SingleturnDataset
+from typing import Any
 
-__all__ = ["IGLUDataset", "MultiturnDataset", "SingleturnDataset", "Subtasks", "Task"]
+import numpy.typing as npt
+
+from iglu_marl.compat import tasks
+from iglu_marl.compat.gridworld import data
+from iglu_marl.compat.tasks import BUILD_ZONE_SIZE, Tasks
+
+__all__ = [
+    "BUILD_ZONE_SIZE",
+    "IGLUDataset",
+    "MultiturnDataset",
+    "SingleturnDataset",
+    "Subtasks",
+    "Task",
+    "Tasks",
+]
+
+
+class Task(tasks.Task):
+    """A task: `Task(dialog, target_grid, instruction)`.
+
+    dialog: the conversation before the current instruction (with it, it is found there). instruction: by default the
+    architect's last utterance in the dialog.
+    """
+
+    def __init__(
+        self,
+        dialog: Any,
+        target_grid: npt.ArrayLike,
+        instruction: Any = None,
+        starting_grid: Any = None,
+        full_grid: Any = None,
+        invariant: bool = True,
+        *,
+        task_id: str | None = None,
+        ids: str | None = None,
+    ) -> None:
+        said = tasks.told(dialog, instruction, task_id, ids)
+        super().__init__(said, target_grid, starting_grid, full_grid, invariant)
+
+
+class Subtasks(tasks.Subtasks):
+    """A session of such tasks."""
+
+    task_type = Task
+
+
+class MultiturnDataset(data.IGLUDataset):
+    """The multi-turn data. Further options: those of `iglu_marl.data.MultiturnDataset`, as `path=`."""
+
+    session_type = Subtasks
+
+
+class SingleturnDataset(data.SingleTurnIGLUDataset):
+    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`."""
+
+    session_type = Subtasks
+
+
+IGLUDataset = MultiturnDataset

@@ -8,7 +8,7 @@
 | discrete | Dict: whole-cell moves | IGLU 2021 |
 | continuous | Dict: translation along the map's axes | IGLU 2021 |
 
-Camera changes are (yaw, pitch) in degrees, pitch up positive, everywhere.
+Camera changes are (yaw, pitch) in degrees, pitch up positive, unless `Conventions.minerl_camera` says otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from gymnasium import spaces
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.core.kernels.records import CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
+from iglu_marl.core.grid import MIN_CORNER, ZONE_SHAPE
+from iglu_marl.core.kernels.records import CELL, CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
 CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
@@ -248,7 +249,7 @@ class Controls:
     `select_and_place`: choosing a colour also places, and cancels a break asked in the same step. `camera_limit`: the
     largest camera change in degrees of the Dict encodings (default 5 for flying, 180 else). `can_yield`: the
     space also lets the builder end its turn (`Discrete(19)`, or the key `yield`). `conventions`: what colour ids in
-    actions mean, and which of the walking actions 14 and 15 looks up.
+    actions mean, which of the walking actions 14 and 15 looks up, and how camera changes are told.
     """
 
     def __init__(
@@ -262,7 +263,7 @@ class Controls:
     ) -> None:
         if name not in CONTROLS:
             raise ConfigError(f"controls is {name!r}, expected one of {', '.join(CONTROLS)}")
-        self.name = name
+        self.name: str = name
         self.select_and_place = select_and_place
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)
         self.can_yield = can_yield
@@ -312,6 +313,8 @@ class Controls:
         _check_keys(action, self._keys)
         motion, place, remove = encoding.one(action, check)
         yaw, pitch = _numbers(action["camera"], 2, self.camera_limit, "action['camera']", check)
+        if self.conventions.minerl_camera:
+            yaw, pitch = pitch, -yaw
         slot = _integer(action[encoding.color], 7, _WHERE[encoding.color], True)
         if self.can_yield and _integer(action["yield"], 2, "action['yield']", True):
             return self.yielding()  # cancels the step's act: only time passes
@@ -346,9 +349,8 @@ class Controls:
         slots = _many_integers(actions[encoding.color], count, 7, f"actions[{encoding.color!r}]")
         if self.select_and_place:
             place, remove = place | (slots != 0), remove & (slots == 0)
-        records["camera"] = _many_numbers(
-            actions["camera"], (count, 2), self.camera_limit, "actions['camera']"
-        )
+        camera = _many_numbers(actions["camera"], (count, 2), self.camera_limit, "actions['camera']")
+        records["camera"] = camera[:, ::-1] * (1.0, -1.0) if self.conventions.minerl_camera else camera
         records["mode"], records["yields"] = encoding.mode, 0
         records["hotbar"] = np.asarray(self._color_ids, np.int8)[slots]
         records["place"], records["remove"] = place, remove
@@ -385,3 +387,38 @@ class Controls:
         table["place"][Action.PLACE] = 1
         table["yields"][Action.YIELD] = 1
         return table
+
+
+class CellControls(Controls):
+    """Acting on a cell directly, as language goals offer it ("perfect"): the hands reach everywhere.
+
+    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and the colour id that it gets, 0 for
+    air. What else hands demand holds (docs/dynamics.md); the builder stands still, and falls where there is no ground.
+    """
+
+    _SIZES = (*ZONE_SHAPE, 7)
+
+    def __init__(self, conventions: Conventions = OWN) -> None:
+        super().__init__("walking", conventions=conventions)
+        self.name = "perfect"
+
+    def _make_space(self) -> spaces.Space[Any]:
+        return spaces.MultiDiscrete(list(self._SIZES))
+
+    def encode(self, action: Any, check: bool = True, out: Array | None = None) -> tuple[Array, int]:
+        """Translate an action to a control, as `Controls.encode` does."""
+        return self.encode_many([action], 1, out)[0], 0
+
+    def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
+        """Translate the actions of `count` worlds at once, integers [count, 4], as `Controls.encode_many` does."""
+        expected = f"expected {count} times four integers (y, x, z, colour) below {self._SIZES}"
+        array = _many(actions, (count, 4), "iu", "actions are", expected)
+        bad = (array < 0) | (array >= self._SIZES)
+        if bad.any():
+            world = _first(bad)
+            raise ActionError(f"the action is {array[world].tolist()} in world {world}, {expected}")
+        records = np.zeros(count, CONTROL) if out is None else out
+        records["mode"] = CELL
+        records["move"] = array[:, [1, 0, 2]] + MIN_CORNER
+        records["hotbar"] = np.asarray(self._color_ids, np.int8)[array[:, 3]]
+        return records, np.arange(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import uuid
 import warnings
@@ -38,6 +39,44 @@ def replacing(path: str | os.PathLike[str], error: type[IgluMarlError] = DataErr
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    marker: str,
+    holds: str = "",
+    error: type[IgluMarlError] = DataError,
+) -> Iterator[Path]:
+    """A temporary folder beside `path` that is moved there at the end, or removed after an error.
+
+    path: a folder that does not exist yet or is empty; with `overwrite`, one is replaced that has a file `marker` with
+    the text `holds` in it.
+    The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
+    """
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise error(f"{folder} is a file, expected a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not overwrite:
+            raise error(f"{folder} is not empty; choose another folder, or pass overwrite=True")
+        found = folder / marker
+        if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
+            what = f"has no {marker}" + (f" with {holds!r}" if holds else "")
+            raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
+    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(beside, folder)
+    except OSError as fault:
+        raise error(f"{folder} cannot be written: {why(fault)}") from fault
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str, error: type[IgluMarlError] = DataError) -> Path:
@@ -87,7 +126,7 @@ class JsonLines:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             try:
-                owner = self._owner.read_text(encoding="utf-8")
+                owner = self._owner.read_text(encoding="utf-8", errors="replace")[:200]
             except OSError:
                 owner = "another process"
             raise DataError(

@@ -30,7 +30,7 @@ _EMPTY_GRID = np.zeros(ZONE_SHAPE, dtype=np.int8)
 _EMPTY_GRID.setflags(write=False)
 
 
-def _is_block_list(value: Any) -> bool:
+def is_block_list(value: Any) -> bool:
     """Whether a value is meant as blocks (x, y, z, id) and not as a dense grid."""
     if isinstance(value, np.ndarray):
         return value.ndim == 2 and value.shape[1] == 4
@@ -53,7 +53,7 @@ def _checked_grid(value: Any, name: str, task_id: str | None) -> BlockGrid:
             grid.setflags(write=False)
             return grid
     try:
-        return blocks_to_grid(value, name) if _is_block_list(value) else as_grid(value, name)
+        return blocks_to_grid(value, name) if is_block_list(value) else as_grid(value, name)
     except GridError as error:
         raise TaskError(f"{error}; task {task_id!r}") from None
 
@@ -377,6 +377,18 @@ class Task:
         changed = int(np.count_nonzero(self.start_grid != self.target_grid))
         words = self.instruction if len(self.instruction) <= 60 else self.instruction[:59] + "…"
         return f"Task({name}{self.target_size} blocks, {start} at the start, {changed} to change, {words!r})"
+
+
+def is_task(value: Any) -> bool:
+    """Whether `as_task` takes a value: a `Task`, or one as another tool has it, with a method `to_task()`."""
+    return isinstance(value, Task) or callable(getattr(type(value), "to_task", None))
+
+
+def as_task(value: Any) -> Task:
+    """The value when it is a `Task`, or what its `to_task()` gives; raises `TaskError` for anything else."""
+    if not is_task(value):
+        raise TaskError(f"task is {value!r:.80}, expected an iglu_marl.Task")
+    return value if isinstance(value, Task) else cast(Task, value.to_task())
 
 
 class Subtasks(TaskSource):

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 
 _DIGITS = 18  # so that a number fits 64 bits
+_SURROGATE = re.compile(r"\\u[dD]")
+# An escape of JSON: a pair of surrogates, or one alone (group 1), or any other.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
+)
 
 
 def plain_number(text: str) -> int | None:
@@ -16,6 +21,13 @@ def natural_key(text: str) -> list[tuple[int, str]]:
     """A key that sorts "q_9" before "q_10"."""
     parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", text)]
     return [(-1, part) if number is None else (number, "") for number, part in parts]
+
+
+def paired_escapes(json_text: str) -> str:
+    r"""JSON text in which the escape of a surrogate alone is `\ufffd` instead; as long as before."""
+    if _SURROGATE.search(json_text) is None:  # as in nearly all texts
+        return json_text
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], json_text)
 
 
 def well_formed(text: str) -> str:

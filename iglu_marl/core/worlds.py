@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.errors import PoseError, StateError, TaskError
+from iglu_marl.core.errors import PoseError, StateError
 from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.kernels.score import first_alignment
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
 from iglu_marl.core.kernels.step import sense_at, step_many
 from iglu_marl.core.scoring import Alignment, Shifts, align
 from iglu_marl.core.state_bounds import check_state
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import Task, as_task
 
 Completion = Literal["exact", "cover"]
 COMPLETIONS: tuple[Completion, ...] = ("exact", "cover")
@@ -54,8 +54,10 @@ def as_pose(value: Any, lowest: float = -3.0) -> Pose:
             raise TypeError
         pose = Pose(*(float(number) for number in value))
         count = len(value)
-    except (TypeError, ValueError):
-        raise PoseError(f"pose is {value!r}, expected five numbers (x, y, z, yaw_deg, pitch_deg)") from None
+    except (TypeError, ValueError, OverflowError):
+        raise PoseError(
+            f"pose is {value!r:.200}, expected five numbers (x, y, z, yaw_deg, pitch_deg)"
+        ) from None
     if count != 5:
         raise PoseError(f"pose has {count} numbers, expected five (x, y, z, yaw_deg, pitch_deg)")
     limits = ((-8, 8), (lowest, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))
@@ -229,10 +231,3 @@ class Worlds:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
         check_state(state, len(self))
         self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)
-
-
-def as_task(value: Any) -> Task:
-    """The value itself when it is a `Task`; raises `TaskError` otherwise."""
-    if not isinstance(value, Task):
-        raise TaskError(f"task is {value!r:.80}, expected an iglu_marl.Task")
-    return value

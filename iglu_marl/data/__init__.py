@@ -4,10 +4,11 @@
 - `clarifying_questions`, `question_bank`, `RankingTask`, `Bm25`: when to ask, and what;
 - `human_evaluation`: what people said of the agents of IGLU 2022;
 - `CDMDataset`, `Corpus`, `action_sequences`: the Minecraft Dialogue Corpus, its timelines, its builders' actions;
-- `read_recording`, `trajectory_of`, `nearest_controls`, `export_minari`: the tapes of recorded builders;
+- `read_recording`, `trajectory_of`, `nearest_controls`: the tapes of recorded builders;
 - `write_sessions`, `EpisodeRecorder`: sessions and played episodes in the upstream multi-turn layout;
 - `tasks_from_folder`, `write_tasks`: your own files of tasks;
 - `Split`, `check_split`: one split of the structures into train, val and test, for all of these;
+- `utterance_frame`, `task_frame`, `write_parquet`, `statistics`: corpora as tables, and their figures;
 - `bundled.load()`: the sessions that come with the package; `read_sessions`: others in the multi-turn layout.
 
 Colour ids are this project's everywhere (1 blue, 2 yellow, 3 green, 4 orange, 5 purple, 6 red), translated by
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.human_evaluation import HumanEvaluation as HumanEvaluation
     from iglu_marl.data.iglu.human_evaluation import Unavailable as Unavailable
     from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
-    from iglu_marl.data.iglu.minari_export import export_minari as export_minari
     from iglu_marl.data.iglu.multiturn import Row as Row
     from iglu_marl.data.iglu.multiturn import Skip as Skip
     from iglu_marl.data.iglu.multiturn import group_sessions as group_sessions
@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from iglu_marl.data.mdc.dataset import CDMDataset as CDMDataset
     from iglu_marl.data.packs.store import MissingPackError as MissingPackError
     from iglu_marl.data.packs.store import find_pack as find_pack
+    from iglu_marl.data.parquet import statistics as statistics
+    from iglu_marl.data.parquet import task_frame as task_frame
+    from iglu_marl.data.parquet import write_parquet as write_parquet
     from iglu_marl.data.report import Report as Report
     from iglu_marl.data.report import SingleturnReport as SingleturnReport
     from iglu_marl.data.report import Skipped as Skipped
@@ -79,5 +82,6 @@ if TYPE_CHECKING:
     from iglu_marl.data.task_files import OwnTasks as OwnTasks
     from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder
     from iglu_marl.data.task_files import write_tasks as write_tasks
+    from iglu_marl.data.utterances import utterance_frame as utterance_frame
 
 __getattr__, __dir__, __all__ = members(__name__)

@@ -164,6 +164,11 @@ class Dataset(GroupedSource):
         parts = self._parts([split.value for split in Split], self.split_of)
         return parts if part is None else parts[part]
 
+    def part_names(self) -> dict[str, str]:
+        """The part of `split()` that each session or task is in, by its id."""
+        parts = self.split()
+        return {str(entry.task_id): part for part, own in parts.items() for entry in own.entries()}
+
     def filter(
         self: AnyDataset,
         *,

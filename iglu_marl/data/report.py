@@ -65,7 +65,8 @@ class Report(Generic[AnyReason]):
     """What was read or written, and each piece that is not used as it stands.
 
     rows, repeated_rows, games, sessions, states, turns, tasks: how many there were; 0 for what a reader does not count.
-    skipped: the pieces, in their order. files: whole files that nothing leads to, and damaged ones.
+    skipped: the pieces, in their order. files: whole files that nothing leads to, damaged ones, and those that were
+    left out for safety.
     """
 
     rows: int = 0
@@ -76,7 +77,7 @@ class Report(Generic[AnyReason]):
     turns: int = 0
     tasks: int = 0
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
-    files: list[Skipped[AnyReason]] = field(default_factory=list)
+    files: list[Skipped[Any]] = field(default_factory=list)
 
     noted = property(attrgetter("skipped"))  # as writers call them
 
@@ -88,6 +89,12 @@ class Report(Generic[AnyReason]):
     def exact(self) -> bool:
         """Whether everything is used as it stands."""
         return not self.skipped and not self.files
+
+    @property
+    def example(self) -> str:
+        """What to add to an error when nothing is left: "", or the first piece that is not used."""
+        entries = [*self.skipped, *self.files]
+        return f"; such as {entries[0]!s:.300}" if entries else ""
 
     @property
     def counts(self) -> dict[str, int]:

@@ -11,11 +11,15 @@ A task is an object with these fields (only a target is needed):
 `full`                    the final structure, where the target is only a part of it. Also `full_grid`
 `id`                      a name (default: the file and the line). Also `task_id`
 `structure`               what is built, a name by which tasks can be kept together (default: the id)
+`session`                 the recorded session that it is from
+`split`                   the part of its data that it belongs to, such as "train"
+`clear`                   whether the instruction was clear: true or false
 `invariant`               whether the build may be rotated and shifted (default: only without a start)
 `ids`                     which numbers colours have: "iglu" (default: 1 blue, 2 yellow, 3 green, 4 orange,
                           5 purple, 6 red) or "iglu2022" (1 blue, 2 green, 3 red, 4 orange, 5 purple, 6 yellow)
 `turns`                   instead of a target: a list of such objects, one per turn of a session, each with a
                           `target` and a `dialog` or `instruction` of its own
+`progressive`             of a session: whether the task of a turn knows the next one (default: false)
 ========================  ==================================================================================
 
 Blocks are a list of [x, y, z, color] or {"x": …, "y": …, "z": …, "color": …}, with x, z in -5..5, y in -1..7
@@ -29,17 +33,14 @@ Other fields are refused, so that a misspelt one is noticed. Errors name the fil
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Utterance
-from iglu_marl.core.errors import DataError, DialogueError, GridError, TaskError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import (
     IGLU_ID_OF_IGLU2022,
@@ -51,12 +52,16 @@ from iglu_marl.core.grid import (
     color_name,
     grid_to_blocks,
 )
+from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, reading
 from iglu_marl.core.task import ID_TABLES, Subtasks, Task
-from iglu_marl.core.text import plain_number
+from iglu_marl.core.text import paired_escapes, plain_number
 from iglu_marl.data.dataset import Dataset, Entry, Record, changes
 from iglu_marl.data.iglu.multiturn import TABLE
+from iglu_marl.data.iglu.tables import csv_records
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
+FILE_LIMIT = 1024 * MIB  # bytes
+Tasks = Iterable[Entry] | Mapping[str, Iterable[Entry]] | Dataset
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
 _NAMES = {
@@ -77,18 +82,26 @@ _NAMES = {
     "id": "id",
     "task_id": "id",
     "structure": "structure",
+    "session": "session",
+    "split": "split",
+    "clear": "clear",
     "invariant": "invariant",
     "ids": "ids",
     "turns": "turns",
+    "progressive": "progressive",
 }
+_NAME_LIMIT = 1000
+_LABELS = ("structure", "session", "split")  # names that are told about a task besides itself
 _GRIDS = ("target", "start", "full")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class TaskFileSkip(SkipReason):
-    """Why a task of a file is left out."""
+    """Why a task of a file, or a file, is left out."""
 
     BAD_TASK = "a task that is wrong"
+    DEAD_LINK = "a link that leads nowhere"
+    EMPTY_FILE = "a file without a task"
 
 
 # --------------------------------------------------------------------------------------- one task's fields
@@ -101,7 +114,9 @@ def _fields(value: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key, content in value.items():
         if key not in _NAMES:
-            raise DataError(f"unknown field {key!r}, expected some of {', '.join(dict.fromkeys(_NAMES))}")
+            raise DataError(
+                f"unknown field {_shown(key)}, expected some of {', '.join(dict.fromkeys(_NAMES))}"
+            )
         if _NAMES[key] in fields:
             raise DataError(f"field {key!r} says again what another field says")
         if content is not None:
@@ -161,72 +176,87 @@ def _utterance(part: Any) -> Any:
     return Utterance(role, part["text"])  # type: ignore[arg-type]
 
 
+def _name(fields: dict[str, Any], key: str, default: str) -> str:
+    name = fields.pop(key, default)
+    if type(name) not in (str, int) or len(str(name)) > _NAME_LIMIT:
+        raise DataError(
+            f"{key!r} is {_shown(name)}, expected a text of at most {_NAME_LIMIT} characters, or a number"
+        )
+    return str(name)
+
+
 def _ids(fields: dict[str, Any]) -> str:
     ids = fields.pop("ids", "iglu")
     if ids not in ID_TABLES:
-        raise DataError(f"'ids' is {ids!r}, expected 'iglu' or 'iglu2022'")
+        raise DataError(f"'ids' is {_shown(ids)}, expected 'iglu' or 'iglu2022'")
     return str(ids)
 
 
-def _entry(value: Any, name: str) -> tuple[Entry, str]:
-    """A task or a session, and the name of its structure. Raises some `IgluMarlError` without a place."""
+def _flag(fields: dict[str, Any], name: str) -> bool | None:
+    value = fields.pop(name, None)
+    if value is not None and not isinstance(value, bool):
+        raise DataError(f"{name!r} is {_shown(value)}, expected true or false")
+    return value
+
+
+def _labels(fields: dict[str, Any], name: str) -> Record:
+    """What is told about a task besides itself."""
+    told = {key: _name(fields, key, "") if key in fields else None for key in _LABELS}
+    return {**told, "structure": told["structure"] or name}
+
+
+def read_task(value: Any, name: str) -> tuple[Entry, Record]:
+    """A task or a session from its fields, and what is told about it. Raises some `IgluMarlError` without a place."""
     fields = _fields(value)
-    name = str(fields.pop("id", name))
-    structure = str(fields.pop("structure", name))
+    name = _name(fields, "id", name)
+    labels = _labels(fields, name)
     ids = _ids(fields)
-    invariant = fields.pop("invariant", None)
-    if invariant is not None and not isinstance(invariant, bool):
-        raise DataError(f"'invariant' is {invariant!r}, expected true or false")
+    invariant, progressive = _flag(fields, "invariant"), _flag(fields, "progressive")
     turns = fields.pop("turns", None)
     grids = {key: _grid(fields.pop(key), key, ids) for key in _GRIDS if key in fields}
+    options: dict[str, Any] = {"invariant": invariant, "task_id": name, "ids": "iglu"}
     if turns is not None:
-        return _session(turns, fields, grids, name, ids, invariant), structure
+        session, labels["clear"] = _session(
+            turns, fields, grids, ids, progressive=bool(progressive), **options
+        )
+        return session, labels
+    labels["clear"] = [_flag(fields, "clear")]
+    if progressive is not None:
+        raise DataError("'progressive' is for sessions, which have 'turns'")
     if "target" not in grids:
         raise DataError("it has no 'target'")
     task = Task(
         _dialog(fields.get("dialog", "")),
         grids["target"],
-        fields.get("instruction"),
+        _dialog(fields["instruction"]) if "instruction" in fields else None,
         grids.get("start"),
         grids.get("full"),
-        invariant,
-        task_id=name,
-        ids="iglu",
+        **options,
     )
-    return task, structure
+    return task, labels
 
 
 def _session(
-    turns: Any,
-    fields: dict[str, Any],
-    grids: dict[str, BlockGrid],
-    name: str,
-    ids: str,
-    invariant: bool | None,
-) -> Subtasks:
+    turns: Any, fields: dict[str, Any], grids: dict[str, BlockGrid], table: str, **options: Any
+) -> tuple[Subtasks, list[bool | None]]:
+    """A session, and of each turn whether it was clear."""
     besides = [key for key in (*fields, *grids) if key not in ("start", "full")]
     if besides:
         raise DataError(f"a session with 'turns' has {', '.join(besides)} besides, which belong to its turns")
     if not isinstance(turns, list) or not turns:
         raise DataError(f"'turns' is {_shown(turns)}, expected a list with at least one turn")
-    said, worlds = [], []
+    said, worlds, clear = [], [], []
     for number, turn in enumerate(turns):
         own = _fields(turn)
+        clear.append(_flag(own, "clear"))
         strange = [key for key in own if key not in ("target", "dialog", "instruction")]
         if strange or "target" not in own:
             what = f"has {', '.join(strange)}" if strange else "has no 'target'"
             raise DataError(f"turn {number} {what}; expected 'target' with 'dialog' or 'instruction'")
-        worlds.append(_grid(own["target"], f"turns[{number}].target", ids))
+        worlds.append(_grid(own["target"], f"turns[{number}].target", table))
         said.append(_turn_dialog(own))
-    return Subtasks(
-        said,
-        worlds,
-        starting_grid=grids.get("start"),
-        full_grid=grids.get("full"),
-        invariant=invariant,
-        task_id=name,
-        ids="iglu",
-    )
+    session = Subtasks(said, worlds, starting_grid=grids.get("start"), full_grid=grids.get("full"), **options)
+    return session, clear
 
 
 def _turn_dialog(turn: Mapping[str, Any]) -> Dialogue:
@@ -279,49 +309,46 @@ def _line_tasks(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _csv_tasks(text: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="", strict=True)
-    known = {*_NAMES} - {"turns"}
-    header = [name.strip() for name in reader.fieldnames or ()]
-    strange = [name for name in header if name not in known]
-    if strange or not header:
+    records = ((line, cells) for line, cells in csv_records(text, strict=True) if cells != [])
+    line, header = next(records, (1, []))
+    known = {*_NAMES} - {"turns", "progressive"}
+    if isinstance(header, DataError):
+        yield line, header
+        return
+    names = [name.strip() for name in header]
+    strange = [name for name in names if name not in known]
+    if strange or not names:
         what = f"unknown columns {', '.join(map(repr, strange))}" if strange else "no header"
         yield 1, DataError(f"{what}, expected some of {', '.join(sorted(known))}")
         return
-    try:
-        for record in reader:
-            inside = sum(str(cell).count("\n") for cell in record.values())  # a record may take many lines
-            yield reader.line_num - inside, _csv_task(record)
-    except csv.Error as error:
-        yield reader.line_num, DataError(f"no CSV: {error}")
+    for line, cells in records:
+        yield line, cells if isinstance(cells, DataError) else _csv_task(names, cells)
 
 
-def _csv_task(record: Mapping[str, Any]) -> Any:
-    if "" in record:
-        return DataError(f"more cells than the header has: {_shown(record[''])}")
+def _csv_task(names: Sequence[str], cells: Sequence[str]) -> Any:
+    if len(cells) > len(names):
+        return DataError(f"more cells than the header has: {_shown(cells[len(names) :])}")
     task: dict[str, Any] = {}
-    for column, cell in record.items():
-        if cell is None or not cell.strip():
+    for name, cell in zip(names, cells, strict=False):
+        if not cell.strip():
             continue
-        name = column.strip()
         try:
-            task[name] = _cell(_NAMES[name], cell.strip())
+            with reading(name):
+                task[name] = _cell(_NAMES[name], cell.strip())
         except DataError as error:
-            return DataError(f"{name}: {error}")
+            return error
     return task
 
 
 def _cell(name: str, cell: str) -> Any:
-    if name == "invariant":
+    if name in ("invariant", "clear"):
         if cell.lower() not in _FLAGS:
             raise DataError(f"{cell!r}, expected true or false")
         return _FLAGS[cell.lower()]
     if name not in _GRIDS:
         return cell
     if cell.startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"no JSON: {error}") from None
+        return parse_json(cell, name)
     return [_written_block(part) for part in cell.split(";") if part.strip()]
 
 
@@ -345,36 +372,36 @@ _READERS: dict[str, Callable[[str], Iterator[tuple[int, Any]]]] = {
 
 def _read(
     file: Path, shown: str, names: dict[str, str]
-) -> Iterator[tuple[str, tuple[Entry, str] | DataError]]:
-    """Each task of a file and its structure, with its place; a `DataError` (with its place) for each that is wrong.
+) -> Iterator[tuple[str, tuple[Entry, Record] | DataError]]:
+    """Each task of a file and what is told about it, with its place; a `DataError` that has it for each that is wrong.
 
     names: the places of ids so far, kept up to date.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        yield shown, DataError(f"{shown}: no UTF-8 text: {error}")
+        text = decoded(read_file(file, FILE_LIMIT), shown)
+    except DataError as error:
+        yield shown, error
         return
-    except OSError as error:
-        yield shown, DataError(f"{shown}: it cannot be read: {error.strerror or error}")
-        return
-    for line, value in _READERS[file.suffix.lower()](text):
+    csv_file = file.suffix.lower() == ".csv"
+    for line, value in _READERS[file.suffix.lower()](text if csv_file else paired_escapes(text)):
         place = f"{shown}:{line}"
         try:
-            if isinstance(value, DataError):
-                raise value
-            entry, structure = _entry(value, place)
-            name = str(entry.task_id)
-            if name in names:
-                raise DataError(f"the id {name!r} is also that of {names[name]}")
+            with reading(place):
+                if isinstance(value, DataError):
+                    raise value
+                entry, labels = read_task(value, place)
+                name = str(entry.task_id)
+                if name in names:
+                    raise DataError(f"the id {name!r:.80} is also that of {names[name]}")
+        except DataError as error:
+            yield place, error
+        else:
             names[name] = place
-            yield place, (entry, structure)
-        except (DataError, GridError, TaskError, DialogueError) as error:
-            yield place, DataError(f"{place}: {error}")
+            yield place, (entry, labels)
 
 
-def _files(place: Path) -> list[Path]:
-    """The files of tasks at a place, sorted by their paths."""
+def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
+    """The files of tasks at a place, sorted by their paths. Links that lead nowhere are noted."""
     if place.is_file():
         if place.suffix.lower() not in SUFFIXES:
             raise DataError(f"{place} is no file of tasks, expected one that ends in {', '.join(SUFFIXES)}")
@@ -383,13 +410,16 @@ def _files(place: Path) -> list[Path]:
         raise DataError(f"{place} does not exist; expected a file of tasks or a folder with some")
     if (place / TABLE).is_file():
         raise DataError(f"{place} is in the multi-turn layout ({TABLE}): use MultiturnDataset(path=...)")
-    found = [
+    named = [
         file
         for file in sorted(place.rglob("*"))
-        if file.is_file()
-        and file.suffix.lower() in SUFFIXES
+        if file.suffix.lower() in SUFFIXES
         and not any(part.startswith(".") for part in file.relative_to(place).parts)
     ]
+    found = [file for file in named if file.is_file()]
+    for file in named:
+        if file.is_symlink() and not file.exists():
+            report.files.append(Skipped(TaskFileSkip.DEAD_LINK, file.relative_to(place).as_posix()))
     if not found:
         raise DataError(
             f"{place} has no file of tasks in it, expected some that end in {', '.join(SUFFIXES)}"
@@ -416,15 +446,18 @@ class OwnTasks(Dataset):
         self.location, self.dataset_version = str(place), ""
         self._report = Report()
         self.tasks = {}
-        self._structures: dict[str, str] = {}
+        self._labels: dict[str, Record] = {}
         names: dict[str, str] = {}
-        for file in _files(place):
+        for file in _files(place, self._report):
             shown = file.name if place.is_file() else file.relative_to(place).as_posix()
-            for where, read in _read(file, shown, names):
+            found = list(_read(file, shown, names))
+            if not found:
+                self._report.files.append(Skipped(TaskFileSkip.EMPTY_FILE, shown))
+            for where, read in found:
                 if not isinstance(read, DataError):
-                    entry, structure = read
+                    entry, labels = read
                     self.tasks.setdefault(shown, []).append(entry)
-                    self._structures[str(entry.task_id)] = structure
+                    self._labels[str(entry.task_id)] = labels
                 elif on_error == "raise":
                     raise read
                 else:
@@ -433,7 +466,8 @@ class OwnTasks(Dataset):
                     )
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"{place} holds no task that could be read; {len(self.skipped_tasks)} are wrong")
+            wrong = f"{len(self.skipped_tasks)} are wrong{self._report.example}"
+            raise DataError(f"{place} holds no task that could be read; {wrong}")
 
     @property
     def skipped_tasks(self) -> list[Skipped[TaskFileSkip]]:
@@ -442,7 +476,7 @@ class OwnTasks(Dataset):
 
     def structure_of(self, name: str, entry: Entry) -> str:
         """The structure that the file tells, else the id."""
-        return self._structures[str(entry.task_id)]
+        return str(self._labels[str(entry.task_id)]["structure"])
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
         tasks = [entry] if isinstance(entry, Task) else list(entry)
@@ -450,9 +484,9 @@ class OwnTasks(Dataset):
             {
                 "id": entry.task_id,
                 "file": name,
-                "structure": self._structures[str(entry.task_id)],
+                **self._labels[str(entry.task_id)],
                 "turn": number,
-                "clear": None,
+                "clear": self._labels[str(entry.task_id)]["clear"][number],
                 "instruction": task.instruction,
                 "dialog": task.dialog,
                 **changes(task.start_grid, task.target_grid),
@@ -469,9 +503,32 @@ def tasks_from_folder(path: str | os.PathLike[str], *, on_error: str = "raise") 
 # ------------------------------------------------------------------------------------------------- writing
 
 
-def _blocks(grid: BlockGrid, ids: str | None) -> list[list[Any]]:
+def block_fields(grid: BlockGrid, ids: str | None = "iglu") -> list[list[Any]]:
+    """A world as blocks with colours by name."""
     mapping = IGLU_ID_OF_IGLU2022 if ids == "iglu2022" else range(7)
     return [[x, y, z, color_name(int(mapping[color]))] for x, y, z, color in grid_to_blocks(grid)]
+
+
+def _utterances(said: Dialogue) -> list[dict[str, str]]:
+    return [{"role": utterance.role.value, "text": utterance.text} for utterance in said]
+
+
+def turn_fields(said: Dialogue, world: BlockGrid, ids: str | None = "iglu") -> dict[str, Any]:
+    """A turn of a session: its words, and the world after it."""
+    return {"dialog": _utterances(said), "target": block_fields(world, ids)}
+
+
+def _asked(task: Task) -> Any:
+    """The instruction of a task in the form in which it is read as the same: its text, else its utterances."""
+
+    def texts(task: Task) -> tuple[Any, ...]:
+        return task.dialog, task.instruction, task.previous_dialogue
+
+    start, end = len(task.previous_dialogue), len(task.dialogue)
+    forms: list[Any] = [task.instruction]
+    forms += [_utterances(task.dialogue[start:stop]) for stop in range(start + 1, end + 1)]
+    same = (form for form in forms if texts(task) == texts(task.replace(instruction=_dialog(form))))
+    return next(same, task.instruction)
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -479,43 +536,70 @@ def _row(entry: Entry) -> dict[str, Any]:
     row: dict[str, Any] = {}
     grids = {"start": entry.starting_grid, "full": entry.full_grid}
     if isinstance(entry, Task):
-        row["dialog"], grids["target"] = entry.dialog, entry.target_grid
-        asked = entry.instruction
-        # One that reads like another's words would be added to the dialog; it is the last thing said there.
-        if Task(entry.dialog, entry.target_grid, asked).dialog == entry.dialog:
-            row["instruction"] = asked
+        if entry.objective is not None:
+            raise DataError(f"the task {entry.task_id!r} has an objective, which no file of tasks can hold")
+        row |= {"dialog": entry.dialog, "instruction": _asked(entry)}
+        grids["target"] = entry.target_grid
     else:
-        row["turns"] = [
-            {
-                "dialog": [{"role": said.role.value, "text": said.text} for said in turn],
-                "target": _blocks(world, entry.ids),
-            }
-            for turn, world in zip(entry.turns, entry.structures, strict=True)
-        ]
-    row |= {name: _blocks(grid, entry.ids) for name, grid in grids.items() if grid is not None}
+        worlds = zip(entry.turns, entry.structures, strict=True)
+        row["turns"] = [turn_fields(turn, world, entry.ids) for turn, world in worlds]
+        if entry.progressive:
+            row["progressive"] = True
+    row |= {name: block_fields(grid, entry.ids) for name, grid in grids.items() if grid is not None}
     if entry.invariant is not None:
         row["invariant"] = entry.invariant
     return row
 
 
-def write_tasks(path: str | os.PathLike[str], tasks: Iterable[Entry] | Mapping[str, Iterable[Entry]]) -> int:
+def labelled(tasks: Tasks) -> Iterator[tuple[Entry, Record, list[bool | None]]]:
+    """Each entry with the names that are told about it, and of each of its turns whether it was clear, if known."""
+    if isinstance(tasks, Dataset):
+        parts = tasks.part_names()
+        for name, entries in tasks.tasks.items():
+            for entry in entries:
+                records = tasks._records(name, entry)
+                told = {"split": parts.get(str(entry.task_id)), **records[0]}
+                yield entry, {label: told.get(label) for label in _LABELS}, [r["clear"] for r in records]
+    elif isinstance(tasks, Mapping):
+        for name, own in tasks.items():
+            yield from ((entry, {"structure": name}, []) for entry in own)
+    else:
+        yield from ((entry, {}, []) for entry in tasks)
+
+
+def own_names(entries: Iterable[Entry]) -> Iterator[str]:
+    """A name for each entry, its own where no other had it before."""
+    given = [entry.task_id or "task" for entry in entries]
+    taken: set[str] = set()
+    known = set(given)
+    for name in given:
+        own, number = name, 1
+        while own in taken or (number > 1 and own in known):
+            number += 1
+            own = f"{name}/{number}"
+        taken.add(own)
+        yield own
+
+
+def write_tasks(path: str | os.PathLike[str], tasks: Tasks) -> int:
     """Write tasks and sessions as JSON lines, one line each, from which `tasks_from_folder` reads the same ones.
 
-    tasks: in a row, or by the names of their structures, as `dataset.tasks` has them. What has an id that another
-    one had gets a number behind it. The file appears whole. Returns how many tasks they are, the turns of sessions
-    counted. Raises `DataError` when it cannot be written.
+    tasks: in a row; by the names of their structures, as `bundled.load()` has them; or a `Dataset`, whose structures,
+    sessions and splits (its own, else those of `split()`), and whether instructions were clear, are written too.
+
+    Colours are written by name, so what is read has this project's ids (`task.in_ids("iglu")`). What has an id that
+    another one had gets a number behind it. The file appears whole. Returns how many tasks they are, the turns of
+    sessions counted. Raises `DataError` when it cannot be written, or for a task with an objective of its own.
     """
-    grouped: Mapping[str, Iterable[Entry]] = tasks if isinstance(tasks, Mapping) else {"": tasks}
-    seen: Counter[str] = Counter()
+    known = list(labelled(tasks))
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for structure, entries in grouped.items():
-            for entry in entries:
-                name = entry.task_id or "task"
-                seen[name] += 1
-                row = {"id": name if seen[name] == 1 else f"{name}/{seen[name]}", **_row(entry)}
-                if structure:
-                    row["structure"] = structure
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                count += 1 if isinstance(entry, Task) else len(entry)
+        for name, (entry, labels, clear) in zip(own_names(entry for entry, *_ in known), known, strict=True):
+            row = {"id": name, **_row(entry)}
+            row |= {label: value for label, value in labels.items() if value not in (None, "")}
+            for part, judged in zip(row.get("turns", [row]), clear, strict=False):
+                if judged is not None:
+                    part["clear"] = judged
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1 if isinstance(entry, Task) else len(entry)
     return count

@@ -11,10 +11,17 @@ from typing_extensions import Unpack
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
-_BY_AGENT = ("rewards", "_cumulative_rewards", "terminations", "truncations", "infos", "_cut")
+_BY_AGENT = {
+    "rewards": float,
+    "_cumulative_rewards": float,
+    "terminations": bool,
+    "truncations": bool,
+    "infos": dict,
+    "_cut": bool,
+}
 
 
 class _View(NamedTuple):
@@ -24,6 +31,18 @@ class _View(NamedTuple):
     selected: str
     skipped: str | None
     by_agent: dict[str, dict[str, Any]]
+
+    def check(self) -> None:
+        """Raises `StateError` unless it can be put back."""
+        if not isinstance(self.by_agent, dict) or self.by_agent.keys() != _BY_AGENT.keys():
+            raise StateError(
+                f"the state holds {self.by_agent!r:.80} by agent, expected {', '.join(_BY_AGENT)}"
+            )
+        check_by_agent(self.agents, **{name: (self.by_agent[name], kind) for name, kind in _BY_AGENT.items()})
+        for name, known in (("selected", AGENTS), ("skipped", (None, *AGENTS))):
+            value = getattr(self, name)
+            if not isinstance(value, str | None) or value not in known:
+                raise StateError(f"the state's {name} agent is {value!r:.80}, expected one of {known}")
 
 
 @documented

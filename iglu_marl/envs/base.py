@@ -7,7 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ from gymnasium.utils import seeding
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, StateError
-from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Pose, as_pose, as_task
+from iglu_marl.core.task import Task, as_task
+from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode, EpisodeState, Renderer
-from iglu_marl.tasks import default_tasks, draw, is_source
+from iglu_marl.tasks import TaskSource, draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
@@ -57,6 +57,25 @@ def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[
     return orbit_view(grid, size=size)
 
 
+def put_generator(generator: np.random.Generator, state: Any) -> None:
+    """Bring a generator to a saved state. Raises `StateError` when it does not fit; the generator stays then."""
+    try:
+        if not isinstance(state, dict):
+            raise TypeError("expected a dict")
+        generator.bit_generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
+        raise StateError(
+            f"the state of a generator is {state!r:.80}, which does not fit: {error!s:.80}"
+        ) from None
+
+
+class SavedView(Protocol):
+    """What a saved state holds besides the episode."""
+
+    def check(self) -> None:
+        """Raises `StateError` unless it can be put back."""
+
+
 class EnvState(NamedTuple):
     """A saved environment: the episode, the random generator, what else the view keeps, and how far its tasks are."""
 
@@ -69,19 +88,20 @@ class EnvState(NamedTuple):
 class GameSetup:
     """An episode with everything around it: tasks in, pictures out.
 
-    `default_mode` says what the default tasks are: whole "structures", or single "turns" of recorded sessions.
+    `default` makes the source of tasks that is played when none is given.
     """
 
-    def __init__(self, config: GameConfig, controls: Controls, default_mode: str) -> None:
+    def __init__(self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource]) -> None:
         self.config = config
         self.controls = controls
-        self.default_mode = default_mode
+        self._default = default
         self._tasks: Any = None
         self.sources = StatefulSources(None)
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
-        self.episode = Episode(config, controls, make_chat(config, make_codec(config)), make_renderer(config))
+        chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
+        self.episode = Episode(config, controls, chat, make_renderer(config))
         self._window: Any = None
 
     # -- tasks
@@ -90,12 +110,12 @@ class GameSetup:
     def tasks(self) -> Any:
         """Where tasks come from; the default source is loaded when it is first needed."""
         if self._tasks is None:
-            self._tasks = default_tasks(self.default_mode)  # type: ignore[arg-type]
+            self._tasks = self._default()
         return self._tasks
 
     @tasks.setter
     def tasks(self, source: Any) -> None:
-        if not is_source(source):
+        if source is not None and not is_source(source):
             raise ConfigError(
                 f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
             )
@@ -190,7 +210,7 @@ class GameSetup:
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
 
-    def set_state(self, state: EnvState, view: type | None = None) -> Any:
+    def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
 
         Raises `StateError` when something does not fit; nothing is changed then.
@@ -200,13 +220,12 @@ class GameSetup:
             raise StateError(
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )
+        if state.view is not None:
+            state.view.check()
         generator: np.random.Generator | None = None
-        if state.rng:
+        if not isinstance(state.rng, dict) or state.rng:
             generator = np.random.default_rng(0)
-            try:
-                generator.bit_generator.state = state.rng
-            except (TypeError, ValueError, KeyError) as error:
-                raise StateError(f"the state of the generator does not fit: {error}") from None
+            put_generator(generator, state.rng)
         self.sources.check_state(state.sources)
         self.episode.set_state(state.episode)
         self.sources.set_state(state.sources)

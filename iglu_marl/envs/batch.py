@@ -19,9 +19,9 @@ from iglu_marl.core.errors import ConfigError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
 from iglu_marl.core.kernels.step import sense_at
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.threads import Crew, Kernel
-from iglu_marl.core.worlds import Pose, Worlds, as_task
+from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.envs.base import GameSetup
 from iglu_marl.envs.batch_observations import Display
 from iglu_marl.envs.task_sampling import (
@@ -353,7 +353,8 @@ class Batch:
         self._goes_on[world], self._objectives[world] = task.next_task is not None, task.objective
         self._any_objective |= task.objective is not None
         if self.recorded:
-            self.dialogues[world], self.dialogs[world] = episode.dialogue, self.chat.show(episode.dialogue)
+            self.dialogues[world] = episode.dialogue
+            self.dialogs[world] = self.chat.show(episode.dialogue, episode.written)
         self.show(np.array([world]))
 
     # -- saving

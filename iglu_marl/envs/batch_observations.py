@@ -67,6 +67,8 @@ class Display:
             ids=np.array(self.conventions.shown, grid_dtype),
             slots=np.array(self.conventions.slots, np.int64),
             half_turn=self.conventions.half_turn,
+            lift=self.conventions.lift,
+            pitch_down=self.conventions.minerl_camera,
         )
 
 

@@ -2,21 +2,22 @@
 
 `@documented` gives a function or class of the two-agent game every option in its signature, and tables of agents,
 observations, rewards, ends and options in its docstring; `@builder_documented` does so for an environment of the
-builder alone, `@batch_documented` for many worlds of one; `@options_documented` tells the options alone.
+builder alone, `@goal_documented` for one with goals in words, `@batch_documented` for many worlds of one;
+`@options_documented` tells the options alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
+from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
@@ -47,18 +48,23 @@ BUILDER_ENDS = (
     _TERMINATED,
     "rotation and shift; truncated: max_steps builder steps are over, or max_turns turns of a live architect.",
 )
+GOAL_REWARDS = ("per builder step: 1.0 when the goal holds after it, else 0.0; less step_cost.",)
+GOAL_ENDS = (
+    "terminated: the goal holds, unless terminate_on_success=False; truncated: max_steps builder steps are over.",
+)
 
 
 def spelled(space: spaces.Space[Any]) -> str:
-    """A space in one line, with bounds as short as they are unambiguous."""
-    if isinstance(space, spaces.MultiDiscrete) and len(set(space.nvec)) == 1:
-        return f"MultiDiscrete([{space.nvec[0]}] * {len(space.nvec)})"
+    """A space in one line, with bounds as short as they are unambiguous: of a matrix, those of its equal rows."""
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.tolist()
+        return f"MultiDiscrete({f'[{sizes[0]}] * {len(sizes)}' if len(set(sizes)) == 1 else sizes})"
     if not isinstance(space, spaces.Box):
         return str(space)
     bounds = []
     for bound in (space.low, space.high):
         distinct = np.unique(bound).tolist()
-        values = distinct if len(distinct) == 1 else bound.tolist()
+        values = distinct if len(distinct) == 1 else bound.reshape(-1, bound.shape[-1])[0].tolist()
         text = ", ".join(f"{value:g}" for value in values)
         bounds.append(text if len(distinct) == 1 else f"[{text}]")
     return f"Box({bounds[0]}, {bounds[1]}, {space.shape}, {space.dtype})"
@@ -153,14 +159,25 @@ def builder_tables(
             for key in only.keys() - shown(**{flag: not value}).keys():
                 where[key] = only[key], f"{flag}={value}"
     seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
-    actions = [
-        (name, "yes" if name == controls else "no", spelled(Controls(name).space)) for name in CONTROLS
-    ]
+    return _lone_tables(action_rows(controls), seen, BUILDER_REWARDS, BUILDER_ENDS)
+
+
+def action_rows(default: ControlsName) -> list[tuple[str, str, str]]:
+    """Of each encoding: its name, whether it is the default, and its space."""
+    return [(name, "yes" if name == default else "no", spelled(Controls(name).space)) for name in CONTROLS]
+
+
+def _lone_tables(
+    actions: Iterable[tuple[str, str, str]],
+    seen: Iterable[tuple[str, str, str]],
+    rewards: Iterable[str],
+    ends: Iterable[str],
+) -> list[str]:
     return [
         *_table("Actions", [("action_space", "default", "space"), *actions]),
         *_table("Observations", [("key", "when", "space"), *seen]),
-        *_table("Rewards", [(row,) for row in BUILDER_REWARDS]),
-        *_table("Ends", [(row,) for row in BUILDER_ENDS]),
+        *_table("Rewards", [(row,) for row in rewards]),
+        *_table("Ends", [(row,) for row in ends]),
     ]
 
 
@@ -201,6 +218,27 @@ def builder_documented(
         tables = builder_tables(make_observer, conventions, controls, thing)
         lines = [*tables, *options_table(controls=controls)]
         return _document(thing, lines, _option_parameters(controls=controls))
+
+    return document
+
+
+def goal_documented(
+    seen: Iterable[tuple[str, str, str]], spellings: Mapping[str, str], **defaults: Any
+) -> Callable[[Documented], Documented]:
+    """Give a maker of environments with goals in words its tables and its signature.
+
+    seen: of each observation its key, when it is there, and its space. spellings: keywords that have another name
+    here. defaults: of fields of `GameConfig`, where they are others; its `tasks` is no option there.
+    """
+
+    def document(thing: Documented) -> Documented:
+        actions = [*action_rows("walking"), ("perfect", "no", spelled(CellControls().space))]
+        options = [one for one in _option_parameters(**defaults) if one.name != "tasks"]
+        known = {**inspect.signature(thing).parameters, **{one.name: one for one in options}}
+        older = [known[ours].replace(name=name) for name, ours in spellings.items() if name not in known]
+        table = [line for line in options_table(**defaults) if not line.startswith("    tasks ")]
+        lines = [*_lone_tables(actions, seen, GOAL_REWARDS, GOAL_ENDS), *table]
+        return _document(thing, lines, [*older, *options])
 
     return document
 

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from typing_extensions import Unpack
 
-from iglu_marl.core.controls import Controls
-from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.controls import CellControls, ControlsName
+from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
-from iglu_marl.envs.base import EnvState
-from iglu_marl.envs.single import SingleAgentEnv
+from iglu_marl.envs.base import EnvState, GameSetup
+from iglu_marl.envs.documentation import goal_documented, spelled
+from iglu_marl.envs.single import SingleAgentEnv, check_flags
 from iglu_marl.game.chat import ChatText
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import (
     Observer,
@@ -36,18 +37,27 @@ from iglu_marl.game.observations import (
 )
 from iglu_marl.language import TemplateCodec
 from iglu_marl.language.generator import Generator
-from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, program_of, statement_goals
+from iglu_marl.language.goals import (
+    Goal,
+    GoalObjective,
+    GoalSpace,
+    GoalTask,
+    program_of,
+    statement_goals,
+)
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
+from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
 from iglu_marl.tasks import draw, is_source
 from iglu_marl.tasks.source import StatefulSources
 
 ObsType = Literal["direct", "order_invariant", "image"]
-OBS_TYPES: tuple[ObsType, ...] = ("direct", "order_invariant", "image")
-GOAL_FORMS = (None, "text", "tokens")
+GoalForm = Literal["text", "tokens", "multi-hot"]
+OBS_TYPES: tuple[ObsType, ...] = get_args(ObsType)
 GOAL_CHARACTERS, GOAL_TOKENS = 400, 32
+MOST_OBJECTS = 20
+OBJECTS_IF_FIXED = 5  # as on the table of CLEVR-Robot
 MAX_BLOCKS = 240  # rows of `blocks`; 120 can be placed on top of what is there at the start
 _MIDDLE = (5, 5)  # the column where the builder stands
 _MAX_SEED = 2**31 - 1
@@ -63,6 +73,11 @@ class LanguageState(NamedTuple):
     seed: int
     achieved: tuple[Goal, ...] | None
     sources: tuple[Any, ...] = ()
+
+
+def _check_choice(name: str, value: Any, known: tuple[str, ...], more: str = "") -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{name} is {value!r:.80}, expected one of {', '.join(known)}{more}")
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
@@ -87,29 +102,66 @@ def blocks_sight() -> Sight:
     return Sight("blocks", space, _blocks)
 
 
-def goal_observer(episode: Episode, obs_type: ObsType) -> Observer:
+def goal_observer(config: GameConfig, obs_type: ObsType) -> Observer:
     """What the builder sees besides the goal."""
     seen = {
         "direct": [grid_sight("grid"), agent_pos_sight()],
         "order_invariant": [blocks_sight(), agent_pos_sight()],
-        "image": [pov_sight(episode.config.pov_size)],
+        "image": [pov_sight(config.pov_size)],
     }
     return Observer([*seen[obs_type], inventory_sight(), compass_sight()])
 
 
-class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
+def goal_spaces(form: GoalForm | None, codec: TemplateCodec, goals: int) -> dict[str, spaces.Space[Any]]:
+    """What is observed of the goal: the keys and their spaces. goals: how many there are."""
+    if form == "text":
+        return {"goal": ChatText(GOAL_CHARACTERS)}
+    if form == "tokens":
+        return {"goal": spaces.Box(0, codec.size - 1, (GOAL_TOKENS,), np.int32)}
+    if form == "multi-hot":
+        return {key: spaces.MultiBinary(goals) for key in ("achieved_goal", "desired_goal")}
+    return {}
+
+
+def observation_rows() -> list[tuple[str, str, str]]:
+    """Of each key that a language goal's observation may have: the key, when it is there, and its space."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for obs_type in OBS_TYPES:
+        for key, space in goal_observer(GameConfig(), obs_type).space.items():
+            where.setdefault((key, spelled(space)), []).append(f"obs_type={obs_type!r}")
+    rows = [
+        (key, "always" if len(when) == len(OBS_TYPES) else " or ".join(when), space)
+        for (key, space), when in sorted(where.items())
+    ]
+    for form in get_args(GoalForm):
+        for key, space in goal_spaces(form, TemplateCodec(), 1).items():
+            name = "MultiBinary(len(goals))" if isinstance(space, spaces.MultiBinary) else spelled(space)
+            rows.append((key, f"goal_in_obs={form!r}", name))
+    return rows
+
+
+class LanguageGoal(gymnasium.Env[Any, Any]):
     """Descriptions, goals in words, and rewards for reaching them, on a single-agent environment of this package.
 
     goals: the `GoalSpace` from which goals are drawn and against which achieved ones are recorded (default:
         `statement_goals()`).
+    systematic_generalization: goals are drawn and recorded from the side of the split "color-shape" that is to train
+        on; `held_out_goals` has the other.
+    terminate_on_success: whether an episode ends when its goal holds. If not, each step after which it holds pays.
     scenes: where worlds come from. None: a few blocks, rows, towers and squares; each reset puts the same ones
         down anew, and `new_scene_content=True` (as well as a seed) draws others. "empty": nothing. A task
         source, task, list or
         function: the starting blocks of its tasks.
+    num_object: how many things there are without `scenes`, 1 to 20 (default: 3 to 6, at random). Those that touch may
+        be one thing to the scene graph.
+    variable_scene_content: False makes them the same things everywhere, 5 unless `num_object` says; only where they
+        lie is random then.
     description_num, describe: how many descriptions there are, and of which kinds: "statement", "question" or both.
-    goal_in_obs: "text" (default) or "tokens" adds the key `goal` to observations; None does not.
+    goal_in_obs: "text" (default) or "tokens" adds the key `goal` to observations. "multi-hot" adds those of a GoalEnv:
+        `achieved_goal`, which goals of `goals` hold now, and `desired_goal`, the one that is asked for. None adds
+        nothing.
 
-    An episode ends when its goal holds, and is cut off by `max_steps`.
+    An episode ends when its goal holds, and is cut off by `max_steps`. `unwrapped` is this environment itself.
     """
 
     def __init__(
@@ -117,24 +169,52 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         env: SingleAgentEnv,
         *,
         goals: GoalSpace | None = None,
+        systematic_generalization: bool = False,
+        terminate_on_success: bool = True,
         scenes: Any = None,
+        num_object: int | None = None,
+        variable_scene_content: bool = True,
         description_num: int = 16,
         describe: tuple[str, ...] | str = ("statement",),
-        goal_in_obs: Literal["text", "tokens"] | None = "text",
+        goal_in_obs: GoalForm | None = "text",
     ) -> None:
-        super().__init__(env)
         if not isinstance(env.unwrapped, SingleAgentEnv):
             raise ConfigError(f"env is {env!r:.80}, expected a single-agent environment of iglu_marl")
-        if goal_in_obs not in GOAL_FORMS:
-            raise ConfigError(f"goal_in_obs is {goal_in_obs!r}, expected one of {GOAL_FORMS}")
+        if goal_in_obs is not None:
+            _check_choice("goal_in_obs", goal_in_obs, get_args(GoalForm), " or None")
+        check_flags(
+            systematic_generalization=systematic_generalization,
+            terminate_on_success=terminate_on_success,
+            variable_scene_content=variable_scene_content,
+        )
         if isinstance(description_num, bool) or not isinstance(description_num, int) or description_num < 0:
             raise ConfigError(f"description_num is {description_num!r}, expected an integer of 0 or more")
         if not (scenes is None or (isinstance(scenes, str) and scenes == "empty") or is_source(scenes)):
             raise ConfigError(f"scenes is {scenes!r:.80}, expected None, 'empty' or a source of tasks")
         if not isinstance(goals, GoalSpace | None):
             raise ConfigError(f"goals is {goals!r:.80}, expected a GoalSpace")
+        if scenes is not None and (num_object is not None or not variable_scene_content):
+            raise ConfigError(
+                "num_object and variable_scene_content tell what stands in worlds, and so does scenes; expected one"
+            )
+        if num_object is not None and (
+            isinstance(num_object, bool)
+            or not isinstance(num_object, int)
+            or not 1 <= num_object <= MOST_OBJECTS
+        ):
+            raise ConfigError(
+                f"num_object is {num_object!r}, expected None or an integer in 1..{MOST_OBJECTS}"
+            )
+        self.env = env
         self._base: SingleAgentEnv = env.unwrapped
+        self.metadata, self.render_mode, self.action_space = env.metadata, env.render_mode, env.action_space
         self.goals = statement_goals() if goals is None else goals
+        self.held_out_goals: GoalSpace | None = None
+        if systematic_generalization:
+            self.goals, self.held_out_goals = self.goals.split("color-shape")
+        self.terminate_on_success = terminate_on_success
+        self.num_object = num_object if variable_scene_content else num_object or OBJECTS_IF_FIXED
+        self.variable_scene_content = variable_scene_content
         self.description_num = description_num
         Generator(kinds=describe)  # raises for wrong kinds
         self._describe = describe
@@ -146,23 +226,21 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._held: tuple[Any, npt.NDArray[np.bool_]] | None = None
         self._achieved: tuple[Goal, ...] | None = None
         self._goal_in_obs = goal_in_obs
-        self._codec = TemplateCodec() if goal_in_obs == "tokens" else None
+        self._codec = TemplateCodec()
         self._actions = copy.deepcopy(self.action_space)
         self._set_observation_space()
         self._base.set_task_generator(self._next_task)
 
     def _set_observation_space(self) -> None:
-        inner = self.env.observation_space
+        self.observation_space = inner = self.env.observation_space
         if self._goal_in_obs is None:
             return
         if not isinstance(inner, spaces.Dict):
             raise ConfigError(
                 f"observations are {inner!r:.80}, expected a Dict to add the goal to; or goal_in_obs=None"
             )
-        goal: spaces.Space[Any] = ChatText(GOAL_CHARACTERS)
-        if self._codec is not None:
-            goal = spaces.Box(0, self._codec.size - 1, (GOAL_TOKENS,), np.int32)
-        self.observation_space = spaces.Dict({**inner.spaces, "goal": goal})
+        more = goal_spaces(self._goal_in_obs, self._codec, len(self.goals))
+        self.observation_space = spaces.Dict({**inner.spaces, **more})
 
     # -- worlds and goals
 
@@ -170,6 +248,21 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
     def episode(self) -> Episode:
         """The game itself: worlds, dialogue, task. For reading."""
         return self._base.episode
+
+    @property
+    def config(self) -> GameConfig:
+        """The choices of the game."""
+        return self._base.config
+
+    @property
+    def setup(self) -> GameSetup:
+        """Controls and renderer."""
+        return self._base.setup
+
+    @property
+    def task(self) -> Task | None:
+        """The task of this episode, a `GoalTask`."""
+        return self.episode.task
 
     @property
     def scene(self) -> Scene:
@@ -199,16 +292,35 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         """The task of the next episode: a world, and a goal that does not hold in it."""
         self._seed = int(rng.integers(_MAX_SEED))
         grid = self._starting_grid(rng)
-        return GoalTask(self.goals.sample(rng, grid), grid)
+        return self._make_task(self.goals.sample(rng, grid), grid)
+
+    def _make_task(self, goal: Goal, grid: BlockGrid) -> GoalTask:
+        return GoalTask(goal, grid, terminate_on_success=self.terminate_on_success)
 
     def _starting_grid(self, rng: np.random.Generator) -> BlockGrid:
         if self._scenes is None:
-            if self._new_content or not self._pieces:
-                self._pieces = draw_pieces(rng, int(rng.integers(3, 7)))
-            return arrange(self._pieces, rng, clear=_MIDDLE)
+            if not self.variable_scene_content:
+                self._pieces = self._draw_pieces(np.random.default_rng(0))
+            elif self._new_content or not self._pieces:
+                self._pieces = self._draw_pieces(rng)
+            return self._put_down(rng)
         if isinstance(self._scenes, str):
             return np.zeros(ZONE_SHAPE, np.int8)
         return np.array(draw(self._scenes, rng).in_ids("iglu").start_grid)
+
+    def _draw_pieces(self, rng: np.random.Generator) -> tuple[Piece, ...]:
+        if self.num_object is None:
+            return draw_pieces(rng, int(rng.integers(3, 7)))
+        while len(pieces := draw_pieces(rng, self.num_object)) < self.num_object:  # a colour was used up
+            pass
+        return pieces
+
+    def _put_down(self, rng: np.random.Generator) -> BlockGrid:
+        grid = arrange(self._pieces, rng, clear=_MIDDLE)
+        if self.num_object is not None:
+            while np.count_nonzero(grid) < sum(piece.blocks for piece in self._pieces):  # one found no room
+                grid = arrange(self._pieces, rng, clear=_MIDDLE)
+        return grid
 
     def sample_goal(self) -> tuple[str, Program]:
         """A random goal of `goals` that does not hold now: its text and program. It does not become the goal yet."""
@@ -223,12 +335,29 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         An episode that had ended by its goal goes on, unless the new goal holds already.
         """
         goal = Goal.of(goal_text) if goal_program is None else Goal(goal_text, program_of(goal_program))
-        self._replace_task(goal)
-        self.episode.worlds.terminated[0] = goal.holds(self.scene)
+        if self._goal_in_obs == "multi-hot":
+            self.goals.multi_hot(goal)  # raises for a goal that cannot be shown
+        task, episode = self._task().replace(goal=goal), self.episode
+        episode.task, episode.objective = task, task.objective
+        _, episode.worlds.terminated[:] = task.objective.score(episode.worlds, (0,))
 
-    def _replace_task(self, goal: Goal) -> None:
-        task = self._task().replace(goal=goal)
-        self.episode.task, self.episode.objective = task, task.objective
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """What `step` pays where these goals are achieved and those are desired, as in a GoalEnv.
+
+        achieved_goal, desired_goal: which goals of `goals`, [goals] or [n, goals], as `achieved_goal` and
+        `desired_goal` of observations, `goals.holding` and `goals.multi_hot` tell it. info: not needed. Returns a
+        float, or float64 [n]: 1.0 where all desired goals (one at least) are achieved, else 0.0, less `step_cost`.
+        Raises `LanguageError` for other shapes.
+        """
+        achieved, desired = (np.asarray(value) != 0 for value in (achieved_goal, desired_goal))
+        if achieved.shape != desired.shape or achieved.shape[-1:] != (len(self.goals),):
+            raise LanguageError(
+                f"achieved_goal is of shape {achieved.shape} and desired_goal of {desired.shape}, "
+                f"expected [{len(self.goals)}] or [n, {len(self.goals)}] of both"
+            )
+        reached = (achieved | ~desired).all(axis=-1) & desired.any(axis=-1)
+        rewards = reached - self.config.step_cost
+        return rewards if achieved.ndim > 1 else float(rewards)
 
     def answer_question(self, goal_program: Any) -> Value:
         """The answer to a program (or goal, or a question in plain words) about the world as it is now.
@@ -311,18 +440,25 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         new_scene_content: other things, not the same ones put down anew (also as `options["new_scene_content"]`).
         options: besides, `goal` (see `set_goal`), `task` (its starting blocks are the world) and `pose`.
         """
+        if not isinstance(options, Mapping | None):
+            raise ConfigError(
+                f"options is {options!r:.80}, expected a dict with the keys new_scene_content, goal, task, pose"
+            )
         options = dict(options or {})
         new_scene_content = bool(options.pop("new_scene_content", False)) or new_scene_content
         goal = options.pop("goal", None)
         task = options.get("task")
-        if task is not None and not isinstance(task, GoalTask):
+        if isinstance(task, GoalTask):
+            options["task"] = task.replace(terminate_on_success=self.terminate_on_success)
+        elif task is not None:
             options["task"] = self._goal_task(task, goal)
         self._new_content = new_scene_content or seed is not None
         self._achieved = self._described = self._held = None
         observation, info = self.env.reset(seed=seed, options=options)
+        self._np_random, self._np_random_seed = self._base.np_random, self._base.np_random_seed
         self._actions.seed(self._seed)
         if goal is not None:
-            self.set_goal(*goal) if isinstance(goal, tuple) else self.set_goal(goal)
+            self.set_goal(goal)
         return self._with_goal(observation), self._info(info)
 
     def _goal_task(self, task: Any, goal: Any) -> GoalTask:
@@ -330,7 +466,7 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise ConfigError(f"options['task'] is {task!r:.80}, expected a Task")
         grid = task.in_ids("iglu").start_grid
         rng = np.random.default_rng(0)
-        return GoalTask(self.goals.sample(rng, grid) if goal is None else Goal.of(goal), grid)
+        return self._make_task(self.goals.sample(rng, grid) if goal is None else Goal.of(goal), grid)
 
     def step(
         self, action: Any, goal: Any = None, record_achieved_goal: bool = False, update_des: bool = False
@@ -344,7 +480,7 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         before = self._holding() if record_achieved_goal else None
         own = self._task()
         if goal is not None:
-            self.episode.objective = GoalTask(Goal.of(program_of(goal))).objective
+            self.episode.objective = GoalObjective(Goal.of(program_of(goal)), self.terminate_on_success)
         try:
             observation, reward, terminated, truncated, info = self.env.step(action)
         finally:
@@ -360,9 +496,12 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _with_goal(self, observation: Any) -> Any:
         if self._goal_in_obs is None:
             return observation
+        if self._goal_in_obs == "multi-hot":
+            achieved, desired = self._holding().astype(np.int8), self.goals.multi_hot(self.goal)
+            return {**observation, "achieved_goal": achieved, "desired_goal": desired}
         text = self.goal.text
         shown: Any = text[:GOAL_CHARACTERS]
-        if self._codec is not None:
+        if self._goal_in_obs == "tokens":
             tokens = self._codec.encode(text)[:GOAL_TOKENS]
             shown = np.zeros(GOAL_TOKENS, np.int32)
             shown[: len(tokens)] = tokens
@@ -372,6 +511,14 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
         """The goal in place of the target, which means nothing here."""
         kept = {key: value for key, value in info.items() if key != "target_grid"}
         return {**kept, "goal": self.goal.text, "goal_program": str(self.goal.program)}
+
+    def render(self) -> Any:
+        """What the environment inside renders."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Close the environment inside."""
+        self.env.close()
 
     # -- saving
 
@@ -386,44 +533,105 @@ class LanguageGoal(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
             )
+        pieces, achieved = state.pieces, state.achieved
+        if not are_pieces(pieces):
+            raise StateError(
+                f"the state's pieces are {pieces!r:.80}, expected some as draw_pieces gives them"
+            )
+        if isinstance(state.seed, bool) or not isinstance(state.seed, int) or not 0 <= state.seed < _MAX_SEED:
+            raise StateError(
+                f"the state's seed is {state.seed!r:.80}, expected an integer in 0..{_MAX_SEED - 1}"
+            )
+        if achieved is not None and not (
+            isinstance(achieved, tuple) and all(isinstance(one, Goal) for one in achieved)
+        ):
+            raise StateError(
+                f"the state's achieved goals are {achieved!r:.80}, expected None or a tuple of Goal"
+            )
         self._sources.check_state(state.sources)
         self._base.set_state(state.inner)
         self._sources.set_state(state.sources)
-        self._pieces, self._seed, self._achieved = state.pieces, state.seed, state.achieved
+        self._pieces, self._seed, self._achieved = pieces, state.seed, achieved
         self._described = self._held = None
 
 
+class LanguageGoalOptions(GameOptions, total=False):
+    """The further keyword arguments of `make_language_goal`: older names (see `SPELLINGS`)."""
+
+    maximum_episode_steps: int | None
+    action_type: ControlsName | Literal["perfect"]
+
+
+SPELLINGS: Mapping[str, str] = {
+    "maximum_episode_steps": "max_steps",
+    "action_type": "action_space",
+    "controls": "action_space",
+}
+"""Keywords of `make_language_goal` that have another name here: CLEVR-Robot's, and that of `GameConfig`."""
+
+
+def _in_our_names(options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """All that was given (not None) by our names. Raises `ConfigError` for what was given twice."""
+    read = {name: value for name, value in given.items() if value is not None}
+    for name, value in options.items():
+        ours = SPELLINGS.get(name, name)
+        if ours in read or (ours != name and ours in options):
+            raise ConfigError(f"{name!r} and {ours!r} are both given, expected one: they are the same")
+        read[ours] = value
+    return read
+
+
+@goal_documented(observation_rows(), SPELLINGS, max_steps=200)
 def make_language_goal(
     obs_type: ObsType = "direct",
     *,
-    action_space: str = "walking",
+    direct_obs: bool | None = None,
+    action_space: ControlsName | Literal["perfect"] | None = None,
     goals: GoalSpace | None = None,
+    systematic_generalization: bool = False,
+    terminate_on_success: bool = True,
     scenes: Any = None,
+    num_object: int | None = None,
+    variable_scene_content: bool = True,
     description_num: int = 16,
     describe: tuple[str, ...] | str = ("statement",),
-    goal_in_obs: Literal["text", "tokens"] | None = "text",
-    **options: Any,
+    goal_in_obs: GoalForm | None = "text",
+    **options: Unpack[LanguageGoalOptions],
 ) -> LanguageGoal:
     """`iglu_marl/LanguageGoal-v0`: a builder alone, rewarded for making a statement true.
 
-    obs_type: "direct" (grid and pose), "order_invariant" (the blocks as a set of rows, and pose) or "image"
-    (the builder's picture); inventory and compass always. action_space: any of the five encodings. The rest is
-    as in `LanguageGoal`, and fields of `GameConfig` (`max_steps` is 200 here unless given).
+    obs_type: "direct" (grid and pose), "order_invariant" (the blocks as a set of rows, and pose) or "image" (the
+        builder's picture); inventory and compass always.
+    direct_obs: False is obs_type="image"; True demands one of the others.
+    action_space, action_type, controls: any of the five encodings (default "walking"), or "perfect", which acts on a
+        cell directly: the indices (y, x, z) of a cell in the grid, and the colour id that it gets, 0 for air.
+    maximum_episode_steps: the same as `max_steps`.
+    The rest is as in `LanguageGoal`, and fields of `GameConfig`.
     """
-    if obs_type not in OBS_TYPES:
-        raise ConfigError(f"obs_type is {obs_type!r}, expected one of {', '.join(OBS_TYPES)}")
-    if "tasks" in options:
+    _check_choice("obs_type", obs_type, OBS_TYPES)
+    if direct_obs is not None:
+        check_flags(direct_obs=direct_obs)
+        if direct_obs and obs_type == "image":
+            raise ConfigError("direct_obs is True, and obs_type 'image'; expected one of them")
+        obs_type = obs_type if direct_obs else "image"
+    fields = {"max_steps": 200, **_in_our_names(options, action_space=action_space)}
+    if "tasks" in fields:
         raise ConfigError(
             "tasks has no place here: scenes says where worlds come from, and goals what to do in them"
         )
-    options.setdefault("max_steps", 200)
-    config = GameConfig.of(None, {**options, "controls": action_space})
-    controls = Controls(config.controls, select_and_place=config.select_and_place)
-    env = SingleAgentEnv(config, controls, partial(goal_observer, obs_type=obs_type))
+    encoding = fields.pop("action_space", "walking")
+    perfect = isinstance(encoding, str) and encoding == "perfect"
+    config = GameConfig.of(None, {**fields, "controls": "walking" if perfect else encoding})
+    controls = CellControls() if perfect else config.make_controls(can_yield=False)
+    env = SingleAgentEnv(config, controls, lambda episode: goal_observer(episode.config, obs_type))
     return LanguageGoal(
         env,
         goals=goals,
+        systematic_generalization=systematic_generalization,
+        terminate_on_success=terminate_on_success,
         scenes=scenes,
+        num_object=num_object,
+        variable_scene_content=variable_scene_content,
         description_num=description_num,
         describe=describe,
         goal_in_obs=goal_in_obs,

@@ -17,7 +17,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame
+from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
 ByAgent = dict[str, Any]
@@ -28,6 +28,10 @@ class _View(NamedTuple):
 
     agents: tuple[str, ...]
     cut: dict[str, bool]
+
+    def check(self) -> None:
+        """Raises `StateError` unless it can be put back."""
+        check_by_agent(self.agents, cut=(self.cut, bool))
 
 
 @documented

@@ -21,8 +21,9 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
-from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Pose, as_task
+from iglu_marl.core.task import Task, as_task
+from iglu_marl.core.task_source import TaskSource
+from iglu_marl.core.worlds import Pose
 from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvState, GameSetup, draw_view
 from iglu_marl.envs.batch import Batch
 from iglu_marl.envs.batch_observations import Display
@@ -37,7 +38,8 @@ from iglu_marl.game.observations import (
     silent_builder_observer,
     target_info,
 )
-from iglu_marl.game.profiles import read_options
+from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
+from iglu_marl.tasks import default_tasks
 
 _MAX_SEED = 2**31 - 1
 
@@ -47,7 +49,7 @@ def _default_render_mode() -> Literal["human"] | None:
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
 
 
-def _check_flags(**flags: Any) -> None:
+def check_flags(**flags: Any) -> None:
     """Raises `ConfigError` for a flag that is not True or False."""
     for name, value in flags.items():
         if not isinstance(value, bool):
@@ -84,6 +86,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         make_observer: Callable[[Episode], Observer],
         *,
         architect: Agent | None = None,
+        default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
@@ -91,7 +94,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, controls, default_mode="turns")
+        self._setup = GameSetup(config, controls, default)
         self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
@@ -100,6 +103,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._architect = architect
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._read_target = target_info(controls.conventions)
+        self._given: Any = config.tasks
         self._fixed_pose: Pose | None = None
         self._fixed_start: Task | None = None
 
@@ -142,17 +146,20 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             return self._episode.task
         return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
-    def set_task(self, task: Task) -> None:
-        """Play this task from the next reset on.
+    def set_task(self, task: Any) -> None:
+        """Play this task from the next reset on; of a session (`Subtasks`) or another source, a random one at each.
 
         With `compat="iglu2022"`, grids of a task that does not say otherwise (`Task.ids`) are in 2022 ids.
         """
-        self._setup.tasks = as_task(task)
-        self._fixed_start = self._fixed_pose = None
+        self._given = task if isinstance(task, TaskSource) else as_task(task)
+        self.set_task_generator(self._given)
 
     def set_task_generator(self, generator: Any) -> None:
-        """Draw tasks from a source, a function or a list at each reset from now on."""
-        self._setup.tasks = generator
+        """Draw tasks from a source, a function or a list at each reset from now on.
+
+        None: from none; what `set_task` was given last is played again, or what was at the beginning.
+        """
+        self._setup.tasks = self._given if generator is None else generator
         self._fixed_start = self._fixed_pose = None
 
     def update_taskset(self, tasks: Any) -> None:
@@ -269,7 +276,7 @@ class GridworldEnv(SingleAgentEnv):
     render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
         the compass are those of the 2022 tools; so are the defaults, unless there is a `config`, and the names of
-        keyword arguments (see `iglu_marl.game.profiles`).
+        keyword arguments (see `iglu_marl.game.profiles`). Conversations are shown as they were written.
     Further keyword arguments are fields of `GameConfig`.
     """
 
@@ -287,8 +294,11 @@ class GridworldEnv(SingleAgentEnv):
         config: GameConfig | None = None,
         **options: Unpack[GridworldOptions],
     ) -> None:
-        conventions, fields = read_options(compat, options, preset=config is None)
-        _check_flags(
+        profile, fields = read_options(
+            compat, options, own=GRIDWORLD, known=("iglu2022",), preset=config is None
+        )
+        conventions = profile.conventions
+        check_flags(
             render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
         )
         config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
@@ -320,7 +330,12 @@ class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
     action_space: any of the five encodings (default "human-level"). Grids count air as -1 and colours as 0..5, in
-    `info["target_grid"]` too. Further keyword arguments are fields of `GameConfig`.
+        `info["target_grid"]` too. Without `tasks` it plays C8 of the Minecraft Dialogue Corpus where that is at hand,
+        as its documentation of 2021 says, else the bundled tasks.
+    compat="iglu2021": camera changes are (pitch, yaw), as MineRL's; pitch counts downwards there and in `agentPos`,
+        whose height is that of the feet above the floor; conversations are shown as they were written; and of the
+        bundled tasks, each is a whole session.
+    Further keyword arguments are fields of `GameConfig`.
     """
 
     def __init__(
@@ -328,13 +343,17 @@ class SilentBuilderEnv(SingleAgentEnv):
         action_space: ControlsName | None = None,
         *,
         visual: bool = False,
+        compat: Literal["iglu2021"] | None = None,
         architect: Agent | None = None,
         config: GameConfig | None = None,
         **options: Unpack[GameOptions],
     ) -> None:
-        _check_flags(visual=visual)
-        config = _choose(config, options, "human-level", controls=action_space)
-        conventions = SILENT_BUILDER_2021
+        profile, fields = read_options(
+            compat, options, own=SILENT_BUILDER, known=("iglu2021",), preset=config is None
+        )
+        conventions = profile.conventions
+        check_flags(visual=visual)
+        config = _choose(config, fields, "human-level", controls=action_space)
         controls = Controls(
             config.controls, select_and_place=config.select_and_place, conventions=conventions
         )
@@ -342,4 +361,4 @@ class SilentBuilderEnv(SingleAgentEnv):
         def observer(episode: Episode) -> Observer:
             return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
 
-        super().__init__(config, controls, observer, architect=architect)
+        super().__init__(config, controls, observer, architect=architect, default=profile.tasks)

@@ -15,6 +15,7 @@ from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Terms, prepare
+from iglu_marl.envs.base import put_generator
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.tasks import draw
 from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, stock_of
@@ -90,12 +91,12 @@ class Prepared:
             if number == len(self.tasks):
                 self._reserve(2 * number)
             self.words[number] = prepare(task, self.terms).view(np.uint64)
-            dialogue = Dialogue()
+            dialogue, written = Dialogue(), None
             if self.recorded:
                 speak_at(self.records, number)
-                dialogue = task.dialogue
+                dialogue, written = task.dialogue, task.dialog
             self.tasks[number], self.dialogues[number] = task, dialogue
-            self.seen[number] = self.chat.show(dialogue)
+            self.seen[number] = self.chat.show(dialogue, written)
             self.goes_on[number] = following is not None
             self.objectives[number] = objective
             self.any_objective |= objective is not None
@@ -232,10 +233,15 @@ class TaskSampling:
 
     def check_state(self, state: TaskSamplingState) -> None:
         """Raises `StateError` unless `set_state` can take this."""
-        if not isinstance(state, TaskSamplingState) or len(state.generators) != self.count:
+        generators = state.generators if isinstance(state, TaskSamplingState) else None
+        if not isinstance(generators, tuple) or len(generators) != self.count:
             raise StateError(
                 f"the state of the generators does not fit, expected that of {self.count} worlds"
             )
+        scratch = np.random.default_rng(0)
+        for saved in generators:
+            if saved is not None:
+                put_generator(scratch, saved)
         used = check_like(state.used, self._used, "used", (0, AHEAD))
         ahead = check_like(state.ahead, self._ahead, "ahead")
         if self._stock is not None:  # what is used up may be of another source

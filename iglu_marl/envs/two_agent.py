@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ActionError, AgentError
+from iglu_marl.core.errors import ActionError, AgentError, StateError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
@@ -20,6 +21,7 @@ from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
+from iglu_marl.tasks import default_tasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 AGENTS = (ARCHITECT, BUILDER)
@@ -38,6 +40,19 @@ _CELLS = int(np.prod(ZONE_SHAPE))
 # Bounds of `state()`, without tokens: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
 _STATE_LOW = np.array([*POSE_LOW, -50, *[BLOCKS_PER_COLOR - _CELLS] * 6, 1, 0, 0, 0, 0, *[0] * 2 * _CELLS])
 _STATE_HIGH = np.array([*POSE_HIGH, 7, *[BLOCKS_PER_COLOR] * 6, 6, 1, *[2**31] * 3, *[6] * 2 * _CELLS])
+
+
+def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
+    """Raises `StateError` unless these are agents, and each of the values a dict of one type for them at least."""
+    names = agents if isinstance(agents, tuple) else (None,)
+    if any(not isinstance(name, str) or name not in AGENTS for name in names) or len(set(names)) < len(names):
+        raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {AGENTS}")
+    for name, (value, kind) in values.items():
+        fits = isinstance(value, dict) and set(names) <= value.keys() <= set(AGENTS)
+        if not fits or not all(isinstance(one, kind) and one == one for one in value.values()):  # nor nan
+            raise StateError(
+                f"the state's {name} are {value!r:.80}, expected a {kind.__name__} for each agent"
+            )
 
 
 class SpacesByAgent:
@@ -90,7 +105,9 @@ class TwoAgentGame(SpacesByAgent):
     def _set_up(self, config: GameConfig) -> None:
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, config.make_controls(can_yield=True), default_mode="structures")
+        self._setup = GameSetup(
+            config, config.make_controls(can_yield=True), partial(default_tasks, "structures")
+        )
         self._control = np.zeros(1, CONTROL)
         episode = self._episode = self._setup.episode
         self._observers: dict[str, Observer] = {

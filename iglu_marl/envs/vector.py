@@ -20,7 +20,6 @@ from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
-from iglu_marl.core.task import Task
 from iglu_marl.envs.batch import BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.documentation import batch_documented
@@ -111,13 +110,13 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
 
     # -- tasks
 
-    def set_task(self, task: Task) -> None:
-        """Play this task from the next reset on."""
+    def set_task(self, task: Any) -> None:
+        """Play this task from the next reset on; of a session, a random turn at each reset."""
         self._prototype.set_task(task)
         self._batch.forget_tasks()
 
     def set_task_generator(self, generator: Any) -> None:
-        """Draw tasks from a source, a function or a list from the next reset on."""
+        """Draw tasks from a source, a function or a list from the next reset on; None: as at the beginning."""
         self._prototype.set_task_generator(generator)
         self._batch.forget_tasks()
 
@@ -263,6 +262,7 @@ class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
 
     action_space: ControlsName | None
     visual: bool
+    compat: Literal["iglu2021"] | None
     config: GameConfig | None
 
 

@@ -31,6 +31,7 @@ from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -69,6 +70,7 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "iglu_marl action prediction", 2
+LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
 KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells")
 """What is counted of a prediction; see `Prediction`."""
@@ -333,9 +335,15 @@ class Prediction:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Prediction:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`. Raises `DataError` for numbers and names that are none, and others (`reading`)."""
         counts = {name: Counts(*row[name]) for name in KINDS if name != "acted"}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
+        numbers = [number for part in (*counts.values(), *made) for number in part]
+        texts = [row[name] for name in ("name", "unit", "structure", "error")] + row["tags"]
+        if not all(type(n) in (int, bool) and abs(n) < 1e9 for n in numbers) or not all(
+            isinstance(text, str) for text in texts
+        ):
+            raise DataError(f"{row!s:.80} is no prediction")
         return cls(
             row["name"],
             row["unit"],
@@ -580,25 +588,18 @@ def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
 
 def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
     """The actions of a log of predictions, by the samples' ids."""
+    header, *lines = read_file(path, LOG_LIMIT).splitlines() or [b""]
+    with reading(str(path)):
+        if parse_json(header, str(path))["format"] != FORMAT:
+            raise DataError("it is no log of predictions")
     found: dict[str, list[tuple[bool, int, int, int, int]]] = {}
-    try:
-        header, *lines = path.read_bytes().splitlines()
-        if json.loads(header)["format"] != FORMAT:
-            raise KeyError("format")
-        for number, line in enumerate(lines, 2):
-            row = json.loads(line)
-            actions = [(bool(place), *rest) for place, *rest in row["made"]]
-            whole = all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions)
-            if not whole or row["name"] in found:
-                fault = "its id is there twice" if whole else f"actions are {row['made']!r:.80}"
-                raise DataError(
-                    f"{path}, line {number}: {fault}, expected [place, x, y, z, colour] of each, once"
-                )
-            found[row["name"]] = actions
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    except DataError:
-        raise
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path} is no log of predictions ({error!r:.80})") from None
+    for number, line in enumerate(lines, 2):
+        with reading(f"{path}, line {number}"):
+            row = parse_json(line, f"{path}, line {number}")
+            name, actions = row["name"], [(bool(place), *rest) for place, *rest in row["made"]]
+            if not all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions):
+                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, colour] of each")
+            if not isinstance(name, str) or name in found:
+                raise DataError(f"the id is {name!r:.80}, expected a text, and each once")
+            found[name] = actions
     return found

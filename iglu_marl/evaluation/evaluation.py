@@ -31,7 +31,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored
+from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored, row_from_json
 from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
 from iglu_marl.evaluation.selection import digest, named, tasks_of
 from iglu_marl.game.config import GameConfig
@@ -194,7 +194,7 @@ def _played(plan: EvaluationPlan, processes: int, output: Path | None, progress:
                 plan.settings(),
                 form=(FORMAT, VERSION),
                 what="an evaluation",
-                from_json=dict,
+                from_json=row_from_json,
                 to_json=dict,
             )
         except OSError as error:

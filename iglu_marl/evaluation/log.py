@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from iglu_marl._version import __version__
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import JsonLines, json_line
+from iglu_marl.core.parsing import parse_json, reading
 
 Row = TypeVar("Row")
 
@@ -60,13 +61,12 @@ class RowLog(Generic[Row]):
             if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
-        try:
-            first, *rest = [json.loads(line) for line in whole.splitlines()]
-            if first["format"] != header["format"]:
-                raise KeyError("format")
-            rows = [from_json(row) for row in rest]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{self.path} is no log of {self._what} ({error!r:.60}); {advice}") from None
+        no_log = f"{self.path} is no log of {self._what} ({advice}): line"
+        begun, *rest = whole.splitlines()
+        with reading(f"{no_log} 1"):
+            first = parse_json(begun, f"{no_log} 1")
+            if first["format"] != header["format"] or not isinstance(first["settings"], dict):
+                raise DataError(f"format is {first['format']!r:.60}, expected {header['format']!r}")
         known = {name: first.get(name) for name in header}
         if known != header:
             settings = header["settings"]
@@ -75,6 +75,10 @@ class RowLog(Generic[Row]):
                 f"{self.path} was begun with other settings ({', '.join(odd) or 'another version'}): "
                 f"{known['settings']!s:.300}; {advice}"
             )
+        rows = []
+        for number, line in enumerate(rest, start=2):
+            with reading(f"{no_log} {number}"):
+                rows.append(from_json(parse_json(line, f"{no_log} {number}")))
         return rows
 
     def add(self, row: Row) -> None:

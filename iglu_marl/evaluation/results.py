@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.metrics import Interval, bootstrap
 
@@ -21,6 +22,18 @@ Row = dict[str, Any]
 def is_scored(row: Row) -> bool:
     """Whether a game counts in averages: nothing failed of what the agents run on."""
     return bool(row.get("scored", True))
+
+
+def row_from_json(value: Any) -> Row:
+    """A row of a log. Raises `DataError` for one of which not every measure can be taken, and others (`reading`)."""
+    row = dict(value)
+    texts = [*(row[name] for name in ("architect", "builder", "key", "task", "error")), *row["skills"]]
+    taken = [part(row) for measure in MEASURES.values() for part in (measure.above, measure.below)]
+    whole = isinstance(row["skills"], list) and isinstance(row["episode"], int)
+    whole = whole and all(isinstance(text, str) for text in texts)
+    if not whole or not all(map(math.isfinite, taken)):
+        raise DataError(f"{value!s:.80} is no row of an evaluation")
+    return row
 
 
 class Measure(NamedTuple):

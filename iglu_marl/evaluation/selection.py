@@ -13,7 +13,7 @@ import numpy as np
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.game.agent import Agent
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, draw
 from iglu_marl.tasks.random_tasks import RandomTasks
@@ -101,15 +101,15 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
     rng = np.random.default_rng(seed)
     if isinstance(tasks, TaskSource):
         tasks.seed(rng)
-    if isinstance(tasks, Task):
+    if is_task(tasks):
         found = [tasks]
     elif _ends(tasks):
         found = list(tasks)
     else:
         found = [draw(tasks, rng) for _ in range(count or DRAWN)]
-    if not found or not all(isinstance(task, Task) for task in found):
+    if not found or not all(map(is_task, found)):
         raise ConfigError(f"tasks is {tasks!r:.80}, expected tasks, at least one")
-    return found[:count]
+    return [as_task(task) for task in found[:count]]
 
 
 def _ends(tasks: Any) -> bool:

@@ -45,7 +45,9 @@ class ChatText(spaces.Text):
 
 
 class Chat(Protocol):
-    """How utterances look as actions and observations."""
+    """How utterances look as actions and observations. `verbatim`: a dialogue read from a text is shown as that."""
+
+    verbatim: bool
 
     @property
     def silence(self) -> Any:
@@ -60,8 +62,8 @@ class Chat(Protocol):
     def read(self, action: Any, where: str) -> tuple[str, bool]:
         """The text of an utterance, and whether it was cut. Raises `ActionError` for what is none."""
 
-    def show(self, dialogue: Dialogue) -> Any:
-        """The dialogue as it is observed; a fresh object each time."""
+    def show(self, dialogue: Dialogue, written: str | None = None) -> Any:
+        """The dialogue as it is observed; a fresh object each time. `written`: the text that it was read from."""
 
     def show_text(self, text: str) -> Any:
         """A text that nobody said, in the form and space of the dialogue; a fresh object each time."""
@@ -71,12 +73,18 @@ class Chat(Protocol):
 
 
 class TextChat:
-    """Utterances are strings; the dialogue is its text form, whose latest lines are kept when it gets too long."""
+    """Utterances are strings; the dialogue is its text form, whose latest lines are kept when it gets too long.
+
+    verbatim: a dialogue that was read from a text is shown as that text.
+    """
 
     silence = ""
 
-    def __init__(self, message_length: int, dialog_length: int, strict: bool = True) -> None:
+    def __init__(
+        self, message_length: int, dialog_length: int, strict: bool = True, verbatim: bool = False
+    ) -> None:
         self.message_length, self.dialog_length, self.strict = message_length, dialog_length, strict
+        self.verbatim = verbatim
 
     def action_space(self) -> spaces.Space[Any]:
         """The space of one utterance."""
@@ -98,9 +106,9 @@ class TextChat:
             raise ActionError(f"{where} has {len(action)} characters, expected at most {self.message_length}")
         return action[: self.message_length], True
 
-    def show(self, dialogue: Dialogue) -> str:
+    def show(self, dialogue: Dialogue, written: str | None = None) -> str:
         """The dialogue as it is observed."""
-        text = dialogue.text
+        text = written if self.verbatim and written is not None else dialogue.text
         if len(text) <= self.dialog_length:
             return text
         tail = text[-self.dialog_length :]
@@ -125,6 +133,7 @@ class TokenChat:
     """
 
     def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
+        self.verbatim = False  # in tokens, there is one way to write it
         self.codec, self.message_length, self.dialog_length, self.strict = (
             codec,
             message_length,
@@ -165,7 +174,7 @@ class TokenChat:
             raise ActionError(f"{where} is {tokens.tolist()!s:.80}, {self._expected}") from None
         return (self.codec.decode(tokens[: self.message_length]) if cut else text), cut
 
-    def show(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
+    def show(self, dialogue: Dialogue, written: str | None = None) -> np.ndarray[Any, Any]:
         """The dialogue as it is observed."""
         if self._shown is None or self._shown[0] is not dialogue:
             self._shown = dialogue, self._tokens(dialogue)
@@ -207,12 +216,12 @@ class TokenChat:
         return len(self.codec.encode(text))
 
 
-def make_chat(config: GameConfig, codec: Codec | None) -> Chat:
+def make_chat(config: GameConfig, codec: Codec | None, verbatim: bool = False) -> Chat:
     """The chat that a configuration asks for; token chat needs the codec of its vocabulary."""
     assert config.max_message_length is not None  # filled in by the config, as is the next
     assert config.dialog_length is not None
     if config.chat == "text":
-        return TextChat(config.max_message_length, config.dialog_length, config.strict)
+        return TextChat(config.max_message_length, config.dialog_length, config.strict, verbatim)
     if codec is None:
         raise ConfigError('chat is "tokens", expected a codec for its vocabulary')
     return TokenChat(codec, config.max_message_length, config.dialog_length, config.strict)

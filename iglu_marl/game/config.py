@@ -184,7 +184,9 @@ class GameConfig:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise self._error(name, expected)
         names = tuple(value)
-        if not names or len(set(map(str, names))) != len(names) or any(part not in known for part in names):
+        if not all(isinstance(part, str) for part in names):
+            raise self._error(name, expected)
+        if not names or len(set(names)) != len(names) or any(part not in known for part in names):
             hint = (
                 "; the target never reaches the builder"
                 if "target_grid" in names and "target_grid" not in known

@@ -108,6 +108,11 @@ class Episode:
         self.dialogue = task.dialogue if recorded else Dialogue()
 
     @property
+    def written(self) -> str | None:
+        """The recorded conversation as its task has it; None where those who play write it."""
+        return self.task.dialog if self.recorded and self.task is not None else None
+
+    @property
     def floor(self) -> Role:
         """Whose turn it is."""
         return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT
@@ -183,11 +188,11 @@ class Episode:
             raise StateError(
                 f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it"
             )
-        if not isinstance(state.dialogue, Dialogue) or not isinstance(state.task, Task | None):
-            got = f"{type(state.dialogue).__name__} and {type(state.task).__name__}"
-            raise StateError(
-                f"the state holds {got}, expected a Dialogue and a Task as get_state returns them"
-            )
+        kinds = {"dialogue": Dialogue, "task": Task | None, "recorded": bool}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(state, name), kind):
+                got = type(getattr(state, name)).__name__
+                raise StateError(f"the state's {name} is a {got}, expected what get_state returns")
         self.worlds.set_state(state.world)
         self.dialogue, self.task, self.recorded = state.dialogue, state.task, state.recorded
         self.objective = None if self.task is None else self.task.objective

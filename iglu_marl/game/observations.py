@@ -65,7 +65,7 @@ def _compass(episode: Episode) -> Array:
 
 
 def _compass_half_turned(episode: Episode) -> Array:
-    return episode.worlds.seen_pose[0, 4:5] - np.float32(180)
+    return (episode.worlds.pose[0, 3:4] - 180.0).astype(np.float32)  # in double, as in 2022
 
 
 def _angle(episode: Episode) -> dict[str, Array]:
@@ -76,6 +76,12 @@ def _agent_pos(episode: Episode) -> Array:
     return episode.worlds.seen_pose[0].copy()
 
 
+def _agent_pos_told(conventions: Conventions, episode: Episode) -> Array:
+    x, y, z, yaw, pitch = episode.worlds.pose[0].tolist()
+    told = x, y + conventions.lift, z, 0.0 - pitch if conventions.minerl_camera else pitch, yaw
+    return np.array(told, np.float32)
+
+
 def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
     grid: Array = getattr(episode.worlds, field)[0]
     return grid.astype(np.int32) if ids is None else ids.take(grid)
@@ -83,6 +89,10 @@ def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
 
 def _dialog(episode: Episode) -> Any:
     return episode.chat.show(episode.dialogue)
+
+
+def _dialog_as_written(episode: Episode) -> Any:
+    return episode.chat.show(episode.dialogue, episode.written)
 
 
 def _goal(episode: Episode) -> Any:
@@ -122,9 +132,12 @@ def angle_sight() -> Sight:
     return Sight("compass", spaces.Dict({"angle": spaces.Box(-180, 180, (), np.float32)}), _angle)
 
 
-def agent_pos_sight() -> Sight:
-    """`agentPos`: float32 [5], eye x, y, z in cells; pitch, yaw in degrees."""
-    return Sight("agentPos", spaces.Box(POSE_LOW, POSE_HIGH, dtype=np.float32), _agent_pos)
+def agent_pos_sight(conventions: Conventions = OWN) -> Sight:
+    """`agentPos`: float32 [5], eye x, y, z in cells; pitch, yaw in degrees (2021: feet above the floor, pitch down)."""
+    lift = np.array([0, conventions.lift, 0, 0, 0], np.float32)
+    own = not (conventions.lift or conventions.minerl_camera)  # read faster
+    read = _agent_pos if own else partial(_agent_pos_told, conventions)
+    return Sight("agentPos", spaces.Box(POSE_LOW + lift, POSE_HIGH + lift, dtype=np.float32), read)
 
 
 def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sight:
@@ -137,7 +150,7 @@ def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sig
 
 def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
     """`dialog`: the conversation as text or tokens."""
-    return Sight(key, chat.observation_space(), _dialog)
+    return Sight(key, chat.observation_space(), _dialog_as_written if chat.verbatim else _dialog)
 
 
 def goal_sight(chat: Chat) -> Sight:
@@ -201,7 +214,7 @@ def gridworld_observer(
     if render:
         sights.append(pov_sight(config.pov_size))
     if vector_state:
-        sights += [agent_pos_sight(), grid_sight("grid", conventions, margin=1)]
+        sights += [agent_pos_sight(conventions), grid_sight("grid", conventions, margin=1)]
     if target_in_obs:
         sights.append(grid_sight("target_grid", conventions, margin=1))
     return Observer(sights)
@@ -218,7 +231,7 @@ def silent_builder_observer(
         dialog_sight(chat, "chat"),
     ]
     if not visual:
-        sights += [agent_pos_sight(), grid_sight("grid", conventions)]
+        sights += [agent_pos_sight(conventions), grid_sight("grid", conventions)]
     return Observer(sights)
 
 

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from iglu_marl.core.conventions import IGLU2022, OWN, Conventions
+from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.task_source import TaskSource
+from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_session_tasks
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One older tool.
+    """One older tool, or an environment's own ways.
 
     conventions: how it tells colours and directions. defaults: of fields of `GameConfig`, where they are not ours.
     spellings: its keywords that have another name here. idle: its keywords that are taken and change nothing here.
+    tasks: makes the source of tasks that is played where none is given.
     """
 
     conventions: Conventions
-    defaults: Mapping[str, Any]
-    spellings: Mapping[str, str]
-    idle: tuple[str, ...]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    idle: tuple[str, ...] = ()
+    tasks: Callable[[], TaskSource] = default_tasks
 
 
+GRIDWORLD = Profile(OWN)
+SILENT_BUILDER = Profile(SILENT_BUILDER_2021, tasks=silent_builder_tasks)
 PROFILES: Mapping[str, Profile] = {
+    "iglu2021": Profile(IGLU2021, tasks=whole_session_tasks),
     "iglu2022": Profile(
         conventions=IGLU2022,
         defaults={"select_and_place": True, "max_steps": 250, "size_reward": True},
@@ -36,19 +43,26 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def read_options(
-    compat: str | None, options: Mapping[str, Any], *, preset: bool
-) -> tuple[Conventions, dict[str, Any]]:
-    """A profile's conventions, and the options in our names, where `preset` says so with the profile's defaults.
+    compat: str | None,
+    options: Mapping[str, Any],
+    *,
+    own: Profile,
+    known: tuple[str, ...],
+    preset: bool,
+) -> tuple[Profile, dict[str, Any]]:
+    """A profile, and the options in our names, where `preset` says so with the profile's defaults.
 
-    Without `compat`, nothing changes.
+    own: the profile without `compat`, when options stay as they are. known: the profiles that the environment has.
 
-    Raises `ConfigError` for an unknown profile, and for an option that is given under both of its names.
+    Raises `ConfigError` for another profile, and for an option that is given under both of its names.
     """
     if compat is None:
-        return OWN, dict(options)
-    if compat not in tuple(PROFILES):
-        known = ", ".join(map(repr, PROFILES))
-        raise ConfigError(f"compat is {compat!r}, expected None or one of {known}")
+        return own, dict(options)
+    if compat not in known:
+        raise ConfigError(
+            f"compat is {compat!r}, expected None or one of {', '.join(map(repr, known))}: "
+            "'iglu2022' for the Gridworld ids, 'iglu2021' for the Silent Builder"
+        )
     profile = PROFILES[compat]
     read = dict(profile.defaults) if preset else {}
     for name, value in options.items():
@@ -59,7 +73,12 @@ def read_options(
             )
         if name not in profile.idle:
             read[ours] = value
-    return profile.conventions, read
+    return profile, read
+
+
+def compat_of(conventions: Conventions) -> str | None:
+    """The name of the profile that has these conventions; None for an environment's own."""
+    return next((name for name, profile in PROFILES.items() if profile.conventions == conventions), None)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from iglu_marl.language.instructions import (
     fits,
     parse,
     render,
+    render_place,
     say,
     wordings,
 )
@@ -162,6 +163,7 @@ __all__ = [
     "progress",
     "read",
     "render",
+    "render_place",
     "say",
     "shape_cells",
     "statement_goals",

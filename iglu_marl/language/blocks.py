@@ -1,28 +1,19 @@
-"""Block-by-block edits in plain words, and reading them back: the core that all instructions rest on.
-
-Cells are told from the centre of the zone: so many blocks east or west and north or south of it, and a
-height, 1 for the layer on the ground up to 9. Reading them back is the part of the grammar.
-"""
+"""Edits of one cell, the core that all instructions rest on, and why a text or an instruction fails."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import product
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.core.errors import GridError
-from iglu_marl.core.grid import Cell, Color, color_name, in_zone
-from iglu_marl.language.templates import templates, words
+from iglu_marl.core.grid import Cell, Color, in_zone
 
 MAX_WORDS = 16
 MAX_CHARACTERS = 200
-
-_GROUND_Y = -1
 
 
 class EditKind(str, Enum):
@@ -171,87 +162,3 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
-
-
-# -- saying
-
-
-def _number(value: int, spelled: bool) -> str:
-    return str(templates()["numbers"][value]) if spelled else str(value)
-
-
-def place_fillings(x: int, z: int, swapped: bool, spelled: bool) -> tuple[str, dict[str, str]]:
-    """Which list of phrases tells an offset from the centre, and what to fill into them."""
-    steps = [(abs(x), "east" if x > 0 else "west"), (abs(z), "south" if z > 0 else "north")]
-    if swapped:
-        steps.reverse()
-    steps = [step for step in steps if step[0]]
-    if not steps:
-        return "centre", {}
-    (count, direction), *rest = steps
-    fillings = {
-        "n": _number(count, spelled),
-        "blocks": "block" if count == 1 else "blocks",
-        "direction": direction,
-    }
-    if not rest:
-        return "straight", fillings
-    return "corner", {**fillings, "n2": _number(rest[0][0], spelled), "direction2": rest[0][1]}
-
-
-def _phrase(
-    edit: CellEdit, sentence: str, where: str, height: str, place: str, swapped: bool, spelled: bool
-) -> str:
-    x, y, z = edit.cell
-    level = y - _GROUND_Y + 1
-    _, fillings = place_fillings(x, z, swapped, spelled)
-    told = where.format(
-        place=place.format(**fillings),
-        height=height.format(n=_number(level, spelled), nth=templates()["ordinals"][level - 1]),
-    )
-    if edit.old_color is None:
-        sentence = sentence.replace("{old} ", "")
-    color = "" if edit.color is None else color_name(edit.color)
-    old = "" if edit.old_color is None else color_name(edit.old_color)
-    return sentence.format(a="an" if color[:1] in "aeiou" else "a", color=color, old=old, where=told)
-
-
-def _options(edit: CellEdit) -> list[list[Any]]:
-    """The choices that make up a wording, each with the preferred one first."""
-    x, y, z = edit.cell
-    kind, _ = place_fillings(x, z, False, False)
-    all_of = templates()
-    on_ground = y == _GROUND_Y
-    return [
-        all_of["instructions"][edit.action.value],
-        all_of["where"][:: -1 if on_ground else 1],
-        all_of["ground" if on_ground else "height"],
-        all_of[kind],
-        [False, True] if kind == "corner" else [False],
-        [False, True],
-    ]
-
-
-def _fits(text: str) -> bool:
-    return len(text) <= MAX_CHARACTERS and len(words(text)) <= MAX_WORDS
-
-
-def edit_wordings(edit: CellEdit) -> Iterator[str]:
-    """Every wording of an edit that fits a message (16 words, 200 characters), the preferred one first."""
-    seen = set()
-    for choices in product(*_options(edit)):
-        text = _phrase(edit, *choices)
-        if text not in seen and _fits(text):
-            seen.add(text)
-            yield text
-
-
-def say_edit(edit: CellEdit, rng: np.random.Generator | None = None) -> str:
-    """An instruction for an edit: the preferred wording, or with `rng` any of them."""
-    if rng is not None:
-        options = _options(edit)
-        for _ in range(20):  # most wordings fit; the preferred one always does
-            text = _phrase(edit, *(option[int(rng.integers(len(option)))] for option in options))
-            if _fits(text):
-                return text
-    return next(edit_wordings(edit))

@@ -72,9 +72,9 @@ class Generator:
         balance: bool = True,
     ) -> None:
         known = question_templates()
-        self.kinds = _names("kinds", kinds, KINDS)
-        self.frames = _names("frames", frames, tuple(FRAMES))
-        names = tuple(known) if templates is None else _names("templates", templates, tuple(known))
+        self.kinds = read_names("kinds", kinds, KINDS)
+        self.frames = read_names("frames", frames, tuple(FRAMES))
+        names = tuple(known) if templates is None else read_names("templates", templates, tuple(known))
         self._choices = [
             (known[name], kind) for name in names for kind in known[name].kinds if kind in self.kinds
         ]
@@ -256,11 +256,14 @@ def _names_one(phrase: Phrase, scene: Scene) -> bool:
     return bool(answer(Program("count", (phrase.meant,)), scene) == 1)
 
 
-def _names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def read_names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Names that are known, from one or several. Raises `LanguageError` for others, and for none."""
+    if not isinstance(names, Iterable):
+        raise LanguageError(f"{what} is {names!r:.80}, expected names from {', '.join(known)}")
     given = (names,) if isinstance(names, str) else tuple(names)
     for name in given:
-        if name not in known:
-            raise LanguageError(f"{what} holds {name!r}, expected names from {', '.join(known)}")
+        if not isinstance(name, str) or name not in known:
+            raise LanguageError(f"{what} holds {name!r:.80}, expected names from {', '.join(known)}")
     if not given:
         raise LanguageError(f"{what} is empty, expected names from {', '.join(known)}")
     return given

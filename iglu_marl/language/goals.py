@@ -17,6 +17,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
 from iglu_marl.core.task import Task
+from iglu_marl.language.generator import read_names
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import STATEMENT, Question, parse
 from iglu_marl.language.scene import Scene
@@ -104,6 +105,8 @@ class GoalSpace(Sequence[Goal]):
     """
 
     def __init__(self, goals: Iterable[Any]) -> None:
+        if not isinstance(goals, Iterable):
+            raise LanguageError(f"goals is {goals!r:.80}, expected a list of goals")
         self.goals = tuple(dict.fromkeys(Goal.of(goal) for goal in goals))
         if not self.goals:
             raise LanguageError("there are no goals, expected at least one")
@@ -128,6 +131,24 @@ class GoalSpace(Sequence[Goal]):
         if array.ndim == 3:
             return self.programs.ask_all(as_grid(array)[None], yaw_deg).holds[0]
         return self.programs.ask_all(array, yaw_deg).holds
+
+    @cached_property
+    def _numbers(self) -> dict[Program, int]:
+        return {goal.program: number for number, goal in reversed(list(enumerate(self.goals)))}
+
+    def multi_hot(self, *goals: Any) -> npt.NDArray[np.int8]:
+        """Goals of this space as int8 [goals], 1 for each of them; what `holding` gives is of the same form.
+
+        goals: anything that `Goal.of` takes. Raises `LanguageError` for one whose program is none of this space's.
+        """
+        chosen = np.zeros(len(self), np.int8)
+        for goal in map(Goal.of, goals):
+            if goal.program not in self._numbers:
+                raise LanguageError(
+                    f"the goal {goal.text!r:.80} is none of the {len(self)} goals of this space"
+                )
+            chosen[self._numbers[goal.program]] = 1
+        return chosen
 
     def sample(
         self, rng: np.random.Generator, grid: npt.ArrayLike | None = None, yaw_deg: float = 0.0
@@ -155,8 +176,8 @@ class GoalSpace(Sequence[Goal]):
 
         Raises `LanguageError` for another name, or when one side would be empty.
         """
-        if by not in SPLITS:
-            raise LanguageError(f"split by {by!r}, expected one of {', '.join(SPLITS)}")
+        if not isinstance(by, str) or by not in SPLITS:
+            raise LanguageError(f"split by {by!r:.80}, expected one of {', '.join(SPLITS)}")
         if by == "length":
             middle = float(np.median([goal.program.nodes for goal in self.goals]))
             held = [goal.program.nodes > middle for goal in self.goals]
@@ -249,18 +270,21 @@ def _statements(colors: Sequence[str], relations: Sequence[str]) -> Iterator[Que
             yield state("where", A=one, R=relation, B=other)
 
 
-@lru_cache(maxsize=16)
 def statement_goals(
-    colors: tuple[str, ...] = COLOR_WORDS, relations: tuple[str, ...] = RELATIONS[:4] + RELATIONS[8:]
+    colors: Iterable[str] = COLOR_WORDS, relations: Iterable[str] = RELATIONS[:4] + RELATIONS[8:]
 ) -> GoalSpace:
     """The goals that come with the package: what there is to be, how many, and how it lies.
 
     colors, relations: which ones they speak of. Without the relations of the builder's frame (the default),
     what holds does not depend on where the builder looks. Raises `LanguageError` for unknown names.
     """
-    for name, known in ((colors, COLOR_WORDS), (relations, RELATIONS)):
-        if not name or any(part not in known for part in name):
-            raise LanguageError(f"goals of {name!r}, expected names from {', '.join(known)}")
+    return _statement_goals(
+        read_names("colors", colors, COLOR_WORDS), read_names("relations", relations, RELATIONS)
+    )
+
+
+@lru_cache(maxsize=16)
+def _statement_goals(colors: tuple[str, ...], relations: tuple[str, ...]) -> GoalSpace:
     questions = [question for question in _statements(colors, relations) if question.is_possible]
     return GoalSpace(questions)
 
@@ -305,10 +329,17 @@ def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Gene
 
 
 class GoalObjective:
-    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol."""
+    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol.
 
-    def __init__(self, goal: Goal) -> None:
-        self.goal = goal
+    terminate_on_success: False pays 1 in every step after which the goal holds, and never ends.
+    """
+
+    def __init__(self, goal: Goal, terminate_on_success: bool = True) -> None:
+        if not isinstance(terminate_on_success, bool):
+            raise LanguageError(
+                f"terminate_on_success is {terminate_on_success!r:.80}, expected True or False"
+            )
+        self.goal, self.terminate_on_success = goal, terminate_on_success
         self._programs = Programs([goal.program])
 
     @property
@@ -328,9 +359,9 @@ class GoalObjective:
         chosen = list(indices)
         if len(chosen) == 1:  # what a single environment asks, at each step
             holds_now = self.goal.holds(Scene(worlds.grid[chosen[0]], worlds.pose[chosen[0], 3]))
-            return np.array([float(holds_now)]), np.array([holds_now])
+            return np.array([float(holds_now)]), np.array([holds_now and self.terminate_on_success])
         holds = self._programs.ask_each(worlds.grid[chosen], 0, worlds.pose[chosen, 3]).holds
-        return holds.astype(np.float64), holds
+        return holds.astype(np.float64), holds & self.terminate_on_success
 
     @staticmethod
     def score_each(
@@ -340,14 +371,17 @@ class GoalObjective:
         chosen = list(indices)
         programs, which = _together(tuple(objectives))
         holds = programs.ask_each(worlds.grid[chosen], which, worlds.pose[chosen, 3]).holds
-        return holds.astype(np.float64), holds
+        return holds.astype(np.float64), holds & [objective.terminate_on_success for objective in objectives]
+
+    def _content(self) -> tuple[Goal, bool]:
+        return self.goal, self.terminate_on_success
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, GoalObjective) and self.goal == other.goal)
+        return self is other or (isinstance(other, GoalObjective) and self._content() == other._content())
 
     @cached_property
     def _hash(self) -> int:
-        return hash(self.goal)
+        return hash(self._content())
 
     def __hash__(self) -> int:
         return self._hash
@@ -368,7 +402,8 @@ class GoalTask(Task):
     """A task that asks for a goal instead of a target: `GoalTask(Goal.of("There is a red block."))`.
 
     goal: anything that `Goal.of` takes. starting_grid: the world before. target_grid: a world in which the
-    goal holds, for show (default: the start); no score is counted against it. The rest is as in `Task`.
+    goal holds, for show (default: the start); no score is counted against it. terminate_on_success: whether the
+    game is over when the goal holds; if not, each step after which it holds pays. The rest is as in `Task`.
     """
 
     objective: Any
@@ -381,12 +416,13 @@ class GoalTask(Task):
         dialog: Any = "",
         target_grid: npt.ArrayLike | None = None,
         ids: str | None = "iglu",
+        terminate_on_success: bool = True,
         **options: Any,
     ) -> None:
         if target_grid is None:
             target_grid = np.zeros(ZONE_SHAPE, np.int8) if starting_grid is None else starting_grid
         super().__init__(dialog, target_grid, starting_grid=starting_grid, ids=ids, **options)
-        object.__setattr__(self, "objective", GoalObjective(Goal.of(goal)))
+        object.__setattr__(self, "objective", GoalObjective(Goal.of(goal), terminate_on_success))
 
     @property
     def goal(self) -> Goal:
@@ -405,10 +441,11 @@ class GoalTask(Task):
             name: getattr(self, name) for name in ("dialog", "target_grid", "starting_grid", "full_grid")
         }
         arguments |= {name: getattr(self, name) for name in ("goal", "invariant", "task_id", "ids")}
+        arguments["terminate_on_success"] = self.objective.terminate_on_success
         return type(self)(**{**arguments, **changes})
 
     def _content(self) -> tuple[Any, ...]:
-        return (*super()._content(), self.goal)
+        return (*super()._content(), self.objective)
 
     def __repr__(self) -> str:
         return f"GoalTask({self.goal.text!r})"
@@ -418,14 +455,18 @@ class GoalTasks:
     """A source of tasks: goals of a space, each from a random world in which it does not hold.
 
     goals: a `GoalSpace` (default: `statement_goals()`). scenes: a function from a generator to a starting grid
-    (default: the empty zone).
+    (default: the empty zone). terminate_on_success: as in `GoalTask`.
     """
 
-    def __init__(self, goals: GoalSpace | None = None, scenes: Any = None) -> None:
+    def __init__(
+        self, goals: GoalSpace | None = None, scenes: Any = None, terminate_on_success: bool = True
+    ) -> None:
         self.goals = statement_goals() if goals is None else goals
         self.scenes = scenes
+        self.terminate_on_success = terminate_on_success
 
     def sample(self, rng: np.random.Generator) -> GoalTask:
         """A goal and a world."""
         grid = None if self.scenes is None else self.scenes(rng)
-        return GoalTask(self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid), grid)
+        goal = self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid)
+        return GoalTask(goal, grid, terminate_on_success=self.terminate_on_success)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -20,15 +21,26 @@ from iglu_marl.language.blocks import (
     EditKind,
     Failure,
     Reason,
-    edit_wordings,
-    say_edit,
 )
 from iglu_marl.language.dialogue_acts import DialogueAct
-from iglu_marl.language.grammar.reader import read_text
-from iglu_marl.language.phrasing import at_random, every, first, say_with, tersest
-from iglu_marl.language.references import Context
+from iglu_marl.language.grammar import scene_makers
+from iglu_marl.language.grammar.inverses import INVERSES
+from iglu_marl.language.grammar.makers import View
+from iglu_marl.language.grammar.reader import grammar, read_text
+from iglu_marl.language.grammar.speaker import (
+    OneOf,
+    Speaker,
+    Together,
+    Wording,
+    any_of,
+    by_weight,
+    every,
+    plainest,
+    spelled,
+)
+from iglu_marl.language.references import Context, Where
 from iglu_marl.language.templates import words
-from iglu_marl.language.verbs import Instruction
+from iglu_marl.language.verbs import Facing, Instruction, Pick, Then
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -40,6 +52,7 @@ __all__ = [
     "fits",
     "parse",
     "render",
+    "render_place",
     "say",
     "wordings",
 ]
@@ -52,17 +65,44 @@ def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARAC
     return len(text) <= max_characters and len(words(text)) <= max_words
 
 
+@lru_cache(maxsize=1)
+def speaker() -> Speaker:
+    """What says instructions and questions by the grammar by which they are read."""
+    return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
+
+
+def _sentences(instruction: Instruction) -> Wording:
+    """All ways to say an instruction, but for the last full stop."""
+    if isinstance(instruction, Then):
+        parts: list[Wording] = []
+        for part in instruction.parts:
+            parts += [".", OneOf(("", "then", "and"))] if parts else []
+            parts.append(_sentences(part))
+        return Together(tuple(parts))
+    if isinstance(instruction, Facing):
+        return Together((_said("viewed", View(instruction.view)), _sentences(instruction.then)))
+    return _said("picked" if isinstance(instruction, Pick) else "clause", instruction)
+
+
+def _said(category: str, value: object) -> Wording:
+    said = speaker().wording(category, value)
+    if said is None:
+        raise DialogueError(f"there are no words for {value!r:.200}: it can be read, not said")
+    return said
+
+
+def _text(instruction: Instruction) -> Wording:
+    return Together((_sentences(instruction), "."))
+
+
 def wordings(instruction: Instruction) -> Iterator[str]:
     """Every wording of an instruction, each once, the preferred one first.
 
     Of an `CellEdit`, those that fit a message (16 words, 200 characters); of others all, however long.
     """
-    if isinstance(instruction, CellEdit):
-        yield from edit_wordings(instruction)
-        return
     seen = set()
-    for text in every(lambda choose: say_with(instruction, choose)):
-        if text not in seen:
+    for text in map(spelled, every(_text(instruction))):
+        if text not in seen and (fits(text) or not isinstance(instruction, CellEdit)):
             seen.add(text)
             yield text
 
@@ -79,24 +119,38 @@ def render(
     Wordings of at most 16 words are taken as far as there are any. max_words, max_characters: what a message of the
     chat holds (tokens: words); raises `DialogueError` when no wording is short enough.
     """
-    if isinstance(instruction, CellEdit) and max_words is None:
-        return say_edit(instruction, rng)
+    said = _text(instruction)
     wanted = MAX_WORDS if max_words is None else max_words
     if rng is not None:
-        choose = at_random(rng)
         for _ in range(_TRIES):
-            text = say_with(instruction, choose)
+            text = spelled(any_of(said, rng))
             if fits(text, wanted, max_characters):
                 return text
-    for choose in (first, tersest):
-        text = say_with(instruction, choose)
+    text = spelled(plainest(said))
+    if fits(text, wanted, max_characters):
+        return text
+    by_words = by_weight(said, lambda word: len(words(word)))
+    for found in reversed(by_words.values()):
+        text = spelled(found)
         if fits(text, wanted, max_characters):
             return text
+    text = spelled(next(iter(by_weight(said, lambda word: len(word) + 1).values())))
     if max_words is None and len(text) <= max_characters:
         return text
     raise DialogueError(
         f"no wording within {wanted} words and {max_characters} characters; the shortest is {text!r}"
     )
+
+
+def render_place(where: Where) -> str:
+    """A place in words, as it is said within a sentence: "2 blocks east of the centre, on the ground"."""
+    return rendered("where", where)
+
+
+def rendered(category: str, value: object, rng: np.random.Generator | None = None) -> str:
+    """A value of a category of the grammar within a sentence: the preferred wording, or with `rng` any of them."""
+    said = _said(category, value)
+    return spelled(plainest(said) if rng is None else any_of(said, rng), sentence=False)
 
 
 def say(

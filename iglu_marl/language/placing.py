@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, cell_index, cells_of, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     At,
@@ -71,7 +71,12 @@ class Sides:
     which: str | tuple[Direction, ...] = "every"
 
 
-Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between
+@dataclass(frozen=True)
+class Opposite:
+    """On the other side of the map from what was just spoken of: through its middle."""
+
+
+Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -218,6 +223,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [Anchors(tuple((x, where.height + FLOOR - 1, z) for x in line for z in line))]
     if isinstance(where, Between):
         return _between(where, setting)
+    if isinstance(where, Opposite):
+        x, _, z = resolve(It(), setting)[0][0]
+        return [Anchors((_column(-x, -z, setting),))]
     items = resolve(where.of, setting)
     if isinstance(where, NextTo):
         found = []
@@ -229,6 +237,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [anchor for item in items for anchor in _sides(item, where.which, setting)]
     if not where.offset:
         cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+        if isinstance(where.of, It) and setting.before is not None and all(map(setting.color_at, cells)):
+            left = setting.before[1] != 0  # "there" is where something was taken away from it
+            cells = tuple(map(tuple, cells_of(left & (setting.grid == 0)).tolist())) or cells
         return [Anchors(cells, None, cells)]
     way, distance = where.offset[0]
     flipped = isinstance(where.of, You)

@@ -15,7 +15,6 @@ from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
-    COMPASS,
     VECTORS,
     Direction,
     Kind,
@@ -165,7 +164,7 @@ class Recent:
 class Portion:
     """The ends, corners, border, middle, inside or blocks of something.
 
-    way: only those there; with "half", the half there.
+    way: only those there; with "half", the half there; with "alternate", every second one from there on.
     """
 
     of: Reference
@@ -309,6 +308,9 @@ class Context:
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """The context of what is said next, when `instruction` was carried out on `grid` with this `ExpectedWorld`."""
+        from iglu_marl.language.verbs import stands_for  # verbs are told of references
+
+        instruction = stands_for(instruction, self.before)
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what can be said anew
         return replace(
@@ -695,9 +697,13 @@ def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
     spans = [high[axis] - low[axis] for axis in range(3)]
     wide = [axis for axis in range(3) if spans[axis]]
     cells, which = list(item), reference.which
+    if which == "alternate" and reference.way is None:
+        raise Unresolved(Reason.NO_DIRECTION, "from which end")
     if reference.way is not None:
         vector = VECTORS[setting.on_map(reference.way)]
         reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+        if which == "alternate":
+            return sorted(cells, key=lambda cell: -reach[cell])[::2]
         if which == "half":
             middle = (min(reach.values()) + max(reach.values())) / 2
             return [cell for cell in item if reach[cell] > middle]
@@ -751,47 +757,3 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
         if reference.count == 1 and reference.extreme is None and len(there) > 1:
             continue
     raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
-
-
-def places(where: Where, setting: Setting) -> list[list[Cell]]:
-    """The cells that a place means: one list per thing that it is told from, of equally good ones, all in the zone.
-
-    Raises `Unresolved` when the description fits nothing, or more than it says.
-    """
-    if isinstance(where, At):
-        return [[where.cell]]
-    items = resolve(where.of, setting)
-    if isinstance(where, NextTo):
-        return [_free_around(where, item, setting) for item in items]
-    found = [_beside(where, item, setting) for item in items]
-    inside = [cell for cell in found if in_zone(*cell)]
-    if not inside:
-        raise Unresolved(Reason.OUTSIDE, str(found[0]))
-    return [[cell] for cell in inside]
-
-
-def _free_around(where: NextTo, item: Item, setting: Setting) -> list[Cell]:
-    floor = min(cell[1] for cell in item)
-    around = [shifted(cell, VECTORS[way]) for cell in item if cell[1] == floor for way in COMPASS]
-    free = [cell for cell in dict.fromkeys(around) if in_zone(*cell) and not setting.color_at(cell)]
-    if not free:
-        raise Unresolved(Reason.OCCUPIED, f"nothing is free next to {item[0]}")
-    return free
-
-
-def _beside(where: Beside, item: Item, setting: Setting) -> Cell:
-    cells = item
-    if where.offset:
-        way = where.offset[0][0]
-        flipped = isinstance(where.of, You)
-        out = setting.vector(((way, 1),), flipped)
-        reach = max(sum(a * b for a, b in zip(cell, out, strict=True)) for cell in item)
-        cells = tuple(cell for cell in item if sum(a * b for a, b in zip(cell, out, strict=True)) == reach)
-        if not way.vertical:
-            cells = tuple(cell for cell in cells if cell[1] == min(other[1] for other in cells))
-        vector = setting.vector(where.offset, flipped)
-        cells = tuple(shifted(cell, vector) for cell in cells)
-    if len(cells) > 1:
-        detail = f"{len(cells)} places beside a group"
-        raise Unresolved(Reason.AMBIGUOUS, detail, reference=where, choices=tuple((cell,) for cell in cells))
-    return cells[0]

@@ -37,7 +37,13 @@ from iglu_marl.language.grammar.answers import (
     Which,
 )
 from iglu_marl.language.grammar.engine import Parser, is_number
-from iglu_marl.language.grammar.reader import grammar, tokens, unknown_words
+from iglu_marl.language.grammar.reader import (
+    first_place,
+    grammar,
+    instruction_words,
+    tokens,
+    unknown_words,
+)
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME, Check, Either, Look, Put, anchors
@@ -233,7 +239,7 @@ def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
 
 def _spelled(said: list[str], unknown: str) -> list[str]:
     """Words with those put right that can only be one other word."""
-    known = grammar().words
+    known = instruction_words()
     right = []
     for word in said:
         found = near(word, known) if word != unknown and unknown_words([word]) else {}
@@ -620,7 +626,7 @@ class _Answer:
         text = tokens(self.pending.text)
         if self.unknown not in text:
             return
-        known = grammar().words
+        known = instruction_words()
         start = end = text.index(self.unknown)
         while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
             end += 1
@@ -782,13 +788,7 @@ def _raised(part: Any, steps: int) -> Any:
     """A placement so many steps above what it is told from."""
     if isinstance(part, Lacking) and part.slot == "level":
         part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
-    where = (
-        part.where
-        if isinstance(part, Place)
-        else part.where[0]
-        if isinstance(part, Put) and part.where
-        else None
-    )
+    where = first_place(part)
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None
     higher = Beside(((Direction.UP, steps),), where.of)

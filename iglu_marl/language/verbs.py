@@ -866,9 +866,16 @@ def _as_put(instruction: Any) -> Any:
     return instruction
 
 
-def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
-    last, _ = _before(setting)
+def stands_for(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
+    """The instruction that "the same again" or a correction stands for, behind the last one and the grid it met."""
+    if before is None or not isinstance(instruction, (Again, Amend)):
+        return instruction
+    if isinstance(instruction, Again):
+        return _repeated(instruction, before[0])
+    return _amended(instruction, before[0])
 
+
+def _repeated(instruction: Again, last: Any) -> Any:
     def change(part: Any) -> Any:
         part = _as_put(part)
         if instruction.of is not None and isinstance(part, Put) and part.where:
@@ -892,7 +899,11 @@ def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
             return replace(part, new=new, where=(where,))
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
-    return _follow(_otherwise(_last_part(last), change), setting)
+    return _otherwise(_last_part(last), change)
+
+
+def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
+    return _follow(stands_for(instruction, _before(setting)), setting)
 
 
 def _like(blocks: Any, of: Any) -> Any:
@@ -907,9 +918,7 @@ def _like(blocks: Any, of: Any) -> Any:
     return of
 
 
-def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
-    last, grid = _before(setting)
-
+def _amended(instruction: Amend, last: Any) -> Any:
     def change(part: Any) -> Any:
         part = _as_put(part)
         if isinstance(part, Replace) and instruction.color is not None:
@@ -928,8 +937,16 @@ def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
             where = (instruction.where,)
         return replace(part, new=new, where=where)
 
+    try:
+        return _otherwise(last, change)
+    except DialogueError as error:  # no such number of blocks can be
+        raise Unresolved(Reason.NO_NUMBER, str(error)) from None
+
+
+def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
+    _, grid = _before(setting)
     back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
-    return _follow(_otherwise(last, change), back)
+    return _follow(stands_for(instruction, setting.before), back)
 
 
 def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
@@ -944,7 +961,8 @@ def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
         for _, now in found:
             try:
                 for outcome in _follow(part, now):
-                    after = replace(now.then(outcome.grid, outcome.cells), before=(part, now.grid))
+                    told = stands_for(part, now.before), now.grid
+                    after = replace(now.then(outcome.grid, outcome.cells), before=told)
                     following.append((outcome, after))
             except Unresolved as error:
                 failure = error

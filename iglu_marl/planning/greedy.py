@@ -11,7 +11,14 @@ from iglu_marl.planning.flying.controller import Flier
 from iglu_marl.planning.problem import Job
 from iglu_marl.planning.simulation import Simulation
 from iglu_marl.planning.stepping import Hopper, Slider
-from iglu_marl.planning.support import carries, neighbours, scaffold_for, shuts_in, supported_cells
+from iglu_marl.planning.support import (
+    carries,
+    neighbours,
+    scaffold_for,
+    shut_off,
+    shuts_in,
+    supported_cells,
+)
 from iglu_marl.planning.walking.controller import Walker
 
 Find = Callable[[list[Job]], Any]  # of a `Controller`
@@ -20,6 +27,7 @@ MAX_RETURNS = 4  # of a scaffold to one and the same cell
 HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
 MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
 CLEARING_RINGS = 5
+TIDYING = 4  # blocks broken for a scaffold that is to go
 
 
 class Controller(Protocol):
@@ -36,9 +44,6 @@ class Controller(Protocol):
 
     def ways_out(self) -> list[Job]:
         """Blocks to break when the builder is walled in; none when it is not."""
-
-    def steps_up(self) -> list[Cell]:
-        """Cells of a stair that leads higher, the next to be filled first; none where no stairs are needed."""
 
 
 CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
@@ -68,6 +73,7 @@ class GreedyBuilder:
         """Work until everything is as desired; returns "" or why not."""
         simulation = self.simulation
         rounds = 60 + 8 * int(simulation.difference().sum())
+        done: Counter[tuple[bytes, str]] = Counter()  # in which grid what was attempted with success
         for _ in range(rounds):
             if not simulation.difference().any():
                 return ""
@@ -77,15 +83,18 @@ class GreedyBuilder:
                 self._edit,
                 self._get_out,
                 self._scaffold,
-                self._climb,
                 self._tidy,
                 self._clear,
                 self._scaffold_beside,
-                self._climb_to_tidy,
             )
+            now = simulation.grid.tobytes()
+            # What has led back to this very grid comes last.
+            ranked = sorted((done[now, attempt.__name__], number) for number, attempt in enumerate(attempts))
             finds = (self.controller.find, self.controller.find_anywhere)
-            if not any(attempt(find) for find in finds for attempt in attempts):
+            chosen = (attempts[number] for find in finds for _, number in ranked if attempts[number](find))
+            if (attempt := next(chosen, None)) is None:
                 return f"no way found to {self._remaining()}"
+            done[now, attempt.__name__] += 1
         return f"no plan within {rounds} edits; left to do: {self._remaining()}"
 
     def _left(self) -> list[Cell]:
@@ -136,33 +145,32 @@ class GreedyBuilder:
         jobs = [Job(cell, color) for cell in sorted(beside) if color and air[index_of(cell)]]
         return self._place_scaffold([job for job in jobs if not simulation.wanted_at(job.cell)], find)
 
-    def _climb(self, find: Find) -> bool:
-        """Place a block of a stair, where what is left is too high."""
-        scaffolds = set(self.simulation.scaffolds)
-        return not scaffolds.issuperset(self._left()) and self._climb_to_tidy(find)
-
-    def _climb_to_tidy(self, find: Find) -> bool:
-        """The same, also where only scaffolds are left."""
-        color = self.simulation.scaffold_color()
-        cells = self.controller.steps_up() if color else []
-        return any(self._place_scaffold([Job(cell, color)], find) for cell in cells)
-
     def _place_scaffold(self, jobs: list[Job], find: Find) -> bool:
         job = self._do(jobs, find)
         self._scaffolded.update([job.cell] if job else [])
         return job is not None
 
     def _tidy(self, find: Find) -> bool:
-        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again."""
-        scaffolds, done = set(self.simulation.scaffolds), False
-        while self._do([Job(cell, 0) for cell in self._left() if cell in scaffolds], find):
-            done = True
-        return done
+        """Break all scaffolds that can be reached, so that as many blocks as can be are in hand again.
+
+        Undone when that takes as many others.
+        """
+        simulation = self.simulation
+        start, left = simulation.save(), len(self._left())
+        for _ in range(TIDYING * len(scaffolds := set(simulation.scaffolds))):
+            jobs = [Job(cell, 0) for cell in self._left() if cell in scaffolds | set(simulation.scaffolds)]
+            if not self._do(jobs, find):
+                break
+        if len(self._left()) < left:
+            return True
+        simulation.restore(start)
+        return False
 
     def _clear(self, find: Find) -> bool:
         """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
-        stuck = self._stuck()
-        ring, seen = set(stuck), set(stuck)
+        stuck, filled = self._stuck(), self.simulation.grid != 0
+        ring = set(stuck).union(*(shut_off(filled, cell) for cell in stuck if not filled[index_of(cell)]))
+        seen = set(ring)
         for _ in range(CLEARING_RINGS):
             ring = {other for cell in ring for other in neighbours(cell)} - seen
             ring = {cell for cell in ring if self.simulation.color_at(cell)}
@@ -176,14 +184,10 @@ class GreedyBuilder:
         """All that is left to do, holes aside."""
         return frozenset(cell for cell in self._left() if cell not in self._holes)
 
-    def _replaceable(self, cell: Cell) -> bool:
-        """Whether a block can be put back once it is broken; of a colour overdrawn by the start, none can."""
-        wanted = self.simulation.wanted_at(cell)
-        return wanted == 0 or self.simulation.color_at(cell) != wanted or self.simulation.held(wanted) >= 0
-
     def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell], find: Find) -> bool:
         """Break one of these blocks, and keep the hole until its purpose is achieved."""
-        job = self._do([job for job in jobs if self._replaceable(job.cell)], find, CLEARING_WAYS)
+        jobs = [job for job in jobs if self.simulation.replaceable(job.cell)]
+        job = self._do(jobs, find, CLEARING_WAYS)
         if job is None:
             return False
         self._cleared[job.cell] += 1

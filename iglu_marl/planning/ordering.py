@@ -21,8 +21,8 @@ def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsNa
 
     A block of a wrong colour gives two edits, its removal (color 0) and later its replacement. Blocks to be removed
     go first, from the top, except those that a block still to be placed holds on to. Every block touches the ground or
-    another block when its turn comes, as long as the target allows that; none shuts in a cell that is still to be
-    filled; and what comes next is near.
+    another block when its turn comes, as long as the target allows that; before one would shut in what is still to be
+    filled, something that floats comes first; and what comes next is near.
     """
     edits = edits_between(grid, target)
     filled, wanted = np.asarray(grid) != 0, np.zeros(np.shape(grid), bool)
@@ -59,8 +59,5 @@ def _next_cell(left: set[Cell], filled: Mask, last: Cell, level_cost: float) -> 
             price += FLOATING_COST + 10.0 * cell[1]
         return price, cell
 
-    ranked = sorted(left, key=cost)
-    for cell in ranked:
-        if near[index_of(cell)] and not shuts_in(filled, cell, left):
-            return cell
-    return ranked[0]
+    ranked = sorted(left, key=cost)  # those that float last
+    return next((cell for cell in ranked if not shuts_in(filled, cell, left)), ranked[0])

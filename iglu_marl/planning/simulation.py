@@ -88,6 +88,11 @@ class Simulation:
         """Blocks of a colour in hand."""
         return int(self.inventory[color - 1])
 
+    def replaceable(self, cell: Cell) -> bool:
+        """Whether a block can be put back once it is broken; of a colour overdrawn by the start, none can."""
+        wanted = self.wanted_at(cell)
+        return wanted == 0 or self.color_at(cell) != wanted or self.held(wanted) >= 0
+
     @property
     def active(self) -> int:
         """The colour in hand."""

@@ -5,17 +5,19 @@ Both turn by any angle in one step, so that a job costs the way to a place from 
 
 from __future__ import annotations
 
+import heapq
 from abc import ABC, abstractmethod
-from collections import deque
-from itertools import product
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.core.grid import Cell, cells_of, in_zone
+from iglu_marl.core.grid import BlockGrid, Cell, cells_of, in_zone, index_of
+from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.motion import hop
-from iglu_marl.core.kernels.records import PADDING
-from iglu_marl.planning.flying.controller import Flier, Hover
+from iglu_marl.planning.flying.controller import Flier, Hover, aim_points
 from iglu_marl.planning.kernels import REACH
 from iglu_marl.planning.problem import Job
 from iglu_marl.planning.raycast import Floats, turn_deg
@@ -28,7 +30,16 @@ _LOW, _HIGH = np.array([-5.0, -0.25, -5.0]), np.array([5.0, 8.75, 5.0])  # where
 # Who looks north: (move, strafe) of `Discrete(3)`, and the back and right that the kernel is told.
 _HOPS = (((1, 0), (-1.0, 0.0)), ((2, 0), (1.0, 0.0)), ((0, 1), (0.0, 1.0)), ((0, 2), (0.0, -1.0)))
 
+# Of a hopper's way, in hops: to fill a cell for a time, to fill one that shall have another colour, to break what is
+# right; and how many blocks are put onto one another at once.
+STAIR_COST, SPOILING_COST, WALL_COST = 4.0, 30.0, 8.0
+MOST_FILLED = 3
+PLACES_AT_ONCE = 150
+KINDS = ("", "fill", "break")  # of work before a hop
+
 Place = tuple[float, float, float]
+Keys = tuple[int, int]
+Changes = tuple[tuple[Cell, int], ...]
 
 
 class Stepper(Flier, ABC):
@@ -36,18 +47,6 @@ class Stepper(Flier, ABC):
 
     def _turns(self, looks: Floats) -> Floats:
         return np.zeros(len(looks))
-
-    def perform(self, way: Hover) -> bool:
-        """Go there and do it; undone, and False, when it does not come out as foreseen."""
-        start = self.simulation.save()
-        if self._go(way.eye):
-            self._do_it(way)
-            if has_done(self.simulation.state, way.job):
-                self._banned.clear()
-                return True
-        self.simulation.restore(start)
-        self._banned.add((way.job.cell, way.eye))
-        return False
 
     def _do_it(self, way: Hover) -> None:
         yaw = float(turn_deg(self.simulation.pose[3], way.yaw_deg))
@@ -61,13 +60,21 @@ class Stepper(Flier, ABC):
     def _still(self) -> dict[str, Any]:
         """The action that does nothing."""
 
-    @abstractmethod
-    def _go(self, eye: Place) -> bool:
-        """Go to a place of the eye."""
-
 
 class Slider(Stepper):
     """Slides along the map's axes, a cell in a step and through blocks."""
+
+    def perform(self, way: Hover) -> bool:
+        """Go there and do it; undone, and False, when it does not come out as foreseen."""
+        start = self.simulation.save()
+        if self._go(way.eye):
+            self._do_it(way)
+            if has_done(self.simulation.state, way.job):
+                self._banned.clear()
+                return True
+        self.simulation.restore(start)
+        self._banned.add((way.job.cell, way.eye))
+        return False
 
     def ways_out(self) -> list[Job]:
         """None: nothing shuts it in."""
@@ -106,82 +113,194 @@ class Slider(Stepper):
         return False
 
 
+class Route(NamedTuple):
+    """The cheapest way to a place: from which other, what is placed or broken there first, and how one hops then.
+
+    changes: what is other than now when one gets there, colour ids by cell, 1 for any that is filled; filled: how many.
+    """
+
+    cost: float
+    place: Place
+    origin: Place | None = None
+    jobs: tuple[Job, ...] = ()
+    keys: Keys = (0, 0)
+    changes: Changes = ()
+    filled: int = 0
+
+
+def set_cells(grid: BlockGrid, changes: Iterable[tuple[Cell, int]]) -> None:
+    """Put colours into cells of a grid."""
+    for cell, color in changes:
+        grid[index_of(cell)] = color
+
+
 class Hopper(Stepper):
-    """Hops from cell to cell, climbs one block at a time, and falls at once; what is too high needs stairs."""
+    """Hops from cell to cell, climbs one block at a time, and falls at once.
+
+    Where hops do not lead to a job, it looks for the cheapest way that is opened by a few blocks: placed as a stair, or
+    broken out of a wall.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)
-        self._ways: dict[
-            Place, tuple[tuple[int, int], ...]
-        ] = {}  # place of the eye -> the hops that lead there
+        self._routes: dict[Place, Route] = {}
+        self._places: Floats = np.empty((0, 3))  # among which a way is looked for
+        self._banned_hops: set[tuple[Place, Keys, tuple[Job, ...]]] = set()
+        self._opened: Counter[Cell] = Counter()  # how often these were broken on a way
 
     def find(self, jobs: list[Job]) -> Hover | None:
-        """The cheapest way to do one of the jobs from where one can get to."""
-        self._ways = self._reachable()
-        return super().find(jobs)
+        """The cheapest way to do one of the jobs from where one can get to; what is highest is broken first."""
+        top = max((job.cell[1] for job in jobs), default=0)
+        jobs = [job if job.color else job._replace(penalty=job.penalty + top - job.cell[1]) for job in jobs]
+        for work in (False, True):
+            self._routes, search = {}, self._search(work)
+            while batch := [route.place for route in islice(search, PLACES_AT_ONCE)]:
+                self._places = np.array(batch)
+                if (way := super().find(jobs)) is not None:
+                    return way
+        return None
 
-    def ways_out(self) -> list[Job]:
-        """Blocks around the body, when no hop leads anywhere."""
-        if len({(round(x), round(z)) for x, _, z in self._reachable()}) > 1:
-            return []
-        x, y, z = np.rint(self.simulation.pose[:3]).astype(int).tolist()
-        around = [(x + dx, y + dy, z + dz) for dx, dz in ((1, 0), (-1, 0), (0, 1), (0, -1)) for dy in (0, -1)]
-        return [
-            Job(cell, 0)
-            for cell in (*around, (x, y + 1, z))
-            if in_zone(*cell) and self.simulation.color_at(cell)
-        ]
+    def perform(self, way: Hover) -> bool:
+        """Go there, with the work on the way, and do it; undone, and False, when it does not come out as foreseen."""
+        start = self.simulation.save()
+        for route in self._path(way.eye):
+            if not self._follow(route):
+                self.simulation.restore(start)
+                assert route.origin is not None
+                self._banned_hops.add((route.origin, route.keys, route.jobs))
+                return False
+        if self.simulation.color_at(way.job.cell) != way.job.color and not self._use(way.job):
+            self.simulation.restore(start)
+            self._banned.add((way.job.cell, way.eye))
+            return False
+        self._opened.update(job.cell for route in self._path(way.eye) for job in route.jobs if not job.color)
+        self._banned.clear()
+        self._banned_hops.clear()
+        return True
 
-    def steps_up(self) -> list[Cell]:
-        """The lowest free cells of the columns next to the highest places, those with the least to fill first."""
+    # -- finding
+
+    def _search(self, work: bool) -> Iterator[Route]:
+        """The routes to places of the eye, the nearest first, by the kernel: those with work on the way, or without."""
+        scratch = self.simulation.state.copy()
+        pose, grid = scratch["pose"][0], scratch["grid"][0]
+        blocks = int(np.maximum(self.simulation.inventory, 0).sum())
+        here: Place = tuple(pose[:3].tolist())
+        known = {here: Route(0.0, here)}
+        todo = [(0.0, here)]
+        while todo:
+            cost, place = heapq.heappop(todo)
+            route = known[place]
+            if place in self._routes:
+                continue
+            self._routes[place] = route
+            if not work or route.changes:
+                yield route
+            set_cells(grid, route.changes)
+            for (keys, (back, right)), kind in product(_HOPS, KINDS if work else KINDS[:1]):
+                jobs = self._work(grid, place, back, right, kind)
+                filled = route.filled + sum(job.color != 0 for job in jobs)
+                if (kind and not jobs) or filled > blocks or (place, keys, jobs) in self._banned_hops:
+                    continue
+                set_cells(grid, ((job.cell, job.color) for job in jobs))
+                pose[:3], pose[3] = place, 0.0
+                hop(scratch[0], back, right, True)
+                set_cells(grid, ((job.cell, 1 - bool(job.color)) for job in jobs))
+                reached: Place = tuple(pose[:3].tolist())
+                price = cost + 1.0 + sum(job.penalty for job in jobs)
+                if reached not in known or price < known[reached].cost:
+                    changes = (*route.changes, *((job.cell, job.color) for job in jobs))
+                    known[reached] = Route(price, reached, place, jobs, keys, changes, filled)
+                    heapq.heappush(todo, (price, reached))
+            set_cells(grid, ((cell, self.simulation.color_at(cell)) for cell, _ in route.changes))
+
+    def _work(self, grid: BlockGrid, place: Place, back: float, right: float, kind: str) -> tuple[Job, ...]:
+        """What is done before the hop: a column filled to climb onto it, or the blocks in the way broken."""
+        x, eye, z = round(place[0]), round(place[1]), round(place[2])
+        inside = solid(grid, x, eye, z)  # where nothing can be seen
+        x, z = x + int(right), z + int(back)
+        if not kind or inside or not in_zone(x, -1, z):
+            return ()
+        blocked = [cell for cell in ((x, eye, z), (x, eye - 1, z)) if solid(grid, *cell)]
+        if kind == "break":
+            chosen = (cell for cell in blocked if in_zone(*cell) and self.simulation.replaceable(cell))
+            return tuple(Job(cell, 0, self._price_to_break(cell)) for cell in chosen)
+        low = eye - 1
+        while not solid(grid, x, low - 1, z):
+            low -= 1
+        if blocked or not in_zone(x, eye - 1, z) or eye - low > MOST_FILLED:
+            return ()
+        return tuple(Job((x, y, z), 1, self._price_to_fill((x, y, z))) for y in range(low, eye))
+
+    def _price_to_break(self, cell: Cell) -> float:
+        right = self.simulation.wanted_at(cell) == self.simulation.color_at(cell)
+        return WALL_COST * (1 + self._opened[cell]) if right else 1.0
+
+    def _price_to_fill(self, cell: Cell) -> float:
+        wanted = self.simulation.wanted_at(cell)
+        return STAIR_COST if not wanted else 1.0 if self.simulation.held(wanted) > 0 else SPOILING_COST
+
+    def _steps(self, eyes: Floats) -> Floats:
+        return np.array([self._routes[tuple(eye)].cost for eye in eyes.tolist()])
+
+    def _eyes_near(self, job: Job) -> Floats:
+        near: Floats = self._places[np.linalg.norm(self._places - job.cell, axis=1) < REACH]
+        return near
+
+    def _best_of(
+        self, job: Job, eyes: Floats, steps: Floats, points: Floats, normals: Floats
+    ) -> Hover | None:
+        """The best of some places, each looked from after the work on the way to it."""
+        groups: dict[Changes, list[int]] = {}
+        for number, eye in enumerate(eyes.tolist()):
+            groups.setdefault(self._routes[tuple(eye)].changes, []).append(number)
+        best: Hover | None = None
+        for changes, chosen in sorted(groups.items(), key=lambda group: float(steps[group[1]].min())):
+            if best is not None and steps[chosen].min() + 1.0 + job.penalty >= best.cost:
+                break
+            if job.cell not in dict(changes):
+                found = self._seen(job, eyes[chosen], steps[chosen], changes)
+                best = min((way for way in (best, found) if way), key=lambda way: way.cost, default=None)
+        return best
+
+    def _seen(self, job: Job, eyes: Floats, steps: Floats, changes: Changes = ()) -> Hover | None:
+        """The best of some places, with a few cells other than they are."""
+        before = [(cell, self.simulation.color_at(cell)) for cell, _ in changes]
+        set_cells(self.simulation.grid, changes)
+        found = super()._best_of(job, eyes, steps, *aim_points(self.simulation.grid, job))
+        set_cells(self.simulation.grid, before)
+        return found
+
+    # -- doing
+
+    def _path(self, eye: Place) -> list[Route]:
+        """The hops that lead to a place, in order."""
+        route, path = self._routes[eye], []
+        while route.origin is not None:
+            path.append(route)
+            route = self._routes[route.origin]
+        return path[::-1]
+
+    def _follow(self, route: Route) -> bool:
+        """One hop, after the work that it needs."""
         simulation = self.simulation
-        feet = {(round(x), round(y + PADDING) - 2, round(z)) for x, y, z in self._reachable()}
-        found: list[tuple[int, int, Cell]] = []
-        left = [(x, y, z) for x, y, z in cells_of(simulation.difference()).tolist()]
-        for x, ground, z in feet:
-            for dx, dz in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-                column = [(x + dx, y, z + dz) for y in range(-1, ground + 2)]
-                missing = [cell for cell in column if in_zone(*cell) and not simulation.color_at(cell)]
-                if missing and in_zone(x + dx, -1, z + dz) and (x + dx, ground + 1, z + dz) in missing:
-                    near = min(abs(x - cell[0]) + abs(z - cell[2]) for cell in left)
-                    found.append((-10 * ground + 4 * len(missing) + near, near, missing[0]))
-        return list(dict.fromkeys(cell for _, _, cell in sorted(found)))[:12]
+        for cell, filled, _ in route.jobs:
+            wanted = simulation.wanted_at(cell)
+            color = wanted if wanted and simulation.held(wanted) > 0 else simulation.scaffold_color()
+            if not self._use(Job(cell, color if filled else 0)):
+                return False
+        north = np.array((float(turn_deg(simulation.pose[3], 0.0)), 0.0), np.float32)
+        step, strafe = route.keys
+        simulation.step({**self._still(), "move": step, "strafe": strafe, "jump": 1, "camera": north})
+        return bool(np.abs(simulation.pose[:3] - route.place).max() < 1e-4)
+
+    def _use(self, job: Job) -> bool:
+        """Do a job from here."""
+        way = self._seen(job, self.simulation.pose[None, :3].copy(), np.zeros(1))
+        if way is not None:
+            self._do_it(way)
+        return way is not None and has_done(self.simulation.state, job)
 
     def _still(self) -> dict[str, Any]:
         keys = ("move", "strafe", "jump", "use", "attack", "hotbar")
         return dict.fromkeys(keys, 0) | {"camera": np.zeros(2, np.float32)}
-
-    def _reachable(self) -> dict[Place, tuple[tuple[int, int], ...]]:
-        """All places of the eye that hops lead to, with the shortest ways there; by the kernel."""
-        scratch = self.simulation.state.copy()
-        pose = scratch["pose"][0]
-        here: Place = tuple(pose[:3].tolist())
-        ways: dict[Place, tuple[tuple[int, int], ...]] = {here: ()}
-        todo = deque([here])
-        while todo:
-            place = todo.popleft()
-            for keys, (back, right) in _HOPS:
-                pose[:3], pose[3] = place, 0.0
-                hop(scratch[0], back, right, True)
-                reached: Place = tuple(pose[:3].tolist())
-                if reached not in ways:
-                    ways[reached] = (*ways[place], keys)
-                    todo.append(reached)
-        return ways
-
-    def _steps(self, eyes: Floats) -> Floats:
-        return np.array([float(len(self._ways[tuple(eye)])) for eye in eyes.tolist()])
-
-    def _eyes_near(self, job: Job) -> Floats:
-        eyes = np.array(list(self._ways))
-        apart = np.linalg.norm(eyes - job.cell, axis=1)
-        near: Floats = eyes[(apart > 0.6) & (apart < REACH)]
-        return near
-
-    def _go(self, eye: Place) -> bool:
-        simulation = self.simulation
-        for number, (step, strafe) in enumerate(self._ways[eye]):
-            north = float(turn_deg(simulation.pose[3], 0.0)) if number == 0 else 0.0
-            camera = np.array((north, 0.0), np.float32)
-            simulation.step({**self._still(), "move": step, "strafe": strafe, "jump": 1, "camera": camera})
-        return bool(np.abs(simulation.pose[:3] - eye).max() < 1e-4)

@@ -59,16 +59,16 @@ def carries(filled: Mask, wanted: Mask, cell: Cell) -> bool:
 
 
 def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
-    """Whether a block at `cell` would cut off a neighbouring cell in `left` from the open air."""
+    """Whether a block at `cell` would cut off a cell in `left` from the open air."""
     return any(
-        other in left and not filled[index_of(other)] and not _open(filled, other, cell)
+        not filled[index_of(other)] and any(inside in left for inside in shut_off(filled, other, cell))
         for other in neighbours(cell)
     )
 
 
-def _open(filled: Mask, start: Cell, closed: Cell) -> bool:
-    """Whether air leads from `start`, past `closed`, out of the zone."""
-    seen, todo = {start, closed}, [start]
+def shut_off(filled: Mask, start: Cell, closed: Cell | None = None) -> set[Cell]:
+    """The air around `start`, past `closed`; none where it leads out of the zone."""
+    seen, todo = {start, closed or start}, [start]
     while todo:
         x, y, z = todo.pop()
         for dx, dy, dz in SIDES:
@@ -76,11 +76,11 @@ def _open(filled: Mask, start: Cell, closed: Cell) -> bool:
             if other[1] < -1 or other in seen:
                 continue
             if not in_zone(*other):
-                return True
-            seen.add(other)
+                return set()
             if not filled[index_of(other)]:
+                seen.add(other)
                 todo.append(other)
-    return False
+    return seen if closed is None else seen - {closed}
 
 
 def scaffold_color(

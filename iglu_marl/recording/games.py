@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.conventions import IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
+from iglu_marl.core.conventions import Conventions
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.aec import raw_env
@@ -18,6 +18,7 @@ from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import Observer, gridworld_observer, silent_builder_observer
+from iglu_marl.game.profiles import GRIDWORLD, PROFILES, SILENT_BUILDER, read_options
 
 GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
 """Of a header: what the environment follows from, whatever is played in it."""
@@ -106,11 +107,12 @@ def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str,
     }
 
 
-def _conventions_of(observes: Mapping[str, Any], iglu2022: bool) -> Conventions:
-    """The conventions of a lone builder's game, as the header of its recording spells them."""
-    if observes["id"] == "silent":
-        return SILENT_BUILDER_2021
-    return IGLU2022 if iglu2022 else OWN
+def _conventions_of(observes: Mapping[str, Any], controls: dict[str, Any]) -> Conventions:
+    """The conventions of a lone builder's game, which are taken from the controls in its recording's header."""
+    compat = "iglu2022" if controls.pop("iglu2022", False) else None  # as version 0.1.0 told it
+    compat = controls.pop("compat", compat)
+    own = SILENT_BUILDER if observes["id"] == "silent" else GRIDWORLD
+    return read_options(compat, {}, own=own, known=tuple(PROFILES), preset=False)[0].conventions
 
 
 def make_game(
@@ -144,7 +146,7 @@ def make_game(
         return (raw_env if header["view"] == "aec" else parallel_env)(config)
     shown = header.get("observes") or _PLAIN  # older recordings do not tell
     controls = dict(header["controls"])
-    conventions = _conventions_of(shown, controls.pop("iglu2022", False))
+    conventions = _conventions_of(shown, controls)
     return LoneBuilder(
         config,
         Controls(controls.pop("name"), **controls, conventions=conventions),

@@ -64,11 +64,10 @@ def write_minari(
             replay(recording, vocabulary=vocabulary)
     options: dict[str, Any] = {"agent": agent, "sees": list(sees)}
     env = RecordedEnv(game, **options, vocabulary=vocabulary)
-    told: list[dict[str, Any]] = []
     try:
-        dataset = write_episodes(
+        return write_episodes(
             dataset_id,
-            _buffers(env, episodes, told),
+            _buffers(env, episodes),
             env.observation_space,
             env.action_space,
             append=append,
@@ -76,9 +75,6 @@ def write_minari(
         )
     finally:
         env.close()
-    first = int(dataset.total_episodes) - len(told)
-    dataset.storage.update_episode_metadata(told, range(first, first + len(told)))
-    return dataset
 
 
 def _episodes(recordings: Source | Iterable[Source]) -> Iterator[Recording]:
@@ -119,36 +115,47 @@ def _difference(key: str, got: Any, expected: Any) -> str:
 # --------------------------------------------------------------------------------------------- episodes
 
 
-def _buffers(
-    env: RecordedEnv, episodes: Sequence[Recording], told: list[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """The episodes as arrays. `told` gets a line of metadata for each that is there."""
+def _buffers(env: RecordedEnv, episodes: Sequence[Recording]) -> Iterator[dict[str, Any]]:
+    """The episodes as arrays, with a line of metadata each."""
     for recording in episodes:
         options = script_options(recording, env.agent)
         fields = _played(env, recording, options)
         if fields is None:
             continue
         end = recording.end or {}
-        told.append(
-            {
-                "task": str(recording.task.task_id or ""),
-                "completed": bool(end.get("terminated", False)),
-                "file": Path(recording.path).name,
-            }
-        )
-        yield {**fields, "seed": recording.seed, "options": options}
+        metadata = {
+            "task": str(recording.task.task_id or ""),
+            "completed": bool(end.get("terminated", False)),
+            "file": Path(recording.path).name,
+        }
+        yield {**fields, "metadata": metadata}
 
 
 def _played(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> dict[str, Any] | None:
-    """One episode: n + 1 observations and infos, n actions, rewards and ends; None when n is 0."""
-    observation, info = env.reset(seed=recording.seed, options=options)
+    """One recorded game, simulated again; None when the player made no move."""
+    own = ROLES[env.agent]
+    actions = [move.actions[own] for move in recording.moves if own in move.actions]
+    fields = played_episode(env, actions, recording.seed, options)
+    if not env.ran_out and recording.moves and checksum(env.episode) != recording.moves[-1].state:
+        raise ReplayError(
+            f"{recording.path}, line {recording.moves[-1].line}: the game does not come back from its actions as "
+            f"{env.action_space} has them"
+        )
+    return fields
+
+
+def played_episode(
+    env: RecordedEnv, chosen: Iterable[Any], seed: int | None, options: dict[str, Any]
+) -> dict[str, Any] | None:
+    """An episode of these actions as Minari's fields: n + 1 observations and infos, n actions, rewards and ends.
+
+    It ends where the game ends, or with the actions, and is then truncated. None when n is 0.
+    """
+    observation, info = env.reset(seed=seed, options=options)
     observations, infos = [observation], [info]
     actions, rewards, ends = [], [], []
-    own = ROLES[env.agent]
-    for move in recording.moves:
-        if own not in move.actions:
-            continue
-        action = _as_stored(env.action_space, move.actions[own])
+    for action in chosen:
+        action = _as_stored(env.action_space, action)
         observation, reward, terminated, truncated, info = env.step(action)
         if env.ran_out:
             break  # broken off before the player's next turn: what it led to is not known
@@ -156,12 +163,9 @@ def _played(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> 
         observations.append(observation)
         infos.append(info)
         rewards.append(float(reward))
-        ends.append((terminated, truncated))
-    if not env.ran_out and recording.moves and checksum(env.episode) != recording.moves[-1].state:
-        raise ReplayError(
-            f"{recording.path}, line {recording.moves[-1].line}: the game does not come back from its actions as "
-            f"{env.action_space} has them"
-        )
+        ends.append((bool(terminated), bool(truncated)))
+        if terminated or truncated:
+            break
     if not actions:
         return None
     terminated, truncated = ends[-1]
@@ -170,9 +174,11 @@ def _played(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> 
         "observations": _stacked(env.observation_space, observations),
         "actions": _stacked(env.action_space, actions),
         "rewards": rewards,
-        "terminations": [bool(terminated) for terminated, _ in ends],
-        "truncations": [bool(truncated) for _, truncated in ends],
+        "terminations": [terminated for terminated, _ in ends],
+        "truncations": [truncated for _, truncated in ends],
         "infos": _stacked_infos(infos),
+        "seed": seed,
+        "options": options,
     }
 
 
@@ -220,13 +226,14 @@ def _metadata(
         "requirements": [f"iglu_marl>={__version__}"],
     }
     if vocabulary is None:
-        told["env"] = _spec(game=game, **options)
+        told["env"] = recorded_spec(game=game, **options)
         if (partner := _partner(game, options["agent"], episodes)) is not None:
-            told["eval_env"] = _spec(game=game, **options, partner=partner)
+            told["eval_env"] = recorded_spec(game=game, **options, partner=partner)
     return {**told, **given}
 
 
-def _spec(**kwargs: Any) -> EnvSpec:
+def recorded_spec(**kwargs: Any) -> EnvSpec:
+    """The specification of a `RecordedEnv` with these arguments."""
     spec = gymnasium.spec(RECORDED_ID)
     return EnvSpec(spec.id, spec.entry_point, order_enforce=False, disable_env_checker=True, kwargs=kwargs)
 

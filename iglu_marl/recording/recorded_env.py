@@ -17,7 +17,8 @@ from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
-from iglu_marl.core.errors import AgentError, DataError, StateError
+from iglu_marl.core.errors import AgentError, StateError
+from iglu_marl.core.parsing import parse_json, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import AGENTS, BUILDER, ROLES
@@ -58,13 +59,15 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
             for role, action in move.actions.items()
             if role is not own
         ]
-    told = {
-        "seed": recording.seed,
-        "task": task_to_json(recording.task),
-        "pose": header["pose"],
-        "heard": "\n".join(header.get("heard") or []),
-        "partner": partner,
-    }
+    heard = "\n".join(header.get("heard") or [])
+    return episode_options(recording.task, header["pose"], recording.seed, heard, partner)
+
+
+def episode_options(
+    task: Task, pose: Sequence[float], seed: int | None = None, heard: str = "", partner: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """The reset options for a task, a first pose and, as JSON, the partner's part (see `Script`)."""
+    told = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}
     text = json.dumps(told, separators=(",", ":"))
     parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
     return {"recording": {str(number): part for number, part in enumerate(parts)}}
@@ -72,9 +75,10 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 
 def read_script(told: Any) -> Script:
     """The value of `script_options(...)["recording"]` again. Raises `DataError` for anything else."""
-    try:
+    place = "the option 'recording' cannot be read (expected that of an episode of a dataset)"
+    with reading(place):
         text = told if isinstance(told, str) else "".join(told[str(number)] for number in range(len(told)))
-        fields = json.loads(text)
+        fields = parse_json(text, place, verbatim=True)
         return Script(
             fields["seed"],
             task_from_json(fields["task"]),
@@ -82,10 +86,6 @@ def read_script(told: Any) -> Script:
             str(fields["heard"]),
             tuple(from_json(action) for action in fields["partner"]),
         )
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"the option 'recording' cannot be read ({error!r:.100}), expected that of an episode of a dataset"
-        ) from None
 
 
 # --------------------------------------------------------------------------------------------- the environment

@@ -10,6 +10,7 @@ from typing import Any
 from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
+from iglu_marl.core.text import well_formed
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
@@ -27,7 +28,8 @@ class _Player:
     def _differs(self, line: int, what: str) -> ReplayError:
         written = self.recording.header.get("versions", {})
         return ReplayError(
-            f"{self.recording.path}, line {line}: {what}; recorded with iglu_marl {written.get('iglu_marl')} on "
+            f"{self.recording.path}, line {line}: {well_formed(what):.500}; "
+            f"recorded with iglu_marl {written.get('iglu_marl')} on "
             f"{written.get('platform')}, replayed with {__version__}"
         )
 

@@ -14,20 +14,22 @@ import numpy as np
 
 from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.dialogue import Dialogue, Utterance
-from iglu_marl.core.errors import DataError, IgluMarlError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.parsing import reading
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
+from iglu_marl.game.profiles import compat_of
 
 FORMAT, VERSION = "iglu_marl recording", 1
 LAYOUT = hashlib.blake2b(repr(WORLD.descr).encode(), digest_size=8).hexdigest()
 """Of the world's record: checksums of another layout cannot be compared."""
 
 _MARK = "~"  # the key of a NumPy value
+_DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
 
 
@@ -60,9 +62,9 @@ def from_json(value: Any) -> Any:
     if _MARK not in value:
         return {key: from_json(part) for key, part in value.items()}
     try:
+        if value[_MARK] not in _DTYPES:
+            raise TypeError(value[_MARK])
         dtype = np.dtype(value[_MARK])
-        if dtype.kind not in "biuf":
-            raise TypeError(dtype)
         if "shape" in value:
             return np.array(value["v"], dtype).reshape(value["shape"])
         return dtype.type(value["v"])
@@ -110,16 +112,17 @@ def task_to_json(task: Task) -> dict[str, Any]:
 
 def task_from_json(told: Mapping[str, Any]) -> Task:
     """The task that `task_to_json` was given, as far as a game depends on it. Raises `DataError` for others."""
-    try:
+    with reading("the task of the recording cannot be read"):
         task = _one_task(told)
-        return (
-            task if not told.get("next") else _progressive(task, [_one_task(part) for part in told["next"]])
-        )
-    except (KeyError, TypeError, ValueError, IgluMarlError) as error:
-        raise DataError(f"the task of the recording cannot be read: {error!r:.200}") from None
+        following = [_one_task(part) for part in told.get("next") or ()]
+        return _progressive(task, following) if following else task
 
 
 def _one_task(told: Mapping[str, Any]) -> Task:
+    name = told["task_id"]
+    known = isinstance(name, (str, int, type(None)))
+    if not known:
+        raise DataError(f"task_id is {name!r:.60}, expected a text")
     return Task(
         _heard(told["dialog"]),
         _grid(told["target_grid"]),
@@ -127,7 +130,7 @@ def _one_task(told: Mapping[str, Any]) -> Task:
         _grid(told["starting_grid"]),
         _grid(told["full_grid"]),
         told["invariant"],
-        task_id=told["task_id"],
+        task_id=name,
         ids=told["ids"],
     )
 
@@ -189,11 +192,11 @@ def config_to_json(config: GameConfig) -> dict[str, Any]:
 
 
 def controls_to_json(controls: Controls) -> dict[str, Any]:
-    """The arguments of `Controls`; of its conventions, whether they are those of 2022."""
+    """The arguments of `Controls`; of its conventions, the profile that has them (None: the environment's own)."""
     return {
         "name": controls.name,
         "select_and_place": controls.select_and_place,
         "camera_limit": controls.camera_limit,
         "can_yield": controls.can_yield,
-        "iglu2022": controls.conventions == IGLU2022,
+        "compat": compat_of(controls.conventions),
     }

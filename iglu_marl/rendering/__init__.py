@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
+    from iglu_marl.rendering.corpus import CorpusSession as CorpusSession
+    from iglu_marl.rendering.corpus import write_corpus as write_corpus
     from iglu_marl.rendering.html import ReplayRecorder as ReplayRecorder
     from iglu_marl.rendering.html import read_replay as read_replay
     from iglu_marl.rendering.html import replay_page as replay_page

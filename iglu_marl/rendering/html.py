@@ -17,6 +17,7 @@ runs `[moment, value]`, of which the last one up to a moment counts.
 | `dialogue` | [speaker, text], in order |
 | `grids` | lists of blocks, for targets and ghosts |
 | `runs` | `said` (utterances heard so far), `target` and `ghost` (places in `grids`, or null), and the status |
+| `links` | where there are some: [text, page], relative, of other pages that are shown beside the title |
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import check_pose
@@ -183,15 +185,26 @@ class ReplayRecorder:
 def replay_page(data: Mapping[str, Any]) -> str:
     """The page for the data of a replay. Raises `RenderError` for data that is none."""
     check_replay(data)
-    template = importlib.resources.files(__package__).joinpath("replay.html").read_text(encoding="utf-8")
+    return filled_page("replay.html", data["title"], data)
+
+
+def filled_page(template: str, title: str, data: Mapping[str, Any]) -> str:
+    """A page of this folder with its title, its data, and what the pages share: their style and the drawing."""
+    folder = importlib.resources.files(__package__)
     # In a script element only these could end it, or end the line of a script.
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
-    before, _, rest = template.partition("{{title}}")
-    between, _, after = rest.partition("{{data}}")
-    title = html.escape(data["title"]).encode("ascii", "xmlcharrefreplace").decode("ascii")
-    return "".join([before, title, between, text, after])
+    parts = {
+        "title": html.escape(title).encode("ascii", "xmlcharrefreplace").decode("ascii"),
+        "data": text,
+        "style": folder.joinpath("style.css").read_text(encoding="utf-8"),
+        "drawing": folder.joinpath("drawing.js").read_text(encoding="utf-8"),
+    }
+    page = folder.joinpath(template).read_text(encoding="utf-8")
+    return re.sub(
+        r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page
+    )  # once: what is put in stays as it is
 
 
 def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
@@ -212,23 +225,21 @@ def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
 def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The data of a replay from a .json file, or from a page. Raises `RenderError` when it holds none."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RenderError(f"{file} cannot be read: {error}") from None
+    content = read_file(file, _FILE_LIMIT, RenderError, page=True)
+    with reading(str(file), RenderError):
+        text = content.decode("utf-8")
     if file.suffix.lower() in (".html", ".htm"):
         text = text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise RenderError(f"{file} holds no replay: {error}") from None
-    check_replay(data, str(file))
-    return dict(data)
+    with reading(str(file), RenderError):
+        data = parse_json(text, f"{file} holds no replay", RenderError, verbatim=True)
+        check_replay(data, str(file))
+        return dict(data)
 
 
 # --------------------------------------------------------------------------------------------------- checking
 
 
+_FILE_LIMIT = 1024 * MIB  # bytes
 _LIST = (list, tuple)
 _KINDS: dict[str, tuple[type, ...]] = {
     "title": (str,), "moments": (int,), "runs": (Mapping,), "poses": _LIST, "start": _LIST, "edits": _LIST,
@@ -265,6 +276,12 @@ def check_replay(data: Any, name: str = "the replay") -> None:
         for block in blocks:
             fits = _is_row(block, 4, int) and in_zone(*block[:3]) and 1 <= block[3] <= 6
             need(fits, f"a block in {what}", block, "x, y, z, colour id 1..6 in the zone")
+    for link in data.get("links", ()):
+        fits = (
+            _is_row(link, 2, str)
+            and re.fullmatch(r"(\.\./)?(\w[\w.-]*/)*\w[\w.-]*\.html", link[1]) is not None
+        )
+        need(fits, "a link", link, "a text and a relative page")
     last = 0
     for edit in data["edits"]:
         fits = _is_row(edit, 5, int) and in_zone(*edit[1:4]) and 0 <= edit[4] <= 6

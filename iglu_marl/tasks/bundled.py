@@ -88,13 +88,20 @@ class BundledTasks(SessionTasks):
         super().__init__(bundled.load(), mode=mode, dialog=dialog, progressive=progressive)
 
 
-def default_tasks(mode: Mode = "turns") -> TaskSource:
-    """What is played when no tasks are given.
+def whole_session_tasks() -> TaskSource:
+    """Like `silent_builder_tasks`, but of the bundled tasks each is a whole session, with all that was said."""
+    return TaskSet(preset=["C8"]) if at_hand("C8") else BundledTasks(mode="structures", dialog=True)
 
-    C8 of the Minecraft Dialogue Corpus when its structures are at hand (see `TaskSet`), as the
-    documentation of the IGLU tools says; else the bundled tasks. A damaged corpus raises `DataError`
-    rather than going unnoticed.
-    """
-    if at_hand("C8"):
-        return TaskSet(preset=["C8"])
+
+def default_tasks(mode: Mode = "turns") -> TaskSource:
+    """What is played when no tasks are given: the bundled tasks, whatever data are on the machine."""
     return BundledTasks(mode=mode)
+
+
+def silent_builder_tasks() -> TaskSource:
+    """What `IGLUSilentBuilder-v0` plays when no tasks are given.
+
+    C8 of the Minecraft Dialogue Corpus when its structures are at hand (see `TaskSet`), as the documentation of that
+    environment says; else the bundled tasks. A damaged corpus raises `DataError` rather than going unnoticed.
+    """
+    return TaskSet(preset=["C8"]) if at_hand("C8") else default_tasks()

@@ -9,7 +9,7 @@ import numpy as np
 
 from iglu_marl.core.errors import TaskError
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task import Subtasks, Task, as_task, is_task
 from iglu_marl.tasks.source import FiniteSource
 
 DUMMY_TASK = Task("", blocks_to_grid([(0, -1, 0, 1)]), task_id="dummy", ids="iglu")
@@ -34,8 +34,8 @@ class CustomTasks(FiniteSource):
             ) from None
         tasks: list[Task] = []
         for number, entry in enumerate(entries):
-            if isinstance(entry, Task):
-                tasks.append(entry)
+            if is_task(entry):
+                tasks.append(as_task(entry))
             elif isinstance(entry, Subtasks):
                 tasks.extend(entry)
             elif isinstance(entry, (tuple, list)) and len(entry) == 2:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
-from zlib import error as ZlibError
 
 import numpy as np
 
 from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.files import replacing
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
+from iglu_marl.core.parsing import parse_json, reading
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.source import TaskSource
 
 _HEIGHT, _WIDTH, _ = ZONE_SHAPE
 _FORMAT = 1
-_DAMAGED = (BadZipFile, ZlibError)
 
 
 def _checked(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -168,20 +167,17 @@ class RandomTasks(TaskSource):
 
         Raises `DataError` when the file is missing, damaged or something else.
         """
-        try:
+        if not Path(path).exists():
+            raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
+        place = f"{path} is no file written by RandomTasks.dump"
+        with reading(place):
             with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                about = json.loads(str(file["about"]))
+                about = parse_json(str(file["about"]), place)
                 grids = file["grids"]
             if about["format"] != _FORMAT:
-                raise DataError(f"{path} has format {about['format']!r}, expected {_FORMAT}")
+                raise DataError(f"format is {about['format']!r:.60}, expected {_FORMAT}")
             source = cls(**about["parameters"])
             source._stock = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
-        except FileNotFoundError:
-            raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump") from None
-        except (*_DAMAGED, OSError, EOFError, KeyError, AttributeError, TypeError, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"{path} is no file written by RandomTasks.dump: {error}") from None
         if len(source._stock) != source.max_cache or not source._stock:
             raise DataError(f"{path} holds {len(source._stock)} tasks, expected {source.max_cache}")
         source._loaded = True

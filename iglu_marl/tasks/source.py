@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import StateError, TaskError
-from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.core.task_source import TaskSource as TaskSource
 
 MAX_SKIPS = 1000
@@ -148,14 +148,14 @@ def is_source(value: Any) -> bool:
     if isinstance(value, (list, tuple, Mapping)):
         parts = value.values() if isinstance(value, Mapping) else value
         return len(value) > 0 and all(is_source(part) for part in parts)
-    if isinstance(value, Task) or _drawing_method(value) is not None:
+    if is_task(value) or _drawing_method(value) is not None:
         return True
     return callable(value) or isinstance(value, Iterator)
 
 
 def _draw_once(source: Any, rng: np.random.Generator) -> Task:
-    if isinstance(source, Task):
-        return source
+    if is_task(source):
+        return as_task(source)
     if isinstance(source, (str, bytes, type)):
         raise TaskError(
             f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
@@ -178,13 +178,14 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
         raise TaskError(
             f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
         )
-    if isinstance(drawn, (Subtasks, list, tuple, Mapping)):
+    if drawn is not source and isinstance(drawn, (TaskSource, list, tuple, Mapping)):
         return _draw_once(drawn, rng)
-    if isinstance(drawn, Task) and isinstance(source, TaskSource) and drawn.is_complete_at_start:
-        source.skipped += 1
-    if not isinstance(drawn, Task):
+    if not is_task(drawn):
         raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")
-    return drawn
+    task = as_task(drawn)
+    if isinstance(source, TaskSource) and task.is_complete_at_start:
+        source.skipped += 1
+    return task
 
 
 def draw(source: Any, rng: np.random.Generator) -> Task:
@@ -197,8 +198,8 @@ def draw(source: Any, rng: np.random.Generator) -> Task:
     Tasks that ask for no change are skipped and counted in the source's `skipped`. Raises `TaskError` for
     anything else, for a source that gives no `Task`, and after `MAX_SKIPS` skips in a row.
     """
-    if isinstance(source, Task):
-        return source
+    if is_task(source):
+        return as_task(source)
     for _ in range(MAX_SKIPS):
         task = _draw_once(source, rng)
         if not task.is_complete_at_start:

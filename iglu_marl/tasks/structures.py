@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,10 +10,12 @@ from typing import Any
 
 from iglu_marl.core.errors import DataError, GridError, TaskError
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
+from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.tasks.source import FiniteSource
 
+FILE_LIMIT = 256 * MIB  # bytes
 _AXES = ("x", "y", "z", "colour_id")
 
 
@@ -34,11 +35,11 @@ class Structure:
 def _colors(table: Any, path: Path) -> dict[int, int]:
     """For each id of the file this project's id, by colour name; air needs no entry."""
     if not isinstance(table, Mapping) or not table:
-        raise DataError(f'{path}: \'colours\' is {table!r}, expected a table such as {{"1": "blue"}}')
+        raise DataError(f'{path}: \'colours\' is {table!r:.80}, expected a table such as {{"1": "blue"}}')
     try:
         return {int(number): color_id(name) for number, name in table.items()}
     except (GridError, ValueError) as error:
-        raise DataError(f"{path}: the colour table is wrong: {error}") from None
+        raise DataError(f"{path}: the colour table is wrong: {error!s:.200}") from None
 
 
 def _order(order: Any, path: Path) -> list[int]:
@@ -46,7 +47,7 @@ def _order(order: Any, path: Path) -> list[int]:
     given = order if isinstance(order, list) else []
     names = ["colour_id" if name == "color_id" else str(name) for name in given]
     if len(names) != len(_AXES) or set(names) != set(_AXES):
-        raise DataError(f"{path}: 'block_order' is {order!r}, expected an order of {', '.join(_AXES)}")
+        raise DataError(f"{path}: 'block_order' is {order!r:.80}, expected an order of {', '.join(_AXES)}")
     return [names.index(axis) for axis in _AXES]
 
 
@@ -60,7 +61,7 @@ def _structure(
         whole = isinstance(row, list) and len(row) == 4 and all(type(value) is int for value in row)
         if not whole or row[order[3]] not in colors:
             raise DataError(
-                f"{path}: block {number} of structure {key!r} is {row!r}, "
+                f"{path}: block {number} of structure {key!r} is {row!r:.80}, "
                 f"expected four integers with a colour id of {sorted(colors)}"
             )
         blocks.append((row[order[0]], row[order[1]] + lift, row[order[2]], colors[row[order[3]]]))
@@ -79,20 +80,20 @@ def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
     blocks that cannot be.
     """
     file = Path(path)
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{file} does not exist; expected a JSON file of structures") from None
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # bad JSON or bad UTF-8
-        raise DataError(f"{file} is no JSON file: {error}") from None
+    if not file.exists():
+        raise DataError(f"{file} does not exist; expected a JSON file of structures")
+    with reading(str(file)):
+        return _structures(parse_json(read_file(file, FILE_LIMIT), str(file)), file)
+
+
+def _structures(content: Any, file: Path) -> dict[str, Structure]:
+    """The structures of what a file holds."""
     structures = content.get("structures") if isinstance(content, Mapping) else None
     if not isinstance(structures, Mapping) or not structures:
         raise DataError(f"{file} has no 'structures', expected an object with one entry per structure")
     ground = content.get("ground_y", -1)
     if type(ground) is not int:
-        raise DataError(f"{file}: 'ground_y' is {ground!r}, expected an integer")
+        raise DataError(f"{file}: 'ground_y' is {ground!r:.60}, expected an integer")
     colors = _colors(content.get("colours", content.get("colors")), file)
     order = _order(content.get("block_order", list(_AXES)), file)
     return {

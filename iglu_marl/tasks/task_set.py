@@ -16,7 +16,8 @@ from iglu_marl.tasks.corpus_structures import LISTED, Listed
 from iglu_marl.tasks.structures import Structure, find_structure_files, load_structures
 
 _WHERE = (
-    f"pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
+    "run `iglu-marl data fetch mdc` once where there is a network (or pass fetch=True), "
+    f"or pass path=FILE with a JSON file of structures or the corpus (a zip or folder), or set {DATA_PATH_VARIABLE} to "
     "one of them, or to a folder with them (structures*.json, mdc.zip)"
 )
 _MISSING = "the structures of the Minecraft Dialogue Corpus are not part of this package"
@@ -51,12 +52,17 @@ class _Found:
             self.structures.setdefault(key, structure)
         self.places.append(str(path))
 
-    def add_corpus(self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> None:
+    def add_corpus(
+        self, path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool
+    ) -> None:
         from iglu_marl.data.mdc.corpus import Corpus
         from iglu_marl.data.mdc.dataset import session_task
-        from iglu_marl.data.packs.store import find_pack, local_pack
+        from iglu_marl.data.packs.store import Pack, find_pack, local_pack
 
-        pack = find_pack("mdc", path, fetch) if fetch or path is not None else local_pack("mdc")
+        if fetch or path is not None:
+            pack: Pack | None = find_pack("mdc", path, fetch, follow_links=follow_links)
+        else:
+            pack = local_pack("mdc", None, follow_links)
         if pack is None:
             return
         with pack:
@@ -69,14 +75,14 @@ class _Found:
         self.places.append(corpus.location)
 
 
-def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool) -> _Found:
+def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, follow_links: bool) -> _Found:
     found = _Found()
     if path is not None and Path(path).suffix.lower() == ".json":
         found.add_file(Path(path))
         return found
     files = find_structure_files() if path is None else sorted(Path(path).glob("structures*.json"))
     try:
-        found.add_corpus(path, keys, fetch)
+        found.add_corpus(path, keys, fetch, follow_links)
     except DataError as error:
         raise DataError(
             f"no structures of the Minecraft Dialogue Corpus can be had: {error}\nEither {_WHERE}"
@@ -98,7 +104,7 @@ class TaskSet(GroupedSource):
     target: "gold", the structure that the architect saw, or "final", what was built in the end.
     dialog: one task for each session, with all that was said in it; else (and for structures without sessions) one
         task without words for each structure.
-    fetch: whether the corpus may be downloaded.
+    fetch: whether the corpus may be downloaded. follow_links: read what links in a folder lead to.
 
     `TaskSet.ALL` maps each id to its line in the documentation and needs no data; `TaskSet.LISTED` has
     the same with the listed counts as numbers. `task_set["C8"]` is the first task of a structure and
@@ -117,6 +123,7 @@ class TaskSet(GroupedSource):
         target: Literal["gold", "final"] = "gold",
         dialog: bool = True,
         fetch: bool = False,
+        follow_links: bool = False,
     ) -> None:
         keys = [preset] if isinstance(preset, str) else list(preset)
         for key in keys:
@@ -124,7 +131,7 @@ class TaskSet(GroupedSource):
                 raise TaskError(f"there is no task {key!r} in the list, expected ids C1..C{len(LISTED)}")
         if target not in ("gold", "final"):
             raise ConfigError(f"target is {target!r}, expected 'gold' or 'final'")
-        found = _find(path, keys, fetch)
+        found = _find(path, keys, fetch, follow_links)
         missing = [key for key in keys if key not in (found.structures if target == "gold" else found.finals)]
         if missing:
             what = "structures" if target == "gold" else "structures with sessions"

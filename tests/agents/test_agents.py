@@ -48,6 +48,22 @@ def test_every_setting_but_the_controls_is_an_option() -> None:
     assert ["controls", *Options.__annotations__] == [field.name for field in fields(Settings)]
 
 
+@pytest.mark.parametrize(
+    ("env_id", "compat"), [("IGLUGridworldVector-v0", "iglu2022"), ("IGLUSilentBuilder-v0", "iglu2021")]
+)
+def test_builders_refuse_what_they_would_misread(env_id: str, compat: str) -> None:
+    """Colours and camera of older tools: they would build the wrong thing, or nothing."""
+    env, own = (gym.make(env_id, compat=said) for said in (compat, None))
+    for name in ("scripted", "oracle", "careful"):
+        with pytest.raises(
+            AgentError, match=f"compat='{compat}', whose colours and camera a .*Builder does not"
+        ):
+            agents_for(env, builder=name)
+        agents_for(own, builder=name)
+    played = play(env, RandomBuilder.for_env(env), seed=1)
+    assert len(played.turns) > 9
+
+
 def restored(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301 (our own bytes)
 

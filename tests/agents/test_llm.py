@@ -19,7 +19,7 @@ from requirements import ROOT
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for, llm
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.messages import cleaned
@@ -647,6 +647,13 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
     env.reset(seed=0)
     env.step("Go.")
     env.step(action)
+
+
+def test_fences_are_looked_for_within_a_line() -> None:
+    """Across lines, a reply of nothing but line ends took time as the square of its length."""
+    assert reading._FENCE.sub("|", "a\n\n  ```json \n\n```\nb ```\n") == "a\n\n|\n\n|\nb ```\n"
+    with pytest.raises(Unreadable, match="it was empty"):
+        read_message("\n" * reading.LONGEST)
 
 
 def test_texts_are_cleaned() -> None:

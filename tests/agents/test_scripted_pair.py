@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import Role, Task, play
+from iglu_marl import Pose, Role, Task, play
 from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import CellEdit, render
+from iglu_marl.planning.feasibility import prove_impossible
+from iglu_marl.planning.problem import Problem
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
 SIGHTS = ("dialog", "pose", "grid")
@@ -363,12 +365,9 @@ def test_random_partners_get_nowhere() -> None:
 @pytest.fixture(scope="module")
 def pairs(root: Path) -> ModuleType:
     """The module benchmarks/pairs.py, which is not installed."""
-    spec = importlib.util.spec_from_file_location("pairs", root / "benchmarks" / "pairs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(root))
+        return importlib.import_module("benchmarks.pairs")
 
 
 def check_figures(pairs: ModuleType, capsys: pytest.CaptureFixture[str], tasks: str, controls: str) -> None:
@@ -407,6 +406,75 @@ def test_the_benchmark_names_what_is_impossible(
     pairs.show([row], pairs.Console(), "title")
     assert "too red: impossible (20 of 30 blocks" in capsys.readouterr().out
     assert pairs.summary([row])["share_built"] == 0
+
+
+OPTIONS = {"view": "aec", "chat": "text", "builder_can_ask": True}
+
+
+def adversarial(pairs: ModuleType, name: str) -> Task:
+    """One of the hundred structures of benchmarks/adversarial.py."""
+    return next(task for task in pairs.adversarial_tasks() if task.task_id.endswith(f": {name}"))
+
+
+def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
+    possible = importlib.import_module("benchmarks.adversarial").possible
+    tasks = pairs.tasks_of("adversarial", None, 0)
+    assert len({task.task_id for task in tasks}) == len({hash(task) for task in tasks}) == 100
+    assert tasks == pairs.tasks_of("adversarial", None, 1)
+    for task in tasks:
+        proved = prove_impossible(Problem.of((task.start_grid, Pose()), task.target_grid, "walking"))
+        assert bool(proved[1]) == (not possible(task)), task.task_id
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a block at the end of a crawl",
+        "a closed chamber furnished",
+        "the inside of a cube recoloured",
+        "the inside of a cube in the upper corner",
+        "two blocks change places in 120",
+        "an arch",
+        "a tower between two walls",
+        "overdrawn, one moved",
+        "a cage around the builder kept",
+        "one block in the air",
+        "what is inside moved over",
+        "one block at the top in the corner",
+    ],
+)
+@pytest.mark.parametrize("controls", ["walking", "discrete"])
+def test_adversarial_structures_by_language(pairs: ModuleType, controls: str, name: str) -> None:
+    row = pairs.play_one(
+        adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", "scripted", 0
+    )
+    assert row["verdict"] == "built", row["reason"]
+
+
+@pytest.mark.parametrize("level", ["blocks", pytest.param("shapes", marks=pytest.mark.slow)])
+def test_colours_that_are_used_up_are_exchanged(pairs: ModuleType, level: str) -> None:
+    """All 20 red and all 20 blue blocks stand where the others belong: one of them is removed first."""
+    task = adversarial(pairs, "20 red and 20 blue exchanged")
+    options = {"controls": "continuous", "level": level, **OPTIONS}
+    row = pairs.play_one(task, options, "scripted", "scripted", 0)
+    assert row["verdict"] == "built", row["reason"]
+
+
+def test_what_is_impossible_is_said_to_be(pairs: ModuleType) -> None:
+    """The builder names the colour, the rest is built, and there is a certificate."""
+    task = adversarial(pairs, "21 red, one stands")
+    row = pairs.play_one(task, {"controls": "flying", **OPTIONS}, "scripted", "scripted", 0)
+    assert (row["verdict"], row["intersection"]) == ("impossible", 20)
+    assert row["reason"].startswith("not enough red blocks")
+
+
+@pytest.mark.slow
+def test_tall_structures_of_the_corpus_by_hopping(shared: Path, pairs: ModuleType) -> None:
+    """The stairs for one block stood in the way of the next."""
+    for task in StructureTasks(shared / "data" / "structures-dev.json"):
+        if task.task_id in ("C81", "C117", "C143"):
+            row = pairs.play_one(task, {"controls": "discrete", **OPTIONS}, "scripted", "scripted", 0)
+            assert row["verdict"] == "built", (task.task_id, row["reason"])
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 import typer
-from requirements import ROOT
+from requirements import ROOT, require
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, __version__
@@ -105,7 +106,6 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
 
 def test_choices_are_those_of_the_code() -> None:
     """Names that are written in an option are those which the code knows."""
-    from iglu_marl.agents.learned.decoding import Decoding
     from iglu_marl.commands.game_viewer import CAMERAS
     from iglu_marl.language.questions import KINDS
     from iglu_marl.rendering.ui.window import ENGINES
@@ -115,12 +115,19 @@ def test_choices_are_those_of_the_code() -> None:
         (("play",), "engine", ENGINES),
         (("watch",), "engine", ENGINES),
         (("watch",), "camera", CAMERAS),
-        (("predict",), "decoding", get_args(Decoding)),
         (("language", "sample"), "kind", KINDS),
     ):
         (param,) = (param for param in found[words].params if param.name == option)
         for name in names:
             assert name in param.help, (words, option)
+
+
+def test_the_ways_to_decode_are_those_of_the_code() -> None:
+    require("torch", importlib.util.find_spec("torch") is not None, "torch is not installed (extra 'rl')")
+    from iglu_marl.agents.learned.decoding import Decoding
+
+    (param,) = (param for param in dict(commands())[("predict",)].params if param.name == "decoding")
+    assert all(name in param.help for name in get_args(Decoding))
 
 
 @pytest.mark.parametrize("words", [(), *dict(commands())], ids=" ".join)

@@ -194,6 +194,15 @@ def test_the_shared_packs_are_whole(shared: Path) -> None:
         assert verdict["problems"] == missing
 
 
+def test_info_with_statistics(shared: Path, server: FileServer) -> None:
+    told = call_json("info", "iglu-singleturn", "--path", shared / "data", "--statistics")["statistics"]
+    assert (told["tasks"], told["utterances"], told["structures"]) == (1416, 1825, 32)
+    text = call("info", "iglu-singleturn", "--path", shared / "data", "--statistics")
+    assert "32,285" in text
+    assert "Not on this machine" in call("info", "mdc", "--statistics")
+    assert server.seen == []
+
+
 def exported(tmp_path: Path, *arguments: Any) -> OwnTasks:
     place = tmp_path / f"{arguments[0]}.jsonl"
     told = call_json("export", *arguments, "-o", place)["tasks"]
@@ -228,6 +237,26 @@ def test_export_of_shared_packs_reads_back(shared: Path, tmp_path: Path, name: s
     written = datasets[name](path=path)
     assert list(read) == list(written)
     assert len(written) == tasks
+    labels = ("structure", "session", "clear")
+    assert [[record[label] for label in labels] for record in read.records()] == [
+        [record[label] for label in labels] for record in written.records()
+    ]
+    own = {str(task.task_id): part for part, tasks in written.split().items() for task in tasks}
+    assert {record["id"]: record["split"] for record in read.records()} == {
+        name: own.get(name) for name in written.ids()
+    }
+
+
+def test_sessions_of_the_minecraft_corpus_keep_their_names(shared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = call_json("export", "mdc", "--path", shared / "data", "--format", "layout", "-o", out)
+    assert "name" not in told["noted"]
+    data, again = CDMDataset(path=shared / "data"), MultiturnDataset(path=out)
+    assert {name: [str(s.task_id) for s in found] for name, found in again.tasks.items()} == {
+        name: [str(s.task_id) for s in found] for name, found in data.tasks.items()
+    }
+    assert again.tasks == data.tasks
+    assert again.report().exact
 
 
 def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
@@ -242,7 +271,7 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["moon"], "source is 'moon', expected one of bundled"),
-        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, minari"),
+        (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, parquet, minari"),
         (["bundled", "--format", "minari"], "needs recorded tapes"),
     ],
 )

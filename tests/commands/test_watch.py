@@ -14,15 +14,8 @@ from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
-from iglu_marl.commands.watch import (
-    Film,
-    FilmScene,
-    film_of_session,
-    film_of_tape,
-    frames,
-    load_tape,
-    timeline,
-)
+from iglu_marl.commands.films import Film, FilmScene, film_of_session, film_of_tape
+from iglu_marl.commands.watch import frames, load_tape, timeline
 from iglu_marl.data import bundled
 
 EMPTY = np.zeros((9, 11, 11), np.int8)

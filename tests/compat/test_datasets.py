@@ -11,51 +11,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from made_packs import (
-    GAME_COLUMNS,
-    cache,  # noqa: F401 - a fixture
-    game,
-    rebuilt_file,
-    start_file,
-    table,
-    tower,
-    world,
-    write_folder,
-)
 
 from iglu_marl import data
 from iglu_marl.compat.gridworld.data import IGLUDataset
 from iglu_marl.compat.iglu_datasets import MultiturnDataset, SingleturnDataset, Subtasks, Task
 from iglu_marl.data import bundled
 
-pytestmark = pytest.mark.usefixtures("cache")
-
-SESSIONS = """PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion
-1-c73,1,c73,True,put a red block,,
-1-c73,2,c73,True,,where?,
-1-c73,3,c73,True,,,in the middle
-1-c73,4,c73,True,,,
-1-c73,5,c73,True,one more on top,,
-1-c73,6,c73,True,,,
-2-c118,1,c118,True,build three,,
-2-c118,2,c118,True,,,
-"""
-
-
-@pytest.fixture(autouse=True)
-def packs(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """Both packs under their upstream names, in the folder that IGLU_DATA_PATH names."""
-    heights = {("1-c73", 4): 1, ("1-c73", 6): 2, ("2-c118", 2): 3}
-    steps = {f"builder-data/{name}/step-{step}": world(*tower(n)) for (name, step), n in heights.items()}
-    write_folder(tmp_path / "multiturn", {"dialogs.csv": SESSIONS.encode(), **steps})
-    single = {
-        "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2)]),
-        start_file("1-c7/step-2"): world(*tower(1)),
-        rebuilt_file(1): world(*tower(2)),
-        rebuilt_file(2): world(*tower(3)),
-    }
-    write_folder(tmp_path / "singleturn", single)
-    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("packs")
 
 
 def test_the_example_of_both_datasets(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,8 +29,9 @@ def test_the_example_of_both_datasets(capsys: pytest.CaptureFixture[str]) -> Non
         print("Target grid\n", sample.target_grid)
         print("Starting grid\n", sample.starting_grid)
         assert sample.target_grid.shape == (9, 11, 11)
-        assert sample.starting_grid is None or sample.starting_grid.shape == (9, 11, 11)
-    assert "Previous dialog\n <Architect>" in capsys.readouterr().out
+        assert sample.starting_grid.shape == (9, 11, 11)
+        assert sample.instruction not in sample.dialog.split("\n")
+    assert "Previous dialog\n" in capsys.readouterr().out
 
 
 def test_the_structure_of_the_tasks() -> None:

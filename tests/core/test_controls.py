@@ -10,12 +10,17 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from probing import IDS
 
-from iglu_marl import Task
+from iglu_marl import ActionError, Task
 from iglu_marl.core.actions import Action
-from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.conventions import IGLU2021
 from iglu_marl.core.kernels.records import CONTROL
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs import parallel_env, raw_env
+from iglu_marl.game.episode import EVENTS
+from iglu_marl.planning.support import supported_cells
 
+WHY = ("nothing in reach", "none left", "builder in the way")
 FAR_AWAY = [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 6, -5, 3)]  # a target that nobody builds by chance
 
 
@@ -190,6 +195,28 @@ def test_the_compass_shows_north(yaw: int, compass: int) -> None:
     assert Hand("walking", (0, -0.25, 0, yaw, 0)).seen["compass"].tolist() == [compass]
     old = Hand("walking", (0, -0.25, 0, yaw, 0), compat="iglu2022")
     assert old.seen["compass"].tolist() == [yaw - 180]
+
+
+def test_the_compass_of_2022_is_computed_in_double() -> None:
+    """From the yaw itself; from the one that is seen, it is another number here."""
+    yaw = 190.1
+    assert float(np.float32(yaw) - np.float32(180)) != float(np.float32(yaw - 180))
+    old = Hand("walking", (0, -0.25, 0, yaw, 0), compat="iglu2022")
+    assert old.seen["compass"].tolist() == [float(np.float32(yaw - 180))]
+
+
+@pytest.mark.parametrize("controls", ["flying", "human-level", "discrete", "continuous"])
+def test_the_camera_of_minerl_is_pitch_and_yaw_and_pitch_goes_down(controls: Any) -> None:
+    """For one and for many."""
+    own, minerl = Controls(controls), Controls(controls, conventions=IGLU2021)
+    assert own.space == minerl.space
+    action = {key: space.sample() for key, space in own.space.items()}  # type: ignore[attr-defined]
+    for camera, meant in (((5, 0), (0, -5)), ((0, 5), (5, 0)), ((-2, 3), (3, 2))):
+        records, index = minerl.encode({**action, "camera": np.array(camera, np.float32)})
+        assert tuple(records[index]["camera"]) == meant
+        batch = {key: np.array([value] * 3) for key, value in {**action, "camera": camera}.items()}
+        records, numbers = minerl.encode_many(batch, 3)
+        assert (records["camera"][numbers] == meant).all()
 
 
 # -------------------------------------------------------------------------------------------- human-level
@@ -543,6 +570,49 @@ def batch_of(actions: list[Any]) -> Any:
     if not isinstance(actions[0], dict):
         return np.array(actions)
     return {key: np.array([action[key] for action in actions]) for key in actions[0]}
+
+
+def test_acting_on_cells_follows_the_rules_of_hands_but_for_reach() -> None:
+    """Against the rules written down plainly, in worlds that fill up and in which colours run out."""
+    count, rng = 6, np.random.default_rng(4)
+    worlds, controls = Worlds(count), CellControls()
+    for index in range(count):
+        worlds.spawn(index, Task("", FAR_AWAY), pose=(index - 3, -0.25, 0, 0, 0))
+    expected, stock = np.zeros((count, 9, 11, 11), np.int8), np.full((count, 7), 20)
+    events = set()
+    for _ in range(500):
+        actions = rng.integers(0, (3, 11, 11, 7), (count, 4))
+        assert all(action in controls.space for action in actions)
+        worlds.step(controls.encode_many(actions, count)[0])
+        for index, (y, x, z, color) in enumerate(actions.tolist()):
+            grid, old = expected[index], int(expected[index, y, x, z])
+            held = old or supported_cells(grid != 0)[y, x, z]
+            body = (x, z) == (index + 2, 5) and y < 2
+            if color == 0 or (old != color and held and stock[index, color] > 0 and not body):
+                grid[y, x, z] = color
+                stock[index, old] += 1
+                stock[index, color] -= 1
+            events.add(EVENTS[worlds.event[index]])
+        assert (worlds.grid == expected).all()
+        assert (worlds.inventory == stock[:, 1:]).all()
+        assert (worlds.pose[:, [0, 2]] == [(index - 3, 0) for index in range(count)]).all()
+    assert events == {
+        "nothing",
+        "placed",
+        "removed",
+        *(f"place: {why}" for why in WHY),
+        "remove: nothing in reach",
+    }
+
+
+def test_an_action_on_a_cell_is_the_same_for_one_world_and_for_many() -> None:
+    controls = CellControls()
+    controls.space.seed(1)
+    actions = np.array([controls.space.sample() for _ in range(50)])
+    many, numbers = controls.encode_many(actions, 50)
+    assert (many[numbers] == controls.encode_batch(list(actions))).all()
+    with pytest.raises(ActionError, match=r"the action is \[0, 11, 0, 1\] in world 1, expected 2 times four"):
+        controls.encode_many([[0, 0, 0, 1], [0, 11, 0, 1]], 2)
 
 
 def test_actions_have_names() -> None:

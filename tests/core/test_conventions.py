@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.conventions import IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
+from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.grid import from_iglu2022_ids, index_of, to_iglu2022_ids
 from iglu_marl.core.task import Task
 from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.envs.vector import BuilderVectorEnv
 from iglu_marl.game import observations
 from iglu_marl.game.config import GameConfig
-from iglu_marl.game.profiles import PROFILES
+from iglu_marl.game.profiles import PROFILES, compat_of
 
-ALL = (OWN, IGLU2022, SILENT_BUILDER_2021, Conventions(ids="iglu2022", air=2, half_turn=True))
+ALL = (OWN, IGLU2022, SILENT_BUILDER_2021, IGLU2021, Conventions(ids="iglu2022", air=2, half_turn=True))
 COLORS = np.arange(7)
 
 
@@ -36,13 +36,15 @@ def test_named_conventions_are_told_apart_and_saved() -> None:
     assert len(set(ALL)) == len(ALL)
     assert copy.deepcopy(ALL) == ALL
     assert PROFILES["iglu2022"].conventions == IGLU2022
+    assert PROFILES["iglu2021"].conventions == IGLU2021
+    assert [compat_of(conventions) for conventions in ALL] == [None, "iglu2022", None, "iglu2021", None]
 
 
 def test_environments_have_theirs() -> None:
     made = [gym.make(name).unwrapped for name in ("IGLUGridworld-v0", "IGLUSilentBuilderVisual-v0")]
-    made += [GridworldEnv(compat="iglu2022"), SilentBuilderEnv()]
+    made += [GridworldEnv(compat="iglu2022"), SilentBuilderEnv(), SilentBuilderEnv(compat="iglu2021")]
     told = [env.setup.controls.conventions for env in made]  # type: ignore[attr-defined]
-    assert told == [OWN, SILENT_BUILDER_2021, IGLU2022, SILENT_BUILDER_2021]
+    assert told == [OWN, SILENT_BUILDER_2021, IGLU2022, SILENT_BUILDER_2021, IGLU2021]
 
 
 class AnyConventions(SingleAgentEnv):
@@ -74,7 +76,7 @@ def test_actions_observations_infos_tasks_and_batches_agree(conventions: Convent
     )
     cell = index_of((0, -1, -1))
     for number in range(1, 7):
-        task = Task("", [(0, -1, -1, number), (5, 3, 5, 1)])
+        task = Task("hoch hoch ", [(0, -1, -1, number), (5, 3, 5, 1)])
         begin = {"task": task, "pose": (0, -0.25, 0, 0, -45)}
         seen, _ = one.reset(options=begin)
         assert seen["target_grid"][cell] == number + conventions.air
@@ -87,9 +89,18 @@ def test_actions_observations_infos_tasks_and_batches_agree(conventions: Convent
         assert seen["inventory"].tolist() == [19 if slot + 1 == number else 20 for slot in range(6)]
         assert (info["target_grid"] == seen["target_grid"]).all()
         assert (infos["target_grid"] == seen["target_grid"]).all()
-        for key in ("grid", "target_grid", "inventory", "compass"):
+        assert seen["agentPos"].tolist()[1:4] == [
+            -0.25 + conventions.lift,
+            0,
+            45 if conventions.minerl_camera else -45,
+        ]
+        for key in ("grid", "target_grid", "inventory", "compass", "agentPos", "dialog"):
             assert (shown[key] == seen[key]).all(), key
-    assert one.step(14)[0]["agentPos"][3] == (-50 if conventions.up_looks_down else -40)
+        assert shown in many.observation_space
+        text = "hoch " * 2 if conventions.verbatim else "<Architect> hoch hoch"
+        assert seen["dialog"] == text
+    pitch = -50 if conventions.up_looks_down else -40
+    assert one.step(14)[0]["agentPos"][3] == (-pitch if conventions.minerl_camera else pitch)
 
 
 def test_nothing_else_asks_which_year_it_is() -> None:

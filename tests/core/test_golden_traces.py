@@ -80,7 +80,7 @@ def through_gym(trace: Trace) -> None:
         assert observation["agentPos"].tolist() == [*position, pitch, yaw], where
         assert observation["inventory"].tolist() == np.maximum(columns["inventory"][row], 0).tolist(), where
         assert (observation["grid"] == grids[row]).all(), where
-        assert observation["compass"][0] == np.float32(yaw - np.float32(180)), where
+        assert observation["compass"][0] == np.float32(columns["yawpitch"][row][0] - 180), where
         if row % 50 == 0:
             assert observation in env.observation_space, where
 

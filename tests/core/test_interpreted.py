@@ -14,7 +14,7 @@ from probing import digest, frozen
 from requirements import TEST_FOLDERS
 
 from iglu_marl import Task
-from iglu_marl.core.controls import CONTROLS, Controls
+from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.scoring import Target
 from iglu_marl.core.worlds import Terms, Worlds
 
@@ -36,6 +36,8 @@ POSE = (0.3, -0.25, 0.6, 350, -40)
 
 def mixed(controls: Controls, rng: np.random.Generator) -> object:
     """A random action that mostly looks down and often uses its hands."""
+    if controls.name == "perfect":
+        return rng.integers(0, (3, 11, 11, 7))
     if controls.name == "walking":
         return int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9, 12, 13, 14, 15, 16, 17, 17, 17, 18]))
     action = controls.space.sample()
@@ -51,7 +53,7 @@ def mixed(controls: Controls, rng: np.random.Generator) -> object:
 def story(name: str) -> str:
     """Every byte of every state along a play of one encoding, over all tasks and terms, as a digest."""
     seen = hashlib.sha256()
-    controls = Controls(name, can_yield=True)  # type: ignore[arg-type]
+    controls = CellControls() if name == "perfect" else Controls(name, can_yield=True)  # type: ignore[arg-type]
     controls.space.seed(5)
     rng = np.random.default_rng(5)
     cases = [(task, terms) for task in TASKS.values() for terms in TERMS.values()]
@@ -81,7 +83,7 @@ def scores() -> str:
 
 
 def stories() -> dict[str, str]:
-    return {**{name: story(name) for name in CONTROLS}, "scores": scores()}
+    return {**{name: story(name) for name in (*CONTROLS, "perfect")}, "scores": scores()}
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +102,6 @@ def interpreted() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CONTROLS, "scores"])
+@pytest.mark.parametrize("name", [*CONTROLS, "perfect", "scores"])
 def test_compiled_is_interpreted(name: str, interpreted: dict[str, str]) -> None:
     assert (scores() if name == "scores" else story(name)) == interpreted[name]

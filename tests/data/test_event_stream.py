@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from collections import Counter
@@ -13,11 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from requirements import require
 
-from iglu_marl import ConfigError, DataError
+from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.grid import in_zone
 from iglu_marl.data import bundled, nearest_controls, parse_tape, read_recording, trajectory_of
 from iglu_marl.data.iglu.event_stream import (
     AvatarMoved,
@@ -34,7 +31,6 @@ from iglu_marl.data.iglu.event_stream import (
     to_blocks,
     undo_stride,
 )
-from iglu_marl.data.iglu.minari_export import episode, export_minari, observation_space
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, read_world
 from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT, to_pose
 from iglu_marl.data.packs.archive import Pack, open_pack
@@ -291,8 +287,6 @@ def test_a_tape_in_which_nothing_happens() -> None:
     followed = nearest_controls(path)
     assert len(followed) == 0
     assert followed.residual["position_max"] == 0
-    with pytest.raises(DataError, match="nothing happens"):
-        episode(followed)
 
 
 def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
@@ -383,57 +377,6 @@ def test_edits_that_are_impossible_are_left_out() -> None:
 
 
 # -- export
-
-
-def test_an_episode_as_arrays() -> None:
-    followed = nearest_controls(trajectory_of(read_recording(world_file(), name="hand")))
-    arrays = episode(followed)
-    space = observation_space()
-    assert arrays["observations"].keys() == space.spaces.keys()
-    for step in range(len(followed) + 1):
-        assert space.contains({name: values[step] for name, values in arrays["observations"].items()})
-    assert arrays["terminations"].tolist() == [False] * 5 + [True]
-    assert not arrays["truncations"].any()
-    assert arrays["rewards"].sum() == 2 + 1, "a block that was asked for, and one less that was not"
-    x, y, z = (int(v) for v in np.argwhere(arrays["observations"]["target_grid"][0])[0])
-    assert in_zone(y - 5, x - 1, z - 5)
-
-
-def test_export_to_minari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
-    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[data]')")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    import minari
-
-    from iglu_marl.rendering import Painter
-
-    made = [read_recording(world_file(), name="hand"), read_recording(world_file("", ()), name="empty")]
-    export_minari(made, "iglu-marl/hand-v0", renderer=Painter(), size=(32, 48))
-    dataset = minari.load_dataset("iglu-marl/hand-v0")
-    assert dataset.total_episodes == 1
-    (back,) = dataset.iterate_episodes()
-    arrays = episode(nearest_controls(trajectory_of(made[0])), Painter(), (32, 48))
-    assert back.observations["pov"].shape == (7, 32, 48, 3)
-    for name, values in arrays["observations"].items():
-        np.testing.assert_array_equal(back.observations[name], values)
-    for name, values in arrays["actions"].items():
-        np.testing.assert_array_equal(back.actions[name], values)
-    np.testing.assert_array_equal(back.rewards, arrays["rewards"])
-    assert back.terminations[-1]
-    (told,) = dataset.storage.get_episode_metadata([0])
-    assert told["options"]["name"] == "hand"
-    with pytest.raises(ConfigError, match="already exists"):
-        export_minari(made, "iglu-marl/hand-v0")
-    with pytest.raises(DataError, match="nothing to export"):
-        export_minari(made[1:], "iglu-marl/empty-v0")
-
-
-def test_without_minari_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[data\]'"):
-        export_minari([], "iglu-marl/none-v0")
 
 
 def test_the_bundled_tapes_are_whole() -> None:

@@ -148,7 +148,7 @@ def test_what_stands_beside_the_table(tmp_path: Path) -> None:
     beside = tmp_path / "clone" / "datasets" / "human_evaluation"
     (beside / "gamedata.json").write_bytes(b"{")
     found = human_evaluation(beside / "human_agent_feedback.csv")
-    assert "no JSON" in found.games.reason
+    assert "not JSON" in found.games.reason
     assert "Git LFS pointer" in found.tasks.reason
 
 

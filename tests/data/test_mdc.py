@@ -25,7 +25,8 @@ from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
 from iglu_marl.data.mdc.dataset import session_task, statistics
 from iglu_marl.envs.single import SilentBuilderEnv
-from iglu_marl.tasks import TaskSet, default_tasks, draw
+from iglu_marl.tasks import TaskSet, draw
+from iglu_marl.tasks.bundled import silent_builder_tasks
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -458,8 +459,8 @@ def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pyte
     with pytest.raises(ConfigError, match="'gold' or 'final'"):
         TaskSet(preset=["C8"], path=pack, target="best")  # type: ignore[arg-type]
     monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
-    assert isinstance(default_tasks(), TaskSet)
-    assert default_tasks().preset == ["C8"]
+    assert isinstance(silent_builder_tasks(), TaskSet)
+    assert silent_builder_tasks().preset == ["C8"]  # type: ignore[attr-defined]
     drawn = {source.sample(np.random.default_rng(seed)).task_id.split("-")[2] for seed in range(20)}
     assert drawn == {"C8", "C73"}
 

@@ -542,6 +542,27 @@ def test_the_variable_may_lead_to_one_pack_or_to_other_data(
         find_pack("mdc")
 
 
+PEERS = {"iglu-multiturn": "data/iglu/", "iglu-singleturn": "data/single_turn_dataset/", "mdc": ""}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_the_iglu_tools_have_downloaded_is_found(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They unpack it below `~/.iglu`, or below the folder that the variable names."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert local_pack(name) is None
+    for folder in (tmp_path / "home" / ".iglu", tmp_path / "elsewhere"):
+        put(folder, CONTENTS[name], PEERS[name])
+        (folder / "iglu").mkdir()  # something else of that name is no pack
+        found = find_pack(name, fetch=False)
+        assert found.names() == sorted(CONTENTS[name])
+        assert Path(found.location) == folder / PEERS[name]
+        for other in set(PACKS) - {name}:
+            assert local_pack(other) is None
+        monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "elsewhere"))
+
+
 def test_the_first_place_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = put(tmp_path / "own-cache" / "packs" / "mdc.zip", MDC)
     assert find_pack("mdc").location == str(own)

@@ -13,13 +13,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_packs import (
+    GAME_COLUMNS,
+    cache,  # noqa: F401 - a fixture
+    game,
+    rebuilt_file,
+    start_file,
+    table,
+    tower,
+    world,
+    write_zip,
+)
 
 import iglu_marl
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import OwnTasks, tasks_from_folder, write_tasks
+from iglu_marl.data import OwnTasks, SingleturnDataset, task_files, tasks_from_folder, write_tasks
 
 RED = [[0, -1, 0, "red"]]
 
@@ -182,13 +193,13 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "turn": ("t.jsonl", '{"turns": [{"dialog": "x"}]}', "turn 0 has no 'target'"),
     "turn field": ("t.jsonl", '{"turns": [{"target": [], "start": []}]}', "turn 0 has start"),
     "turns and target": ("t.jsonl", '{"turns": [{"target": []}], "target": []}', "has target besides"),
-    "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: no UTF-8"),
+    "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: it is not UTF-8"),
     "columns": ("t.csv", "id,colour\n", r"t\.csv:1: unknown columns 'colour'"),
     "no header": ("t.csv", "", r"t\.csv:1: no header"),
     "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
     "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
     "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
-    "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: no JSON"),
+    "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: it is not JSON"),
     "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
     "csv quotes": ("t.csv", 'id,target\na,"0 -1 0 red\n', r"t\.csv:\d: no CSV"),
     "names": (
@@ -237,7 +248,7 @@ def test_a_file_of_tasks_is_gone_through_once(
     path = write(tmp_path / ("t.jsonl" if form == "lines" else "t.json"), text)
     content = Content(path.read_bytes())
     Content.texts.clear()
-    monkeypatch.setattr(Path, "read_bytes", lambda path: content)
+    monkeypatch.setattr(task_files, "read_file", lambda path, limit: content)
     assert OwnTasks(path).ids() == [str(number) for number in range(500)]
     (counted,) = Content.texts
     assert counted.looked_at <= 3 * len(text)
@@ -342,11 +353,17 @@ SINGLE = st.builds(
     Task,
     st.just("no speaker\nat all") | SAID.map(Dialogue),
     GRIDS,
-    st.none() | st.sampled_from(["put it there", "two\nlines", "<Architect> what?\n<Builder> this?"]),
+    st.none()
+    | st.sampled_from(["put it there", "two\nlines", "<Architect> what?\n<Builder> this?"])
+    | SAID.map(Dialogue),
     **OPTIONS,
 )
 SESSIONS = st.lists(st.tuples(SAID.map(Dialogue), GRIDS), min_size=1, max_size=3).flatmap(
-    lambda turns: st.builds(lambda **options: Subtasks(*zip(*turns, strict=True), **options), **OPTIONS)
+    lambda turns: st.builds(
+        lambda **options: Subtasks(*zip(*turns, strict=True), **options),
+        **OPTIONS,
+        progressive=st.booleans(),
+    )
 )
 
 
@@ -372,6 +389,65 @@ def test_what_is_written_is_read_back(
     structures = [record["structure"] for record in read.records() if record["turn"] == 0]
     names = ["a"] + ["b"] * (len(entries) - 1) if by_structure else [str(n) for n in range(len(entries))]
     assert structures == names
+
+
+def test_an_instruction_that_reads_like_the_others_words_is_kept(tmp_path: Path) -> None:
+    asked = Utterance(Role.ARCHITECT, "<Builder> me?")
+    said = Dialogue([asked, Utterance(Role.BUILDER, "you"), Utterance(Role.ARCHITECT, "no")])
+    task = Task(said, [(0, -1, 0, 1)], Dialogue([asked]), task_id="odd", ids="iglu")
+    write_tasks(tmp_path / "t.jsonl", [task])
+    (read,) = OwnTasks(tmp_path / "t.jsonl")
+    assert read == task
+    assert read.instruction == "<Builder> me?"
+    assert len(read.previous_dialogue) == 0
+
+
+def test_a_progressive_session_stays_one(tmp_path: Path) -> None:
+    session = Subtasks(
+        ["a", "b"], [[(0, -1, 0, 1)], [(1, -1, 0, 1)]], progressive=True, task_id="s", ids="iglu"
+    )
+    write_tasks(tmp_path / "t.jsonl", [session])
+    read = OwnTasks(tmp_path / "t.jsonl")
+    assert read.by_id("s") == session
+    assert read.by_id("s")[0].next_task == session[1]
+    with pytest.raises(DataError, match="'progressive' is for sessions"):
+        one(tmp_path, {"target": [], "progressive": True})
+
+
+def test_written_names_are_told_apart(tmp_path: Path) -> None:
+    task = Task("", [(0, -1, 0, 1)], task_id="a", ids="iglu")
+    write_tasks(tmp_path / "t.jsonl", [task, task.replace(task_id="a/2"), task])
+    assert OwnTasks(tmp_path / "t.jsonl").ids() == ["a", "a/2", "a/3"]
+
+
+def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
+    class Other(Task):
+        objective = object()
+
+    with pytest.raises(DataError, match="'a' has an objective"):
+        write_tasks(tmp_path / "t.jsonl", [Other("", [], task_id="a")])
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_a_dataset_tells_about_its_tasks_is_written_too(tmp_path: Path) -> None:
+    files = {
+        "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), game(2, "3-c9/step-4", clear="No")])
+    }
+    for number, start in ((1, "1-c7/step-2"), (2, "3-c9/step-4")):
+        files[start_file(start)] = world(*tower(1))
+        files[rebuilt_file(number, start.partition("/")[0])] = world(*tower(2))
+    data = SingleturnDataset(path=write_zip(tmp_path / "iglu-singleturn.zip", files))
+    assert write_tasks(tmp_path / "t.jsonl", data) == 2
+    read = OwnTasks(tmp_path / "t.jsonl")
+    assert list(read) == list(data)
+    splits = {task.task_id: part for part, own in data.split().items() for task in own}
+    names = ("id", "structure", "session", "split", "clear")
+    assert [tuple(record[name] for name in names) for record in read.records()] == [
+        ("CQ-game-1", "c7", "1-c7", splits["CQ-game-1"], True),
+        ("CQ-game-2", "c9", "3-c9", splits["CQ-game-2"], False),
+    ]
+    write_tasks(tmp_path / "again.jsonl", read)
+    assert (tmp_path / "again.jsonl").read_text() == (tmp_path / "t.jsonl").read_text()
 
 
 def test_written_tasks_in_other_ids_and_of_one_name(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from iglu_marl.data import (
     write_sessions,
 )
 from iglu_marl.data.iglu.event_stream import Broke, Placed
+from iglu_marl.data.iglu.multiturn import EXACT
 from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
 from iglu_marl.data.report import Report
 
@@ -58,6 +59,18 @@ def back(path: Path) -> dict[str, list[Subtasks]]:
     found = read_sessions(path, report)
     assert not [skip for skip in report.skipped if skip.reason.name != "EMPTY_WORLD"], str(report)
     return found
+
+
+def as_others_read(path: Path, exact: str | None = None) -> None:
+    """Take the column out of a table that only this project knows, or put another text into it."""
+    table = path / "dialogs.csv"
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = COLUMNS if exact is None else (*COLUMNS, EXACT)
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**row, EXACT: exact if row.get(EXACT) else ""} for row in rows)
 
 
 def check_tapes(path: Path) -> int:
@@ -120,6 +133,9 @@ def test_no_session_is_refused_and_no_word_is_lost(turns: list[Any]) -> None:
         assert all((int(row["StepId"]) % 2 == 1) is row["Role"].startswith("architect") for row in rows)
         check_tapes(path)
         found = [s for listed in read_sessions(path).values() for s in listed]
+        assert found == [made]
+        as_others_read(path)
+        found = [s for listed in read_sessions(path).values() for s in listed]
         assert len(found) <= 1
         if all(world for *_, world in turns):
             (only,) = found
@@ -159,9 +175,49 @@ def test_what_the_layout_cannot_hold_is_noted(
     assert [entry.note for entry in report.noted] == [note]
     assert not report.exact
     assert note.name.lower() in str(report)
+    assert back(tmp_path / "out") == {"c1": [made]}
+    as_others_read(tmp_path / "out")
     ((found,),) = back(tmp_path / "out").values()
     assert [[(u.role, u.text) for u in turn] for turn in found.turns] == expected
     np.testing.assert_array_equal(found.structures[-1], made.structures[-1])
+
+
+@pytest.mark.parametrize(
+    "exact",
+    [
+        "{",
+        "[" * 100_000,
+        "null",
+        "[]",
+        "9" * 5000,
+        '{"turns": 3}',
+        '{"turns": []}',
+        '{"turns": [{"dialog": "x", "target": [[0, 99, 0, 1]]}]}',
+        '{"turns": [{"dialog": "x", "target": [[1, -1, 0, "blue"]]}]}',
+        '{"turns": [{"target": [[0, -1, 0, "red"]]}], "id": "another"}',
+        '{"turns": [{"target": [[0, -1, 0, "red"]]}], "target": []}',
+    ],
+)
+def test_exact_turns_that_are_wrong_are_not_used(exact: str, tmp_path: Path) -> None:
+    made = Subtasks([[Utterance(B, "hi"), Utterance(A, "red")]], [RED], task_id="1-c1", ids="iglu")
+    write_sessions(tmp_path / "out", [made])
+    as_others_read(tmp_path / "out", exact)
+    report: Report[Any] = Report()
+    ((found,),) = read_sessions(tmp_path / "out", report).values()
+    assert report.counts == {"bad_exact": 1}
+    assert found.task_id == "1-c1"
+    assert found.dialogue.text == "<Architect> red\n<Builder> hi"
+
+
+def test_a_world_that_is_missing_ends_an_exact_session_too(tmp_path: Path) -> None:
+    turns = [[Utterance(B, "hi"), Utterance(A, "red")], [Utterance(A, "blue")]]
+    write_sessions(tmp_path / "out", [Subtasks(turns, [RED, TWO], task_id="1-c1", ids="iglu")])
+    worlds = sorted((tmp_path / "out" / "builder-data" / "1-c1").iterdir())
+    worlds[-1].unlink()
+    report: Report[Any] = Report()
+    ((found,),) = read_sessions(tmp_path / "out", report).values()
+    assert len(found) == 1
+    assert report.counts == {"bad_exact": 1, "missing_world": 1, "unfinished_turn": 1}
 
 
 def test_names_and_starts(tmp_path: Path) -> None:
@@ -171,7 +227,9 @@ def test_names_and_starts(tmp_path: Path) -> None:
     assert report.counts == {"name": 3, "start_world": 1}
     names = sorted(p.name for p in (tmp_path / "out" / "builder-data").iterdir())
     assert names == ["1-..-x", "1-a-b-c", "1-c1", "2-c1", "9-c1"]
-    assert len(back(tmp_path / "out")["c1"]) == 3
+    found = back(tmp_path / "out")["c1"]
+    assert len(found) == 3
+    np.testing.assert_array_equal(found[-1].starting_grid, blocks_to_grid(TWO))
 
 
 def test_a_text_with_lines(tmp_path: Path) -> None:

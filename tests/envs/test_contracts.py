@@ -159,6 +159,9 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
     {"render": False},
     {"render_size": (32, 48)},
 ]
+SILENT_VARIANTS: list[dict[str, Any]] = [
+    {"compat": "iglu2021", **({"action_space": name} if name else {})} for name in (None, *CONTROLS)
+]
 
 
 @pytest.mark.filterwarnings(
@@ -167,7 +170,8 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     ("name", "options"),
     [(name, options) for name in IDS for options in VARIANTS]
-    + [(name, options) for name in IDS[:2] for options in GRIDWORLD_VARIANTS],
+    + [(name, options) for name in IDS[:2] for options in GRIDWORLD_VARIANTS]
+    + [(name, options) for name in IDS[2:4] for options in SILENT_VARIANTS],
     ids=str,
 )
 def test_gymnasium(name: str, options: dict[str, Any]) -> None:

@@ -37,7 +37,9 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
+from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
+from iglu_marl.language.goals import GoalSpace
 from iglu_marl.tasks import RandomTasks
 
 pytestmark = pytest.mark.system
@@ -234,6 +236,30 @@ def test_sb3(name: str) -> None:
     model.learn(128)
     assert model.num_timesteps == 128
     assert any((one != two).any() for one, two in zip(before, model.policy.parameters(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:It seems that your observation (space )?grid is an image")
+def test_sb3_learns_goals_from_hindsight() -> None:
+    """Its buffer puts what was achieved in place of what was desired, and asks what that would have paid."""
+    needs("stable_baselines3")
+    one_thread()
+    from stable_baselines3 import DQN, HerReplayBuffer
+
+    goals = GoalSpace(["There is a red block.", "There is a blue block.", "There are no blocks."])
+    env = gym.make(
+        LANGUAGE_ID, goals=goals, scenes="empty", goal_in_obs="multi-hot", maximum_episode_steps=10
+    )
+    policy = {"net_arch": [8]}
+    buffer: Any = {"replay_buffer_class": HerReplayBuffer, "replay_buffer_kwargs": {"n_sampled_goal": 4}}
+    model = DQN(
+        "MultiInputPolicy", env, **buffer, learning_starts=40, seed=0, policy_kwargs=policy, device="cpu"
+    )
+    model.learn(80)
+    drawn = model.replay_buffer.sample(200)
+    achieved, desired = (drawn.next_observations["achieved_goal"], drawn.observations["desired_goal"])
+    paid = env.unwrapped.compute_reward(achieved.numpy(), desired.numpy())
+    assert (drawn.rewards[:, 0].numpy() == paid).all()
+    assert paid.any()
 
 
 def test_sb3_chooses_no_masked_action() -> None:

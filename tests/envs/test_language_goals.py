@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import pickle
 import subprocess
 import sys
@@ -15,14 +16,17 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
-from iglu_marl import ConfigError, LanguageError, StateError, Task
+from iglu_marl import ActionError, ConfigError, IgluMarlError, LanguageError, StateError, Task
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.envs.language import LanguageGoal, make_language_goal
+from iglu_marl.envs.documentation import spelled
+from iglu_marl.envs.language import SPELLINGS, LanguageGoal, LanguageGoalOptions, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
-from iglu_marl.language.goals import GoalSpace, GoalTask, GoalTasks, statement_goals
+from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.program import Program
+from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -63,11 +67,6 @@ def test_blocks_as_a_set() -> None:
     observation, _ = env.reset(seed=2)
     rows = observation["blocks"][observation["blocks"][:, 3] > 0]
     assert (blocks_to_grid(rows) == env.episode.worlds.grid[0]).all()
-
-
-@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")  # it is a wrapper
-def test_gymnasium_is_content() -> None:
-    check_env(make(), skip_render_check=True)
 
 
 def test_a_goal_is_drawn_that_does_not_hold_yet() -> None:
@@ -296,6 +295,270 @@ def test_scenes_from_elsewhere() -> None:
     assert env.goal.text == RED_BLOCK
 
 
+# ------------------------------------------------------------------------------------ CLEVR-Robot's switches
+
+
+SWITCHES: dict[str, dict[str, Any]] = {
+    "terminate_on_success": {"terminate_on_success": False},
+    "state": {"direct_obs": True},
+    "pictures": {"direct_obs": False},
+    "maximum_episode_steps": {"maximum_episode_steps": 7},
+    "num_object": {"num_object": 5},
+    "variable_scene_content": {"variable_scene_content": False},
+    "systematic_generalization": {"systematic_generalization": True},
+    "action_type": {"action_type": "perfect"},
+    "multi-hot": {"goal_in_obs": "multi-hot"},
+}
+switches = pytest.mark.parametrize("options", SWITCHES.values(), ids=SWITCHES)
+
+
+@switches
+def test_gymnasium_is_content_with_each_switch(options: dict[str, Any]) -> None:
+    check_env(make(**options), skip_render_check=True)
+
+
+@switches
+def test_each_switch_in_many_worlds(options: dict[str, Any]) -> None:
+    """World i of Gymnasium's vector is the environment with seed + i."""
+    options = {"goal_in_obs": "tokens", **options}
+    many = gym.make_vec(LANGUAGE_ID, num_envs=3, vectorization_mode="sync", **options)
+    ones = [make(**options) for _ in range(3)]
+    shown = many.reset(seed=4)[0]
+    seen = [env.reset(seed=4 + number)[0] for number, env in enumerate(ones)]
+    for _ in range(3):
+        for number, observation in enumerate(seen):
+            assert all((shown[key][number] == value).all() for key, value in observation.items())
+        actions = [env.sample_random_action() for env in ones]
+        shown, rewards, *_ = many.step(np.array(actions))
+        results = [env.step(action) for env, action in zip(ones, actions, strict=True)]
+        seen = [result[0] for result in results]
+        assert rewards.tolist() == [result[1] for result in results]
+    many.close()
+
+
+def test_without_an_end_a_goal_that_holds_pays_at_each_step() -> None:
+    env = empty(terminate_on_success=False, maximum_episode_steps=6)
+    steps = [env.step(action)[1:4] for action in (RED, PLACE, 0, BREAK, PLACE)]
+    assert steps == [(float(holds), False, False) for holds in (0, 1, 1, 0, 1)]
+    env.set_goal("There is a block.")  # which holds already
+    assert env.step(0)[1:4] == (1.0, False, True)
+    env.reset(options={"pose": LOOK_DOWN, "task": GoalTask("There is no red block.")})
+    assert env.step(0, goal="There are no blocks.")[1:3] == (1.0, False)
+    assert env.step(0)[1:3] == (1.0, False), "also of a task from elsewhere"
+
+
+def test_direct_obs_is_the_state_or_a_picture() -> None:
+    for options, key in (
+        ({"direct_obs": True}, "grid"),
+        ({"direct_obs": True, "obs_type": "order_invariant"}, "blocks"),
+        ({"direct_obs": False}, "pov"),
+        ({"direct_obs": False, "obs_type": "order_invariant"}, "pov"),
+    ):
+        seen = make(**options).observation_space.keys()
+        assert {"grid", "blocks", "pov"} & seen == {key}
+
+
+def test_names_of_clevr_robot_stand_for_ours() -> None:
+    assert make(maximum_episode_steps=9).config == make(max_steps=9).config
+    assert make(maximum_episode_steps=None).config.max_steps is None
+    assert make().config.max_steps == 200
+    for name in ("action_type", "controls"):
+        assert make(**{name: "flying"}).action_space == make(action_space="flying").action_space
+    signature = inspect.signature(make_language_goal)
+    assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    assert {*LanguageGoalOptions.__annotations__, *SPELLINGS} - {"tasks"} <= signature.parameters.keys()
+    assert "tasks" not in signature.parameters
+    assert signature.parameters["maximum_episode_steps"].default == 200
+    inner = inspect.signature(LanguageGoal).parameters
+    assert inner.keys() - {"env"} <= signature.parameters.keys()
+    assert all(signature.parameters[name].default == inner[name].default for name in inner if name != "env")
+
+
+def test_help_tells_the_spaces() -> None:
+    rows = [" ".join(line.split()) for line in (make_language_goal.__doc__ or "").splitlines()]
+    for name in (*CONTROLS, "perfect"):
+        default = "yes" if name == "walking" else "no"
+        assert f"{name} {default} {spelled(make(action_space=name).action_space)}" in rows
+    for obs_type in ("direct", "order_invariant", "image"):
+        for form in ("text", "tokens"):
+            for key, space in make(obs_type=obs_type, goal_in_obs=form).observation_space.items():
+                assert any(row.startswith(key) and row.endswith(spelled(space)) for row in rows)
+    assert not any(row.startswith("tasks ") for row in rows)
+
+
+@pytest.mark.parametrize("count", [1, 5, 20])
+def test_so_many_things_are_put_down(count: int) -> None:
+    env = make(num_object=count)
+    found = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        pieces = env.get_state().pieces
+        assert len(pieces) == count
+        assert sum(piece.blocks for piece in pieces) == sum(contents(env))
+        found.add(pieces)
+    assert len(found) > 10
+
+
+def test_scene_content_can_be_the_same_everywhere() -> None:
+    """CLEVR-Robot's default: `new_scene_content` "has no effect otherwise"; where things lie is random."""
+    grids, counts = set(), set()
+    for seed in range(3):
+        env = make(variable_scene_content=False)
+        for options in ({"seed": seed}, {}, {"new_scene_content": True}):
+            env.reset(**options)
+            grids.add(env.episode.worlds.grid[0].tobytes())
+            counts.add(tuple(contents(env)))
+            assert len(env.get_state().pieces) == 5
+    assert len(grids) == 9
+    assert len(counts) == 1
+    assert len(make(variable_scene_content=False, num_object=3).reset(seed=0)) == 2
+
+
+def test_systematic_generalization_keeps_combinations_from_training() -> None:
+    """Nothing that is drawn or recorded names a held-out pair; together the two sides are all goals."""
+    env = make(systematic_generalization=True, action_type="perfect", terminate_on_success=False)
+    held = set(env.held_out_goals)
+    assert held.isdisjoint(env.goals)
+    assert held | set(env.goals) == set(statement_goals())
+    blue = [goal.text for goal in held if goal.text == "There is a blue block."]
+    assert blue, "every goal with a blue block is held out"
+    env.reset(seed=0)
+    for number in range(40):
+        if number % 5 == 0:
+            env.reset()
+            assert env.goal not in held
+        assert env.sample_goal()[0] not in {goal.text for goal in held}
+        env.step((0, number % 11, 1, 1 + number % 6), record_achieved_goal=True)
+        assert held.isdisjoint(map(Goal, env.get_achieved_goals(), env.get_achieved_goal_programs()))
+    assert make().held_out_goals is None
+    test = make(goals=env.held_out_goals)
+    test.reset(seed=0)
+    assert test.goal in held
+
+
+def test_acting_on_a_cell_directly() -> None:
+    env = make(scenes="empty", action_type="perfect", terminate_on_success=False)
+    env.reset(seed=0, options={"goal": "There is a red block on a blue block."})
+    red, blue = 6, 1
+    for action, event, paid in (
+        ((0, 2, 3, blue), "placed", 0.0),
+        ((1, 2, 3, red), "placed", 1.0),
+        ((1, 2, 3, 2), "placed", 0.0),  # in place of the red one
+        ((1, 2, 3, red), "placed", 1.0),
+        ((0, 2, 3, 0), "removed", 0.0),
+        ((5, 5, 8, red), "place: nothing in reach", 0.0),  # in the air
+        ((8, 9, 9, 0), "remove: nothing in reach", 0.0),
+        ((0, 5, 5, red), "place: builder in the way", 0.0),
+        ((1, 2, 3, red), "nothing", 0.0),
+    ):
+        pose = env.episode.worlds.pose[0].copy()
+        _, reward, _, _, info = env.step(np.array(action))
+        assert (info["event"], reward) == (event, paid)
+        assert (env.episode.worlds.pose[0, [0, 2, 3, 4]] == pose[[0, 2, 3, 4]]).all()
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[1, 2, 3] = red
+    assert (env.episode.worlds.grid[0] == grid).all()
+    for wrong in (3, (0, 0, 0), (9, 0, 0, 1), (0, 0, 0, 7), (0, 0, 0, -1), (0.0, 0.0, 0.0, 1.0), "red"):
+        with pytest.raises(ActionError, match=r"four integers \(y, x, z, colour\) below \(9, 11, 11, 7\)"):
+            env.step(wrong)
+    assert (env.episode.worlds.grid[0] == grid).all()
+
+
+def test_a_world_is_built_cell_by_cell() -> None:
+    """Whatever can be put down: each block once something is there to hold it."""
+    env = make(scenes="empty", action_type="perfect", terminate_on_success=False, max_steps=None)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        env.reset(seed=0)
+        wanted = arrange(draw_pieces(rng), rng, clear=(5, 5))
+        while (missing := np.argwhere(env.episode.worlds.grid[0] != wanted)).size:
+            events = [env.step((*cell, wanted[tuple(cell)]))[4]["event"] for cell in missing]
+            assert "placed" in events
+
+
+def test_unwrapped_has_the_goal_api() -> None:
+    env = gym.wrappers.TimeLimit(make(), 50)
+    env.reset(seed=0)
+    inner = env.unwrapped
+    assert isinstance(inner, LanguageGoal)
+    assert inner.spec is not None
+    assert inner.spec.id == LANGUAGE_ID
+    inner.set_goal(*inner.sample_goal())
+    assert inner.answer_question(inner.goal.program) in (False, None)
+    env.step(inner.sample_random_action())
+    assert (inner.config, inner.task) == (inner.setup.config, inner.episode.task)
+    env.close()
+
+
+# ------------------------------------------------------------------------------------------------- as a GoalEnv
+
+
+SMALL = GoalSpace(
+    [RED_BLOCK, "There is a blue block.", "There are no blocks.", "There is a block on a block."]
+)
+
+
+@pytest.mark.parametrize("step_cost", [0.0, 0.25])
+@pytest.mark.parametrize("obs_type", ["direct", "image"])
+def test_compute_reward_agrees_with_step(obs_type: str, step_cost: float) -> None:
+    env = make(
+        obs_type=obs_type,
+        goals=SMALL,
+        goal_in_obs="multi-hot",
+        action_type="perfect",
+        terminate_on_success=False,
+        step_cost=step_cost,
+        pov_size=(8, 8),
+    )
+    rng, told = np.random.default_rng(0), []
+    env.reset(seed=0)
+    for number in range(120):
+        if number % 20 == 0:
+            env.reset()
+        action = (*rng.integers(0, (2, 4, 4)), int(rng.choice((0, 1, 6))))
+        observation, reward, _, _, info = env.step(action)
+        achieved, desired = observation["achieved_goal"], observation["desired_goal"]
+        assert env.observation_space.contains(observation)
+        assert env.compute_reward(achieved, desired, info) == reward
+        assert desired.tolist() == [goal == env.goal for goal in SMALL]
+        assert achieved.tolist() == [goal.holds(env.scene) for goal in SMALL]
+        told.append((achieved, desired, reward))
+    achieved, desired, rewards = (np.array(column) for column in zip(*told, strict=True))
+    many = env.compute_reward(achieved, desired, [{}] * len(told))
+    assert many.dtype == np.float64
+    assert (many == rewards).all()
+    assert len(set(rewards)) == 2
+
+
+def test_goals_put_in_place_of_the_desired_one() -> None:
+    """As learning from hindsight does: what was achieved counts as desired, and as a goal of its own."""
+    env = make(goals=SMALL, scenes="empty", goal_in_obs="multi-hot")
+    env.reset(seed=0, options={"pose": LOOK_DOWN, "goal": "There is a blue block."})
+    env.step(RED)
+    seen = env.step(PLACE, record_achieved_goal=True)[0]
+    red = env.goals.multi_hot(*env.get_achieved_goals())
+    assert red.tolist() == [1, 0, 0, 0]
+    assert (env.goals.holding(env.scene.grid) == seen["achieved_goal"]).all()
+    for desired, paid in ((seen["desired_goal"], 0.0), (red, 1.0), (seen["achieved_goal"], 1.0)):
+        assert env.compute_reward(seen["achieved_goal"], desired) == paid
+    assert env.compute_reward(seen["achieved_goal"], np.zeros(4)) == 0.0, "nothing is asked"
+    assert env.compute_reward(seen["achieved_goal"], np.ones(4)) == 0.0, "all of them are"
+    for wrong in (np.zeros(3), np.zeros((1, 4)), 1):
+        with pytest.raises(LanguageError, match=r"expected \[4\] or \[n, 4\] of both"):
+            env.compute_reward(seen["achieved_goal"], wrong)
+
+
+def test_a_goal_outside_the_space_cannot_be_shown_as_a_vector() -> None:
+    env = make(goals=SMALL, scenes="empty", goal_in_obs="multi-hot")
+    env.reset(seed=0)
+    before = env.goal
+    with pytest.raises(LanguageError, match="none of the 4 goals of this space"):
+        env.set_goal("There is a green block.")
+    assert env.goal is before
+    env.set_goal("there is a RED block!")  # by another wording
+    assert env.step(0)[0]["desired_goal"].tolist() == [1, 0, 0, 0]
+
+
 # ----------------------------------------------------------------------------------------------------- the rest
 
 
@@ -333,9 +596,28 @@ def test_wrong_arguments_are_refused() -> None:
         ({"goals": []}, "goals is"),
         ({"tasks": []}, "tasks has no place here"),
         ({"teapot": 1}, "unknown option 'teapot'"),
+        ({"obs_type": "image", "direct_obs": True}, "direct_obs is True, and obs_type 'image'"),
+        ({"direct_obs": "yes"}, "direct_obs is 'yes', expected True or False"),
+        ({"terminate_on_success": 0}, "terminate_on_success is 0, expected True or False"),
+        ({"num_object": 0}, r"num_object is 0, expected None or an integer in 1..20"),
+        ({"num_object": True}, "num_object is True"),
+        ({"num_object": 21}, "num_object is 21"),
+        ({"num_object": 5, "scenes": "empty"}, "num_object and variable_scene_content tell what stands"),
+        ({"variable_scene_content": False, "scenes": "empty"}, "and so does scenes"),
+        ({"action_type": "telepathy"}, "controls is 'telepathy'"),
+        ({"max_steps": 5, "maximum_episode_steps": 5}, "'maximum_episode_steps' and 'max_steps' are both"),
+        ({"action_space": "flying", "action_type": "perfect"}, "'action_type' and 'action_space' are both"),
+        (
+            {"goals": GoalSpace(["All blocks are green."]), "systematic_generalization": True},
+            "one side empty",
+        ),
     ):
         with pytest.raises((ConfigError, LanguageError), match=message):
             make_language_goal(**options)
+    for name in ("obs_type", "goal_in_obs", "describe", "architect_sees", "builder_sees"):
+        for strange in STRANGE:
+            with pytest.raises((ConfigError, LanguageError)):
+                make_language_goal(**{name: strange})  # type: ignore[arg-type]
     env = make()
     for early in (
         lambda: env.goal,
@@ -353,6 +635,63 @@ def test_wrong_arguments_are_refused() -> None:
         with pytest.raises(LanguageError):
             env.step(0, goal=wrong)
     assert env.step(0)[1] == 0.0, "a refused goal changes nothing"
+
+
+STRANGE = (3, 1.5, float("nan"), b"x", "\u00b2", np.zeros((9, 11, 11)), object(), 2**70, {"a": 1}, int, (3,))
+
+
+def test_strange_values_are_refused_by_our_own_errors() -> None:
+    env = make(goals=SMALL, goal_in_obs="multi-hot")
+    env.reset(seed=0)
+    before = env.get_state()
+    for strange in (*STRANGE, (), ("a", "b", "c"), [[]]):
+        for attempt in (
+            lambda value: env.set_goal(value),
+            lambda value: env.set_goal("a", value),
+            lambda value: env.step(0, goal=value),
+            lambda value: env.answer_question(value),
+            lambda value: env.reset(options={"goal": value}),
+            lambda value: env.reset(options={"task": value}),
+            lambda value: env.compute_reward(value, value),
+            lambda value: env.goals.multi_hot(value),
+            lambda value: env.goals.split(value),
+            lambda value: GoalSpace(value),
+            lambda value: statement_goals(value),
+            lambda value: GoalTask(RED_BLOCK, terminate_on_success=value),
+        ):
+            with pytest.raises(IgluMarlError):
+                attempt(strange)
+    for strange in (3, "text", object(), [1], np.zeros(3)):
+        with pytest.raises(
+            ConfigError, match="expected a dict with the keys new_scene_content, goal, task, pose"
+        ):
+            env.reset(options=strange)
+    env.set_state(before)
+    assert env.step(0)[1] == 0.0
+
+
+def test_a_saved_state_holds_what_an_environment_gives() -> None:
+    env = make()
+    env.reset(seed=0)
+    state, before = env.get_state(), env.episode.worlds.get_state()
+    env.step(1)
+    after = env.episode.worlds.get_state()
+    tower = Piece("tower", 1, 4)
+    pieces = [Piece("teapot", 1, 1), Piece("row", 7, 2), Piece("row", 0, 2), Piece("row", 1, 9)]
+    wrong = [
+        *(("pieces", strange) for strange in (*STRANGE, ("a",), [tower], (tower,) * 6)),
+        *(("pieces", (piece,)) for piece in (*pieces, Piece("row", 1.0, 2), Piece("row", 1, None))),  # type: ignore[arg-type]
+        *(("seed", strange) for strange in (*STRANGE[1:], None, True, -1)),
+        *(("achieved", strange) for strange in (*STRANGE, ("a",), [])),
+    ]
+    for field, value in wrong:
+        with pytest.raises(StateError, match=f"the state's {field}"):
+            env.set_state(state._replace(**{field: value}))
+    assert (env.episode.worlds.get_state() == after).all()
+    env.set_state(state._replace(pieces=(tower,) * 5))
+    assert (env.episode.worlds.get_state() == before).all()
+    env.reset()
+    assert contents(env)[0] <= 20
 
 
 def test_the_wrapper_takes_any_single_agent_environment() -> None:
@@ -410,6 +749,20 @@ def test_goals_in_the_parallel_game_and_saved_states() -> None:
         _, rewards, terminated, _, _ = game.step({"architect_0": "", "builder_0": PLACE})
         assert rewards == {"architect_0": 1.0, "builder_0": 1.0}
         assert all(terminated.values())
+
+
+def test_a_game_can_go_on_when_its_goal_holds() -> None:
+    """In every view: each step after which it holds is paid."""
+    tasks = GoalTasks(GoalSpace([RED_BLOCK]), terminate_on_success=False)
+    pair = iglu_marl.parallel_env(tasks=tasks)
+    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, tasks=tasks)
+    pair.reset(seed=0, options={"pose": LOOK_DOWN})
+    many.reset(seed=0, options={"pose": LOOK_DOWN})
+    for action, paid in ((RED, 0.0), (PLACE, 1.0), (0, 1.0), (BREAK, 0.0)):
+        _, rewards, terminated, _, _ = pair.step({"architect_0": "", "builder_0": action})
+        assert (set(rewards.values()), any(terminated.values())) == ({paid}, False)
+        _, rewards, terminated, _, _ = many.step(np.full(2, action))
+        assert (rewards.tolist(), terminated.any()) == ([paid] * 2, False)
 
 
 def test_without_a_goal_there_is_none() -> None:

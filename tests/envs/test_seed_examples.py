@@ -19,10 +19,11 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 import iglu_marl
-from iglu_marl import ConfigError, GameConfig, Task
+from iglu_marl import ConfigError, GameConfig, Subtasks, Task
 from iglu_marl.compat.gridworld.tasks import DUMMY_TASK
 from iglu_marl.compat.iglu.const import id2color
 from iglu_marl.compat.iglu.tasks import CustomTasks, RandomTasks, TaskSet
+from iglu_marl.tasks import BundledTasks
 
 LIMIT = 600  # steps after which an example that has not ended is stopped
 
@@ -157,6 +158,7 @@ def test_the_defaults_and_keywords_of_2022() -> None:
         ({"compat": "iglu2022", "max_step": 9}, "'max_step'.*did you mean 'max_steps'"),
         ({"compat": "iglu2022", "right_scale": 1, "right_placement_scale": 1}, "both given, expected one"),
         ({"compat": "iglu1999"}, "compat is 'iglu1999', expected None or one of 'iglu2022'"),
+        ({"compat": "iglu2021"}, "compat is 'iglu2021'.*'iglu2021' for the Silent Builder"),
         ({"compat": ["iglu2022"]}, r"compat is \['iglu2022'\], expected None"),
     ],
 )
@@ -166,6 +168,51 @@ def test_keywords_that_are_not_known(options: dict[str, Any], message: str) -> N
     if "compat" not in options:
         with pytest.raises(ConfigError, match=message):
             iglu_marl.raw_env(**options)
+
+
+@pytest.mark.parametrize("compat", ["iglu2022", None])
+def test_the_chat_is_shown_as_it_was_written(compat: Any) -> None:
+    """Also in many worlds at once, and when a session goes on."""
+    written = "  Bau einen Turm\r\n<architect> und  noch einen \n"
+    seen = written if compat else "<Architect> Bau einen Turm\n<Architect> und  noch einen"
+    task = Task(written, [(0, -1, -1, 1)])
+    many: Any = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=2, vectorization_mode="vector_entry_point", compat=compat
+    )
+    one = gym.make("IGLUGridworldVector-v0", compat=compat)
+    assert one.reset(options={"task": task})[0]["dialog"] == seen
+    assert many.reset(options={"task": task})[0]["dialog"].tolist() == [seen] * 2
+    assert one.step(0)[0]["dialog"] == seen
+    tokens = gym.make("IGLUGridworldVector-v0", compat=compat, chat="tokens")
+    assert tokens.reset(options={"task": task})[0]["dialog"].any()
+    short = gym.make("IGLUGridworldVector-v0", compat=compat, dialog_length=20)
+    assert len(short.reset(options={"task": task})[0]["dialog"]) <= 20
+
+
+def test_sessions_and_no_generator() -> None:
+    """`set_task` takes a session, of which a turn is played; without a generator, what was set before is back."""
+    session = Subtasks(["one", "two"], [[(0, -1, 0, 1)], [(0, -1, 0, 1), (0, 0, 0, 1)]])
+    many: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=8, vectorization_mode="vector_entry_point")
+    many.set_task(session)
+    assert len(set(many.reset(seed=1)[0]["dialog"])) == 2
+    env = gym.make("IGLUGridworldVector-v0", tasks=DUMMY_TASK)
+    env.set_task_generator(RandomTasks(max_blocks=9))
+    env.reset(seed=2)
+    assert env.task.task_id is None
+    env.set_task_generator(None)
+    env.reset()
+    assert env.task.task_id == "dummy"  # as it was made
+    env.set_task(session)
+    assert {len(env.reset()[0]["dialog"].splitlines()) for _ in range(20)} == {1, 2}
+    env.set_task_generator([DUMMY_TASK])
+    env.reset()
+    assert env.task.task_id == "dummy"
+    env.set_task_generator(None)
+    env.reset()
+    assert env.task in list(session)
+    default = gym.make("IGLUGridworldVector-v0")
+    default.set_task_generator(None)
+    assert default.reset(seed=1)[1]["target_grid"].any()
 
 
 def test_a_task_generator_of_ones_own() -> None:
@@ -314,6 +361,37 @@ def test_silent_builder_observations(name: str) -> None:
     if "Visual" not in name:
         assert obs["grid"][0, 6, 5] == 1
         assert obs["agentPos"].tolist() == [0, 1, 2, -20, 100]
+
+
+@pytest.mark.parametrize("name", ["IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"])
+def test_the_profile_of_2021(name: str) -> None:
+    """MineRL's camera, feet instead of eyes, the whole conversation, as it was written."""
+    env = gym.make(name, compat="iglu2021")
+    obs, info = env.reset(seed=4)
+    session = next(
+        s for found in BundledTasks().tasks.values() for s in found if s.dialogue.text == obs["chat"]
+    )
+    assert len(session) > 1  # a whole conversation, and what stood at its end
+    np.testing.assert_array_equal(info["target_grid"], session.structures[-1].astype(int) - 1)
+    env.set_task(Task("just so", [(0, -1, 0, 6)], starting_grid=[(1, -1, 0, 2)]))
+    obs, info = env.reset(options={"pose": (0, -0.25, 2, 100, 0)})
+    assert obs["chat"] == "just so"
+    assert info["target_grid"].min() == -1
+    worlds = env.episode.worlds
+    idle = dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0)
+    obs = env.step({**idle, "camera": np.array([30, 20], np.float32)})[0]
+    assert worlds.pose[0, 3:].tolist() == [120, -30]  # to the right, and down
+    if "Visual" not in name:
+        assert obs["agentPos"].tolist() == [0, 0, 2, 30, 120]
+        assert obs in env.observation_space
+        assert env.observation_space["agentPos"].low[1] == -2.75
+
+
+def test_2021_keeps_to_its_own_environments() -> None:
+    with pytest.raises(ConfigError, match="compat is 'iglu2022', expected None or one of 'iglu2021'"):
+        gym.make("IGLUSilentBuilder-v0", compat="iglu2022")
+    with pytest.raises(ConfigError, match=r"'right_placement_scale'.*did you mean 'right_scale'"):
+        gym.make("IGLUSilentBuilder-v0", compat="iglu2021", right_placement_scale=1)
 
 
 KEYS = {

@@ -141,6 +141,19 @@ def test_options(options: dict[str, Any], mode: str) -> None:
     assert compare(ours, singles("IGLUGridworldVector-v0", 4, AutoresetMode(mode), **options), 50) >= 12
 
 
+@pytest.mark.parametrize("name", ["IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"])
+def test_the_conventions_of_2021(name: str) -> None:
+    options: dict[str, Any] = {
+        "compat": "iglu2021",
+        "tasks": [Task("so", [(0, -1, 0, 2)]), Task(" und ", [(1, -1, 0, 6)])],
+    }
+    compare(
+        make(name, count=3, info_keys=INFO_KEYS, **options),
+        singles(name, 3, AutoresetMode.NEXT_STEP, **options),
+        40,
+    )
+
+
 def session() -> Subtasks:
     """Two turns, each of a block that one click places; a third that asks for nothing; a fourth."""
     worlds = [[(0, -1, -1, 1)], [(0, -1, -1, 1), (0, -1, 1, 1)]]

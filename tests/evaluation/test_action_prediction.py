@@ -150,10 +150,11 @@ def test_published_predictions_are_scored_again_by_their_ids(tmp_path: Path) -> 
     with pytest.raises(DataError, match="2 ids are of no sample here, 's/1' for one"):
         published(log, samples[:1])
     for text, fault in (
-        ("", "is no log"),
-        ("{}", "is no log"),
-        (f"{head}\n[]", "is no log"),
-        (f"{head}\n{first}\n{first}", "line 3: its id is there twice"),
+        ("", "wrong.jsonl: it is not JSON"),
+        ("{}", "wrong.jsonl: it is not in the expected form"),
+        ('{"format": "x"}', "wrong.jsonl: it is no log of predictions"),
+        (f"{head}\n[]", "line 2: it is not in the expected form"),
+        (f"{head}\n{first}\n{first}", "line 3: the id is 's/0', expected"),
         (head + '\n{"name": "s/0", "made": [[true, 0, 0.5, 0, 1]]}', "line 2: actions are"),
         (head + '\n{"name": "s/0", "made": [[true, 9, 0, 0, 1]]}', "'s/0': action at .9, 0, 0. lies outside"),
     ):

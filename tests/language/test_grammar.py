@@ -10,6 +10,7 @@ from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Construction, Context, Failure, constructions, done, outcomes, parse
 from iglu_marl.language.grammar.constructions import word_lists
 from iglu_marl.language.grammar.engine import NOTHING, Grammar, Parser
+from iglu_marl.language.grammar.speaker import Speaker, any_of, by_weight, every, plainest, spelled
 
 MAKERS = {
     "add": lambda a, b=0: a + b,
@@ -61,6 +62,62 @@ def test_rules_choices_options_lists_and_costs() -> None:
 def test_mistakes_of_a_grammar_are_found_when_it_is_loaded(rule: str, named: str) -> None:
     with pytest.raises(LanguageError, match=named):
         Grammar(f"wrong:\n  {rule}\n", MAKERS)
+
+
+SAID = """
+list big: big, large || huge
+size:
+  + [{big}] <n:#> , => same ; unless short
+  + <n:#> => same ; only short
+pair:
+  + <one:size> (and|with||plus) <two:size!short> => both
+  <one:size> <two:size> => both ; cost 1
+"""
+SAID_MAKERS = MAKERS | {"same": lambda n: n, "both": lambda one, two: (one, two)}
+
+
+def test_what_is_said_is_read_by_the_same_rule() -> None:
+    grammar = Grammar(SAID, SAID_MAKERS)
+    speaker = Speaker(
+        grammar, {"both": lambda value: [{"one": value[0], "two": value[1]}, {"one": value[1]}]}
+    )
+    wording = speaker.wording("pair", (3, 4))
+    assert wording is not None
+    texts = [spelled(words) for words in every(wording)]
+    assert texts == [f"{size}3, {joint} 4" for size in ("Big ", "Large ", "") for joint in ("and", "with")]
+    for text in texts:
+        assert ((3, 4), 4 if text[0].isalpha() else 3, 0) in Parser(
+            grammar, text.lower().replace(",", "").split()
+        ).read("pair")
+    assert spelled(plainest(wording)) == texts[0]
+    assert spelled(any_of(wording, np.random.default_rng(0))) in texts
+    assert {
+        len(words): spelled(words) for words in by_weight(wording, lambda word: word != ",").values()
+    } == {
+        4: "3, and 4",
+        5: "Big 3, and 4",
+    }
+    assert speaker.wording("pair", "nothing of the kind") is None
+    assert grammar.words_of("pair") == {"big", "large", "huge", "and", "with", "plus"}
+    assert grammar.words_of("pair", said=True) == {"big", "large", "and", "with"}
+
+
+def test_a_rule_that_is_said_needs_an_inverse() -> None:
+    with pytest.raises(LanguageError, match="no inverse of 'both'"):
+        Speaker(Grammar(SAID, SAID_MAKERS), {})
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (["a", "orange", "l", "shape"], "An orange L shape"),
+        (["a", "l", ",", "."], "An L."),
+        (["remove", "it", ".", "then", "stop", "."], "Remove it. Then stop."),
+        (["1", "blocks", "north", ",", "2", "blocks", "east"], "1 block north, 2 blocks east"),
+    ],
+)
+def test_words_are_spelled(said: list[str], text: str) -> None:
+    assert spelled(said) == text
 
 
 def test_every_rule_is_shown_by_an_example() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from iglu_marl.core.grid import cell_index, color_id
 from iglu_marl.language import Context, Failure, parse
-from iglu_marl.language.grammar.reader import respelled
+from iglu_marl.language.grammar.reader import instruction_words, respelled
+from iglu_marl.language.grammar.spelling import LONGEST, near
 from iglu_marl.language.repair import Understanding, answered, understand
 from tests.language.test_paraphrases import cases
 
@@ -181,6 +182,14 @@ def test_numbers_in_total_and_in_addition(reply: str, height: int) -> None:
 def test_slips_are_put_right_and_known(text: str, changes: tuple[tuple[str, str], ...]) -> None:
     assert parse(text)
     assert respelled(text) == changes
+
+
+def test_words_longer_than_any_known_are_no_slips() -> None:
+    """All slips of a word of n letters are n² letters and more."""
+    assert max(map(len, instruction_words())) < LONGEST
+    assert near("b" * LONGEST, {"b" * (LONGEST - 1)})
+    assert not near("b" * (LONGEST + 1), {"b" * LONGEST})
+    assert isinstance(parse("remove the " + "b" * 100_000), Failure)
 
 
 @pytest.mark.parametrize(

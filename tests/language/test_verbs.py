@@ -429,6 +429,27 @@ def test_directions_are_those_of_the_builder_unless_told_otherwise() -> None:
     assert after("Place a red block in front of you") is Reason.NO_VIEW
 
 
+def test_a_view_may_follow_other_clauses_and_holds_until_the_next() -> None:
+    found = parse(
+        "Remove the red block. Facing north, put a blue block left of the green block. Facing south, put a red block "
+        "left of the green block."
+    )
+    assert isinstance(found, Then)
+    assert [type(part) for part in found.parts] == [Remove, Facing, Facing]
+    assert [part.view for part in found.parts[1:]] == ["north", "south"]
+
+
+@pytest.mark.parametrize("number", [0, 122, 500])
+def test_no_number_of_blocks_can_be_asked_for_that_cannot_be(number: int) -> None:
+    before = world((0, -1, 0, RED))
+    said = parse("place a red block at the centre on the ground")
+    amended = parse(f"make it {number} blocks instead")
+    context = Context(last=((0, -1, 0),), before=(said, world()))
+    found = outcomes(amended, before, context)
+    assert isinstance(found, Failure)
+    assert found.reason is Reason.NO_NUMBER
+
+
 def test_next_to_leaves_a_choice_and_any_of_it_is_right() -> None:
     before = world((0, -1, 0, BLUE), (1, -1, 0, GREEN))
     instruction = parse("Place a red block next to the blue block")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.language import SymbolCodec, TemplateCodec, make_codec
-from iglu_marl.language.templates import template_words, words
+from iglu_marl.language.grammar.reader import grammar
+from iglu_marl.language.templates import templates, words
 from iglu_marl.language.vocabulary import UNKNOWN
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
@@ -30,8 +31,12 @@ def test_both_codecs_meet_the_protocol():
     assert isinstance(SymbolCodec(8), Codec)
 
 
-def test_the_word_list_covers_the_templates_and_nothing_twice():
-    assert set(template_words()) <= set(CODEC.words)
+def test_the_word_list_covers_all_that_is_said_and_nothing_twice():
+    talk = " ".join(form for forms in templates()["talk"].values() for form in forms)
+    small = {"word", "other", "color"}  # what stands for others in the forms of small talk
+    said = grammar().words_of(*grammar().categories, said=True)
+    assert (said | set(words(talk))) - small <= set(CODEC.words)
+    assert {str(number) for number in range(21)} | set(templates()["numbers"]) <= set(CODEC.words)
     assert len(CODEC.words) == len(set(CODEC.words)) == CODEC.size - 2
     assert all(words(word) == [word] for word in CODEC.words)
 

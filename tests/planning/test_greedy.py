@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from worlds import BOTH, carry_out, world_with
@@ -41,6 +43,35 @@ def test_a_cell_shut_in_by_others_is_reached() -> None:
     for controls in ("walking", "flying"):
         made = plan(world_with(blocks), [(2, 0, 2, 0)], controls)
         assert made.built, made.reason
+
+
+def shell(*low_and_size: int) -> list[Cell]:
+    """The walls of a box: x, y, z of its lowest corner, and its three sizes."""
+    low, size = low_and_size[:3], low_and_size[3:]
+    box = product(*(range(a, a + n) for a, n in zip(low, size, strict=True)))
+    inner = [range(a + 1, a + n - 1) for a, n in zip(low, size, strict=True)]
+    return [cell for cell in box if not all(c in part for c, part in zip(cell, inner, strict=True))]
+
+
+@BOTH
+def test_out_of_a_chamber_in_which_one_could_climb(controls: str) -> None:
+    """A walker put blocks under itself for ever: it could climb, and so took itself to be free."""
+    blocks = [(*cell, 1 + number % 6) for number, cell in enumerate(shell(-1, -1, -1, 3, 4, 3))]
+    made = plan(world_with(blocks), [(4, -1, -4, 6)], controls, "fast")
+    assert made.built, made.reason
+    assert grid_to_blocks(carry_out(world_with(blocks), made)) == sorted([*blocks, (4, -1, -4, 6)])
+
+
+@BOTH
+@pytest.mark.parametrize("hole", [(), ((1, 3, 0),)], ids=["closed", "a hole in the roof"])
+def test_what_floats_in_a_closed_room_is_placed(controls: str, hole: tuple[Cell, ...]) -> None:
+    """Through a wall that is opened and closed again; from above each scaffold took another to be broken, for ever."""
+    cells = [cell for cell in shell(-2, -1, -2, 5, 5, 5) if cell not in hole]
+    blocks = [(*cell, 1 + number % 6) for number, cell in enumerate(cells)]
+    worlds = world_with(blocks, Pose(2.0, 0.0, 6.0))
+    made = plan(worlds, [(0, 1, 0, 6)], controls, "fast")
+    assert made.built, made.reason
+    assert grid_to_blocks(carry_out(worlds, made)) == sorted([*blocks, (0, 1, 0, 6)])
 
 
 def cave(seed: int, pose: Pose) -> Worlds:

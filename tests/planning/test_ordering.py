@@ -7,7 +7,7 @@ from worlds import BOTH, structure
 
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import order_edits
-from iglu_marl.planning.support import supported_cells
+from iglu_marl.planning.support import shut_off, supported_cells
 
 
 @BOTH
@@ -34,3 +34,14 @@ def test_the_order_fills_the_inside_first() -> None:
         (1 + dx, 0 + dy, 1 + dz) for dx, dy, dz in ((1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1), (0, 1, 0))
     ]
     assert ordered.index((1, 0, 1)) < max(ordered.index(cell) for cell in around)
+
+
+def test_what_floats_inside_comes_before_the_last_wall() -> None:
+    box = [(x, y, z) for x in range(-2, 3) for y in range(-1, 4) for z in range(-2, 3)]
+    shell = [(*cell, 1) for cell in box if max(abs(cell[0]), abs(cell[1] - 1), abs(cell[2])) == 2]
+    grid = np.zeros((9, 11, 11), np.int8)
+    for edit in order_edits(grid, blocks_to_grid([*shell, (0, 1, 0, 6)]), "walking"):
+        if edit.cell == (0, 1, 0):
+            break
+        grid[edit.y + 1, edit.x + 5, edit.z + 5] = edit.color
+    assert shut_off(grid != 0, (0, 1, 0)) == set(), "the air around it leads out"

@@ -57,6 +57,49 @@ def test_a_builder_that_is_walled_in_gets_to_work(controls):
     assert made.built, made.reason
 
 
+CUBE = np.asarray(
+    blocks_to_grid(
+        [(x, y, z, 1 + (x + 2 * y + z) % 6) for x in (1, 2, 3) for y in (-1, 0, 1) for z in (1, 2, 3)]
+    ),
+    np.int8,
+)
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+@pytest.mark.parametrize("raised", [0, 6], ids=["on the ground", "at the top"])
+def test_the_inside_of_a_cube_is_recoloured(controls, raised):
+    start = np.roll(CUBE, raised, axis=0)
+    target = start.copy()
+    target[1 + raised, 7, 7] = 4 - target[1 + raised, 7, 7] % 3
+    made = plan((start, Pose()), target, controls, "fast")
+    assert made.built, made.reason
+    assert replays((start, Pose()), made.actions, controls, target)
+
+
+@pytest.mark.parametrize("place", [(5, 5), (5, -5), (-5, 5), (-5, -5)])
+def test_a_tower_in_a_corner_takes_a_stair_of_two_columns(place):
+    x, z = place
+    tower = np.asarray(blocks_to_grid([(x, y, z, 1 + y % 6) for y in range(-1, 8)]), np.int8)
+    made = plan((EMPTY, Pose()), tower, "discrete", "fast")
+    assert made.built, made.reason
+    assert len(made) < 60
+    assert len(made.scaffolds) < 16
+
+
+def test_a_way_out_is_closed_behind_oneself():
+    """Out of the block that one stands in; then each hole is closed from the next one, farther and farther out."""
+    hill = {(x, y, z) for x in range(-3, 4) for y in (-1, 0, 1) for z in (-2, -1, 0, 1, 2)}
+    crawl = {(x, -1, 0) for x in (0, 1, 2, 3)}
+    start = np.asarray(
+        blocks_to_grid([(*cell, 1 + n % 6) for n, cell in enumerate(sorted(hill - crawl))]), np.int8
+    )
+    target = start.copy()
+    target[0, 5, 5] = 6
+    made = plan((start, Pose()), target, "discrete", "fast")
+    assert made.built, made.reason
+    assert len(made) < 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("controls", CONTROLS)
 def test_random_structures(controls):

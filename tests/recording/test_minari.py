@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from made_packs import (
+    GAME_COLUMNS,
+    cache,  # noqa: F401 - a fixture
+    game,
+    original_file,
+    rebuilt_file,
+    start_file,
+    table,
+    write_zip,
+)
 from requirements import require
 from typer.testing import CliRunner
 
@@ -18,11 +29,14 @@ import iglu_marl
 from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Recorder, ReplayError, Role, Task
 from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
+from iglu_marl.data import Report, nearest_controls, trajectory_of
+from iglu_marl.data import read_recording as read_tape
 from iglu_marl.data.iglu.minari_export import write_episodes
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.offline import write_minari
 from iglu_marl.recording.recorded_env import RecordedEnv, read_script, script_options
+from iglu_marl.recording.tapes import TapeSkip, write_tapes
 
 pytestmark = pytest.mark.system
 
@@ -79,7 +93,7 @@ def check_round_trip(dataset: Any) -> list[Any]:
         assert env.observation_space.contains(observation)
         for step, reward in enumerate(episode.rewards):
             assert_equal(observation, at(episode.observations, step))
-            assert_equal(info, at(episode.infos, step))
+            assert_equal(info, at(episode.infos, step) if episode.infos else info)
             action = at(episode.actions, step)
             assert env.action_space.contains(action)
             observation, paid, terminated, _, info = env.step(action)
@@ -151,6 +165,7 @@ def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, m
         ("IGLUGridworld-v0", {"compat": "iglu2022", "target_in_obs": True}),
         ("IGLUGridworldVector-v0", {"discretize": False}),
         ("IGLUSilentBuilder-v0", {"action_space": "continuous"}),
+        ("IGLUSilentBuilder-v0", {"compat": "iglu2021"}),
         ("IGLUSilentBuilderVisual-v0", {"action_space": "discrete", "pov_size": (24, 32)}),
     ],
 )
@@ -431,3 +446,104 @@ def test_the_command(tmp_path: Path, minari: Any) -> None:
     path.write_text(path.read_text().replace('"state":"', '"state":"f', 1))
     assert invoke(str(path), "--append").exit_code == 1
     assert minari.load_dataset("iglu/games-v0").total_episodes == 9
+
+
+# -- tapes
+
+
+def tape_of(*lines: str, blocks: Any = ((0, 63, 0, 57),), **more: Any) -> bytes:
+    return json.dumps({"worldEndingState": {"blocks": blocks}, "tape": "\n".join(lines), **more}).encode()
+
+
+PLACE = (
+    "2 set_look (-0.25, 0)",
+    "3 action select_and_place_block 57 0 63 0 0 64 4 0 0 -1",
+    "4 block_change  (0, 63, 0, 0, 57)",
+)
+WALK = ("9 pos_change (0.5, 63, 4)", "12 pos_change (1.5, 63.5, 3)")
+TAPES = [
+    ("pack/one", tape_of("1 pos_change (0, 63, 4)", *PLACE, *WALK)),
+    ("pack/damaged", b"{"),
+    ("pack/silent", tape_of(*PLACE)),
+    ("pack/empty", tape_of(blocks=())),
+    ("pack/walk", tape_of(*WALK, blocks=())),
+]
+WORDS = Task("<Architect> hi\n<Builder> ☃?\n<Architect> one blue", [(0, -1, 0, 1)], "one blue")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
+    report: Report[TapeSkip] = Report()
+    tasks = {"pack/one": WORDS}
+    write_tapes(TAPES, "iglu/tapes-v0", tasks=tasks, report=report, processes=processes)
+    assert [(skip.reason, skip.name) for skip in report.skipped] == [
+        (TapeSkip.DAMAGED, "pack/damaged"),
+        (TapeSkip.NOTHING_DONE, "pack/empty"),
+        (TapeSkip.NOTHING_BUILT, "pack/walk"),
+    ]
+    assert report.tasks == 2
+    dataset = minari.load_dataset("iglu/tapes-v0")
+    episodes = check_round_trip(dataset)
+    told = list(dataset.storage.get_episode_metadata(range(2)))
+    assert [(each["name"], each["instruction"], each["dialog"]) for each in told] == [
+        ("pack/one", "one blue", WORDS.dialog),
+        ("pack/silent", "", ""),
+    ]
+    for episode, name, content in ((episodes[0], *TAPES[0]), (episodes[1], *TAPES[2])):
+        sequence = nearest_controls(trajectory_of(read_tape(content, name=name)))
+        count = len(episode.rewards)
+        assert count + int(told[0 if name == "pack/one" else 1]["actions_left_out"]) == len(sequence)
+        for step, worlds in zip(range(count + 1), sequence.replay(), strict=False):
+            np.testing.assert_array_equal(episode.observations["grid"][step], worlds.grid[0])
+            np.testing.assert_array_equal(episode.observations["target_grid"][step], sequence.trajectory.end)
+            seen = worlds.seen_pose[0].astype(np.float32)
+            np.testing.assert_array_equal(episode.observations["agentPos"][step], seen)
+        for key, values in episode.actions.items():
+            np.testing.assert_array_equal(values, [action[key] for action in sequence.actions[:count]])
+        assert episode.terminations[-1]
+    assert set(episodes[0].observations["dialog"]) == {WORDS.dialog}
+    assert told[0]["actions_left_out"] == 1 + len(WALK), "what follows when the target stands"
+    assert sum(episodes[0].rewards) == 2, "a block that was asked for"
+
+
+def test_tapes_with_pictures(minari: Any) -> None:
+    write_tapes(TAPES[:1], "iglu/tapes-v0", pov_size=(32, 48))
+    (episode,) = check_round_trip(minari.load_dataset("iglu/tapes-v0"))
+    assert episode.observations["pov"].shape == (len(episode.rewards) + 1, 32, 48, 3)
+    assert len(np.unique(episode.observations["pov"][-1])) > 1
+    with pytest.raises(ConfigError, match="already exists"):
+        write_tapes(TAPES, "iglu/tapes-v0")
+    with pytest.raises(DataError, match="nothing to export"):
+        write_tapes(TAPES[3:], "iglu/none-v0")
+    with pytest.raises(ConfigError, match="processes is 0"):
+        write_tapes(TAPES, "iglu/none-v0", processes=0)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
+    files = {
+        "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1)]),
+        start_file("1-c7/step-2"): tape_of(blocks=()),
+        original_file(1): TAPES[0][1],
+        rebuilt_file(1): tape_of(*PLACE),
+        rebuilt_file(2): b"version https://git-lfs.github.com/spec/v1\nsize 5\n",
+    }
+    path = write_zip(tmp_path / "iglu-singleturn.zip", files)
+    words = ["data", "export", "iglu-singleturn", "--path", path, "--format", "minari", "-o", "iglu/p-v0"]
+    words += ["--stride", 2]
+    result = CliRunner().invoke(app, [*map(str, words), "--json"], catch_exceptions=False)
+    facts = json.loads(result.stdout)
+    assert (facts["episodes"], facts["left_out"]) == (2, {"nothing_done": 1, "damaged": 1})
+    dataset = minari.load_dataset("iglu/p-v0")
+    check_round_trip(dataset)
+    told = list(dataset.storage.get_episode_metadata(range(2)))
+    assert {(each["name"], each["instruction"]) for each in told} == {
+        (original_file(1), "instruction 1"),
+        (rebuilt_file(1), "instruction 1"),
+    }
+
+
+def test_without_minari_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[data\]'"):
+        write_tapes([], "iglu/none-v0")

@@ -133,6 +133,7 @@ def test_random_actions_of_every_encoding_come_back(make: Any, controls: str, tm
         ("IGLUGridworldVector-v0", {"discretize": False}),
         ("IGLUSilentBuilder-v0", {}),
         ("IGLUSilentBuilder-v0", {"action_space": "continuous", "visual": False}),
+        ("IGLUSilentBuilder-v0", {"action_space": "continuous", "compat": "iglu2021"}),
     ],
 )
 def test_lone_builders_come_back(name: str, options: dict[str, Any], tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import json
 import pickle
 import timeit
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import iglu_marl
 from iglu_marl import const
 from iglu_marl.core.errors import DataError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks
@@ -473,16 +475,42 @@ def test_bundled_tasks():
     assert (whole.dialog, whole.starting_grid) == ("", None)
 
 
-def test_the_default_is_bundled_unless_the_corpus_is_at_hand(tmp_path, monkeypatch):
+ENVIRONMENTS = [
+    "IGLUGridworld-v0",
+    "IGLUGridworldVector-v0",
+    "IGLUSilentBuilder-v0",
+    "IGLUSilentBuilderVisual-v0",
+]
+
+
+def defaults():
+    """The default source of tasks of each kind of environment."""
+    single = {name: gym.make(name).unwrapped.setup.tasks for name in ENVIRONMENTS}
+    two = {
+        make.__name__: make().unwrapped._setup.tasks for make in (iglu_marl.raw_env, iglu_marl.parallel_env)
+    }
+    return {**single, **two}
+
+
+def test_data_on_the_machine_change_no_default_but_the_documented_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
-    assert isinstance(default_tasks(), BundledTasks)
-    assert default_tasks("structures").mode == "structures"
-    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
-    assert isinstance(default_tasks(), BundledTasks)
+    before = defaults()
+    assert all(type(source) is BundledTasks for source in before.values())
+    assert {source.mode for name, source in before.items() if name in ENVIRONMENTS} == {"turns"}
+    assert before["raw_env"].mode == before["parallel_env"].mode == "structures"
     structure_file(tmp_path / "structures-mine.json", {"C8": {"blocks": [[0, -1, 0, 1]]}})
-    default = default_tasks()
-    assert isinstance(default, TaskSet)
-    assert default.preset == ["C8"]
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path))
+    for name, source in defaults().items():
+        if "SilentBuilder" in name:
+            assert type(source) is TaskSet
+            assert source.preset == ["C8"]
+        else:
+            assert repr(source) == repr(before[name])
+    (tmp_path / "structures-mine.json").write_text("{")
+    assert repr(default_tasks()) == repr(before["IGLUGridworld-v0"])
+    with pytest.raises(DataError, match=r"structures-mine\.json"):
+        gym.make("IGLUSilentBuilder-v0").reset()
 
 
 def test_the_dummy_task_can_be_played():
@@ -631,8 +659,13 @@ def test_a_preset_from_a_file(tmp_path, monkeypatch):
 
 def test_without_the_corpus_the_error_says_what_to_get(monkeypatch, tmp_path):
     monkeypatch.delenv("IGLU_DATA_PATH", raising=False)
-    with pytest.raises(DataError, match="IGLU_DATA_PATH"):
-        TaskSet(preset=["C1"])
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    for arguments in ({"preset": ["C1"]}, {"preset": TaskSet.ALL}, {}):
+        with pytest.raises(DataError, match=r"`iglu-marl data fetch mdc`.*path=FILE.*IGLU_DATA_PATH"):
+            TaskSet(**arguments)
+    structure_file(tmp_path / "s.json")
+    with pytest.raises(DataError, match=r"C1; run `iglu-marl data fetch mdc`"):
+        TaskSet(preset=["C1"], path=tmp_path / "s.json")
     monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="Minecraft Dialogue Corpus"):
         TaskSet()

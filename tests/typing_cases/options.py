@@ -9,6 +9,7 @@ from iglu_marl.envs import (
     SilentBuilderVectorEnv,
     VectorGame,
 )
+from iglu_marl.envs.language import make_language_goal
 
 iglu_marl.env(controls="flying", turn_steps=20)
 iglu_marl.parallel_env(chat="tokens", vocabulary=8, max_turns=None)
@@ -22,16 +23,22 @@ VectorGame(4, vocabluary=8)  # type: ignore[call-arg]
 
 GridworldEnv("flying", vector_state=True, max_steps=9, render_mode="ansi")
 GridworldEnv(compat="iglu2022", right_placement_scale=2, fake=True)
-SilentBuilderEnv(visual=True, controls="discrete")
+SilentBuilderEnv(visual=True, controls="discrete", compat="iglu2021")
 GridworldVectorEnv(4, action_space="walking", render=False, info_keys=("event",), step_cost=0.1)
 SilentBuilderVectorEnv(4, visual=True, autoreset_mode="SameStep", pov_layout="chw")
+
+make_language_goal(terminate_on_success=False, num_object=5, maximum_episode_steps=100, action_type="perfect")
+make_language_goal(action_space="perfect", direct_obs=True, goal_in_obs="multi-hot", step_cost=0.1)
 
 GridworldEnv(max_step=9)  # type: ignore[call-arg]
 GridworldEnv(render_mode="film")  # type: ignore[arg-type]
 GridworldEnv(compat="iglu1999")  # type: ignore[arg-type]
 SilentBuilderEnv(right_placement_scale=2)  # type: ignore[call-arg]
+SilentBuilderEnv(compat="iglu2022")  # type: ignore[arg-type]
 SilentBuilderEnv("swimming")  # type: ignore[arg-type]
 GridworldVectorEnv(4, vector_stat=True)  # type: ignore[call-arg]
 GridworldVectorEnv(4, info_keys="event")  # type: ignore[arg-type]
 SilentBuilderVectorEnv(4, architect=None)  # type: ignore[call-arg]
+make_language_goal(maximum_episode_step=9)  # type: ignore[call-arg]
+make_language_goal(action_type="imperfect")  # type: ignore[arg-type]
 ScriptedBuilder("flying", can_aks=True)  # type: ignore[call-arg]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.jit import jit
@@ -45,6 +44,8 @@ class Shown(NamedTuple):
     ids: Array  # [7]: how a colour id is shown, in the dtype of `grid`
     slots: Array  # int64 [6]: which colour stands where in the inventory
     half_turn: bool  # whether the compass is the yaw less 180, as the 2022 tools have it
+    lift: float  # what the height in `pose` has more than the eye's
+    pitch_down: bool  # whether the pitch in `pose` counts downwards
 
 
 @jit
@@ -57,7 +58,7 @@ def show_steps(state, idle, out, first, last):
         seen, held, eye, change = s["seen_pose"], s["seen_inventory"], s["pose"], s["change"]
         for k in range(6):
             out.inventory[i, k] = held[out.slots[k]]
-        out.compass[i] = seen[4] - np.float32(180) if out.half_turn else s["seen_compass"][0]
+        out.compass[i] = eye[3] - 180.0 if out.half_turn else s["seen_compass"][0]
         out.reward[i] = s["reward"]
         out.terminated[i], out.truncated[i] = s["terminated"] != 0, s["truncated"] != 0
         edited = change[3] != change[4]
@@ -65,6 +66,10 @@ def show_steps(state, idle, out, first, last):
         if out.pose.shape[0] > 0:
             for k in range(5):
                 out.pose[i, k] = seen[k]
+            if out.lift != 0.0:
+                out.pose[i, 1] = eye[1] + out.lift
+            if out.pitch_down:
+                out.pose[i, 3] = 0.0 - eye[4]
         if out.event.shape[0] > 0:
             out.event[i] = s["event"]
             out.counts[i, 0], out.counts[i, 1], out.counts[i, 2] = s["best"], s["target_blocks"], s["blocks"]

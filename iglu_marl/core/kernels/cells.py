@@ -25,6 +25,19 @@ def solid(grid, x, y, z):
 
 
 @jit
+def touches(grid, x, y, z):
+    """Whether a face of the cell (x, y, z) is shared with a solid one."""
+    return (
+        solid(grid, x, y - 1, z)
+        or solid(grid, x - 1, y, z)
+        or solid(grid, x + 1, y, z)
+        or solid(grid, x, y, z - 1)
+        or solid(grid, x, y, z + 1)
+        or solid(grid, x, y + 1, z)
+    )
+
+
+@jit
 def cell_of(value):
     """The cell that holds a coordinate, ties to even (floor(x + .5) would move a wall at x = 0.5)."""
     return int(np.rint(value))

@@ -7,10 +7,11 @@ import numpy as np
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.body import in_the_way
-from iglu_marl.core.kernels.cells import in_zone
+from iglu_marl.core.kernels.cells import cell_of, in_zone, touches
 from iglu_marl.core.kernels.ray import cast, gaze
 from iglu_marl.core.kernels.records import (
     BOTH_HANDS,
+    CELL,
     GROUND_Y,
     NO_CELL,
     NOTHING,
@@ -69,12 +70,38 @@ def remove(s):
 
 
 @jit
+def edit(s, x, y, z, color):
+    """Give a cell a colour (0: air) from anywhere: all that hands demand but reach and aim. Returns the event."""
+    if not in_zone(x, y, z):
+        return PLACE_OUTSIDE
+    pose, old = s["pose"], int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
+    if color == 0:
+        if old == 0:
+            return REMOVE_NO_HIT
+        set_block(s, x, y, z, color)
+        return REMOVED
+    if old == color:
+        return NOTHING
+    if old == 0 and not touches(s["grid"], x, y, z):
+        return PLACE_NO_HIT
+    if s["inventory"][color - 1] <= 0:
+        return PLACE_NONE_LEFT
+    if in_the_way(pose[0], pose[1], pose[2], x, y, z):
+        return PLACE_IN_THE_WAY
+    set_block(s, x, y, z, color)
+    return PLACED
+
+
+@jit
 def use_hands(s, c):
     """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`."""
     s["hit"][:] = NO_CELL
     s["before"][:] = NO_CELL
     s["change"][:] = 0
-    if c["place"] != 0 and c["remove"] != 0:
+    if c["mode"] == CELL:
+        cell = c["move"]
+        s["event"] = edit(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]))
+    elif c["place"] != 0 and c["remove"] != 0:
         s["event"] = BOTH_HANDS
     elif c["place"] != 0:
         s["event"] = place(s)

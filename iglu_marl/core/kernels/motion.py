@@ -9,6 +9,7 @@ from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.body import body_fits
 from iglu_marl.core.kernels.cells import cell_of, solid
 from iglu_marl.core.kernels.records import (
+    CELL,
     DEGREES,
     DISCRETE,
     FLY_SPEED,
@@ -187,6 +188,8 @@ def move(s, c):
         drift(s, push[0], push[1], True)
     elif mode == DISCRETE:
         hop(s, push[0], push[1], push[2] != 0.0)
+    elif mode == CELL:
+        drift(s, 0.0, 0.0, False)
     else:
         slide(s, push[0], push[1], push[2])
 

@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.parsing import read_file
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.iglu.singleturn import (
     BANK,
@@ -27,7 +29,7 @@ from iglu_marl.data.iglu.singleturn import (
     SingleturnSkip,
     read_games,
 )
-from iglu_marl.data.iglu.tables import read_table
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Report, SkipReason
 
@@ -41,7 +43,7 @@ Ranker = Callable[[Game, Sequence[str], Mapping[str, str]], Sequence[str]]
 class QuestionSkip(SkipReason):
     """What is odd about the questions of a row or of the bank."""
 
-    BAD_BANK_ROW = "a row of the bank without an id or a text"
+    BAD_BANK_ROW = "a row of the bank without an id or a text, or one that cannot be read"
     DOUBLED_ID = "an id that the bank has given to another question"
     UNCLEAR_WITHOUT_QUESTION = "an unclear instruction without a question"
     QREL_OUTSIDE_QBANK = "a question asked that is not among those to be ranked; added to them"
@@ -52,16 +54,16 @@ class QuestionSkip(SkipReason):
 # ----------------------------------------------------------------------------------------------- reading
 
 
-def _table_of(path: str | os.PathLike[str] | None, name: str, fetch: bool) -> tuple[bytes, str]:
+def _table_of(
+    path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool, report: Report[Any]
+) -> tuple[bytes, str]:
     """The contents of a table: a CSV file itself, or of that name in a pack."""
     if path is not None and Path(path).suffix.lower() == ".csv":
         file = Path(path).expanduser()
-        try:
-            return file.read_bytes(), str(file)
-        except OSError as error:
-            raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-    with find_pack(PACK, path, fetch) as pack:
-        return pack.read(name), f"{pack.location}: {name}"
+        return read_file(file, TABLE_LIMIT), str(file)
+    with find_pack(PACK, path, fetch, follow_links=follow_links) as pack:
+        report.files += pack.left_out
+        return pack.read(name, TABLE_LIMIT), f"{pack.location}: {name}"
 
 
 def question_bank(
@@ -69,6 +71,7 @@ def question_bank(
     report: Report[QuestionSkip] | None = None,
     *,
     fetch: bool = True,
+    follow_links: bool = False,
 ) -> Mapping[str, str]:
     """The texts of the questions by their ids (`"q_149"`), in the order of the file; read-only.
 
@@ -77,10 +80,13 @@ def question_bank(
     `DataError` when there is no such table, or when it is damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, BANK, fetch)
+    table, place = _table_of(path, BANK, fetch, follow_links, report)
     bank: dict[str, str] = {}
     for line, record in read_table(table, ("qrel", "ClarifyingQuestion"), place):
         report.rows += 1
+        if isinstance(record, DataError):
+            report.skip(QuestionSkip.BAD_BANK_ROW, f"line {line}", None, str(record))
+            continue
         name, text = record["qrel"].strip(), record["ClarifyingQuestion"].strip()
         if not name or not text:
             report.skip(QuestionSkip.BAD_BANK_ROW, f"line {line}")
@@ -94,6 +100,7 @@ def clarifying_questions(
     report: Report[SingleturnSkip] | None = None,
     *,
     fetch: bool = True,
+    follow_links: bool = False,
 ) -> list[Game]:
     """The rows of the table of games in its order, each game once: instruction, clear or not, question, qbank.
 
@@ -101,7 +108,7 @@ def clarifying_questions(
     counted in `report`. Raises `DataError` when there is no such table, or when it is damaged.
     """
     report = Report() if report is None else report
-    table, place = _table_of(path, TABLE, fetch)
+    table, place = _table_of(path, TABLE, fetch, follow_links, report)
     games: dict[str, Game] = {}
     for game in read_games(table, report, place=place):
         report.repeated_rows += game.game_id in games

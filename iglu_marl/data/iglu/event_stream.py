@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
+from iglu_marl.core.parsing import reading
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, parse_world
 from iglu_marl.data.report import Report, Skipped, SkipReason
@@ -425,27 +424,29 @@ def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "wor
 
     Raises `DataError` for what is no world file; `name` names it there.
     """
-    parsed = parse_world(content, name)
-    if not isinstance(parsed, Mapping):
-        raise DataError(f"{name} is {type(parsed).__name__}, expected an object with a tape")
-    tape = parsed.get("tape")
-    avatar = parsed.get("avatarInfo")
-    place = avatar if isinstance(avatar, Mapping) else {}
-    before = parsed.get("prevWorldEndingState")
-    position, look = _numbers(place.get("pos"), 3), _numbers(place.get("look"), 2)
-    return TapeRecording(
-        name,
-        parse_tape("" if tape is None else tape),
-        _voxels(parsed.get("worldEndingState"), name),
-        None if position is None else (position[0], position[1], position[2]),
-        None if look is None else (look[0], look[1]),
-        None if before is None else _voxels(before, name),
-    )
+    with reading(name):
+        parsed = parse_world(content, name)
+        if not isinstance(parsed, Mapping):
+            raise DataError(f"{name} is {type(parsed).__name__}, expected an object with a tape")
+        tape = parsed.get("tape")
+        avatar = parsed.get("avatarInfo")
+        place = avatar if isinstance(avatar, Mapping) else {}
+        before = parsed.get("prevWorldEndingState")
+        position, look = _numbers(place.get("pos"), 3), _numbers(place.get("look"), 2)
+        return TapeRecording(
+            name,
+            parse_tape("" if tape is None else tape),
+            _voxels(parsed.get("worldEndingState"), name),
+            None if position is None else (position[0], position[1], position[2]),
+            None if look is None else (look[0], look[1]),
+            None if before is None else _voxels(before, name),
+        )
 
 
 def _numbers(value: Any, count: int) -> list[float] | None:
-    good = isinstance(value, list) and len(value) == count and all(type(v) in (int, float) for v in value)
-    return [float(number) for number in value] if good and np.isfinite(value).all() else None
+    good = isinstance(value, list) and len(value) == count
+    good = good and all(type(v) in (int, float) and abs(v) < 1e9 for v in value)  # nor nan
+    return [float(number) for number in value] if good else None
 
 
 def _voxels(state: Any, name: str) -> VoxelWorld:
@@ -454,8 +455,11 @@ def _voxels(state: Any, name: str) -> VoxelWorld:
         raise DataError(f"{name} has no worldEndingState.blocks")
     world: VoxelWorld = {}
     for entry in entries:
-        whole = isinstance(entry, list) and len(entry) == 4 and all(type(part) is int for part in entry)
+        whole = isinstance(entry, list) and len(entry) == 4
+        whole = whole and all(type(part) is int and abs(part) < 1e9 for part in entry)
         if not whole or tuple(entry[:3]) in world:
-            raise DataError(f"{name} has the block {entry!r}, expected [x, y, z, voxel id], each cell once")
+            raise DataError(
+                f"{name} has the block {entry!r:.80}, expected [x, y, z, voxel id], each cell once"
+            )
         world[entry[0], entry[1], entry[2]] = entry[3]
     return world

@@ -11,24 +11,31 @@ import base64
 import binascii
 import gzip
 import io
-import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data.iglu.tables import read_table
-from iglu_marl.data.packs.archive import MemberError, PlaceholderError, check_placeholder, open_pack
+from iglu_marl.core.parsing import parse_json, read_file
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
+from iglu_marl.data.packs.archive import MAX_MEMBER_BYTES, open_pack
 from iglu_marl.data.packs.store import DATA_PATH_VARIABLE, MissingPackError, find_pack, pack_folder
+from iglu_marl.data.report import Skipped, SkipReason
 
 FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
 COLUMNS = ("HitId", "GameMinecraftId", "TaskMinecraftId", "AgentName", "Annotation", "CompletionCode")
 _CODE_LIMIT = 1 << 16  # bytes of a decoded code; real ones have 221
+
+
+class FeedbackSkip(SkipReason, unit="line"):
+    """Why a row of the table is left out."""
+
+    BAD_ROW = "a row that cannot be read"
 
 
 class Annotation(str, Enum):
@@ -124,12 +131,15 @@ class EvaluationReport:
     codes_of_other_games: int
     odd_hits: int
     chosen_best: Mapping[str, Mapping[bool, int]]
+    bad_rows: int = 0
+    left_out: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.rows} rows of {self.hits} HITs; annotations {dict(self.annotations)}, codes "
             f"{dict(self.codes)}, {self.without_game} rows without a game, {self.no_text} judgements without words, "
-            f"{self.codes_of_other_games} codes of another game, {self.odd_hits} HITs without two rows"
+            f"{self.codes_of_other_games} codes of another game, {self.odd_hits} HITs without two rows, "
+            f"{self.bad_rows} rows that cannot be read, {self.left_out} files left out"
         )
 
 
@@ -137,13 +147,15 @@ class EvaluationReport:
 class HumanEvaluation:
     """The table of feedback, and the events of the games and the tasks where they are at hand.
 
-    games, tasks: the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`.
+    games, tasks: the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`. skipped: rows that cannot be
+    read, and files that a folder or zip leaves out for safety.
     """
 
     feedback: list[Feedback]
     games: Any
     tasks: Any
     location: str = ""
+    skipped: list[Skipped[Any]] = field(default_factory=list)
     _by_agent: dict[str, list[Feedback]] = field(default_factory=dict, repr=False)
 
     def by_agent(self, agent: str) -> list[Feedback]:
@@ -174,6 +186,8 @@ class HumanEvaluation:
             codes_of_other_games=sum(row.names_other_game for row in rows),
             odd_hits=sum(count != 2 for count in hits.values()),
             chosen_best={agent: dict(counts) for agent, counts in best.items()},
+            bad_rows=sum(entry.reason is FeedbackSkip.BAD_ROW for entry in self.skipped),
+            left_out=sum(entry.reason is not FeedbackSkip.BAD_ROW for entry in self.skipped),
         )
 
     def to_pandas(self) -> Any:
@@ -222,8 +236,8 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
     try:
-        value = json.loads(cell) if cell.strip() else {}
-    except (ValueError, RecursionError):
+        value = parse_json(cell, "the cell") if cell.strip() else {}
+    except DataError:
         return Annotation.MALFORMED, None, None
     if value == {}:
         return Annotation.EMPTY, None, None
@@ -270,6 +284,7 @@ class _Found:
     table: bytes
     place: str
     beside: Callable[[str], bytes | None]
+    left_out: Sequence[Skipped[Any]] = ()
 
 
 def _side_file(found: _Found, name: str) -> Any:
@@ -278,43 +293,36 @@ def _side_file(found: _Found, name: str) -> Any:
         content = found.beside(name)
         if content is None:
             return Unavailable(name, "there is no such file beside the table")
-        return json.loads(content.decode("utf-8-sig"))
-    except (PlaceholderError, MemberError) as error:
+        return parse_json(content, name)
+    except DataError as error:
         return Unavailable(name, str(error))
-    except (ValueError, RecursionError) as error:
-        return Unavailable(name, f"it is no JSON: {error}")
 
 
 def _in_folder(folder: Path) -> Callable[[str], bytes | None]:
     def read(name: str) -> bytes | None:
         file = folder / name
-        if not file.is_file():
-            return None
-        content = file.read_bytes()
-        check_placeholder(content[:1024], str(file))
-        return content
+        return read_file(file, MAX_MEMBER_BYTES) if file.is_file() else None
 
     return read
 
 
-def _at(place: Path) -> _Found | None:
+def _at(place: Path, follow_links: bool = False) -> _Found | None:
     """The table at a place: a CSV file, or somewhere in a folder or zip; None when that does not have it."""
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
     if place.suffix.lower() == ".csv":
-        content = place.read_bytes()
-        check_placeholder(content[:1024], str(place))
-        return _Found(content, str(place), _in_folder(place.parent))
-    pack = open_pack(place)
+        return _Found(read_file(place, TABLE_LIMIT), str(place), _in_folder(place.parent))
+    pack = open_pack(place, follow_links=follow_links)
     found = [name for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
     if not found:
         return None
     nearest = min(found, key=lambda name: (name.count("/"), name))
     inside = pack.below(nearest.removesuffix(FEEDBACK))
     return _Found(
-        inside.read(FEEDBACK),
+        inside.read(FEEDBACK, TABLE_LIMIT),
         f"{place}: {nearest}",
         lambda name: inside.read(name) if inside.has(name) else None,
+        pack.left_out,
     )
 
 
@@ -341,18 +349,29 @@ def _anywhere(fetch: bool) -> _Found:
     return found
 
 
-def human_evaluation(path: str | os.PathLike[str] | None = None, *, fetch: bool = True) -> HumanEvaluation:
+def human_evaluation(
+    path: str | os.PathLike[str] | None = None, *, fetch: bool = True, follow_links: bool = False
+) -> HumanEvaluation:
     """The human evaluation of the agents of IGLU 2022.
 
     path: `human_agent_feedback.csv`, or a folder or zip that has it somewhere inside; by default what
     `IGLU_DATA_PATH` leads to, else this user's own folder, else it is fetched with the single-turn data.
+    follow_links: read what links in a folder given as `path` lead to.
 
-    Nothing of the table is left out: cells that cannot be read are typed as such, and counted in `report()`.
+    Cells that cannot be read are typed as such, rows that cannot be are in `skipped`; `report()` counts both.
     Raises `DataError` when there is no table, or when it is not one.
     """
     place = None if path is None else Path(path).expanduser()
-    found = _anywhere(fetch) if place is None else _at(place)
+    found = _anywhere(fetch) if place is None else _at(place, follow_links)
     if found is None:
-        raise DataError(f"{place} has no {FEEDBACK} in it")
-    rows = [_feedback(record, line) for line, record in read_table(found.table, COLUMNS, found.place)]
-    return HumanEvaluation(rows, _side_file(found, GAMES), _side_file(found, TASKS), found.place)
+        with open_pack(str(place), follow_links=follow_links) as pack:
+            raise DataError(f"{place} has no {FEEDBACK} in it{pack.links}")
+    rows: list[Feedback] = []
+    skipped: list[Skipped[Any]] = [*found.left_out]
+    for line, record in read_table(found.table, COLUMNS, found.place):
+        if isinstance(record, DataError):
+            skipped.append(Skipped(FeedbackSkip.BAD_ROW, found.place, line, str(record)))
+        else:
+            rows.append(_feedback(record, line))
+    games, tasks = _side_file(found, GAMES), _side_file(found, TASKS)
+    return HumanEvaluation(rows, games, tasks, found.place, skipped)

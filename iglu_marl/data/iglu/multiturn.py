@@ -21,7 +21,6 @@ standard library is needed to read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,17 +30,20 @@ from typing import Any, Protocol
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import Block, Color, in_zone
+from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
+from iglu_marl.core.parsing import MIB, parse_json, reading, too_large
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.tables import decoded, read_table, said
+from iglu_marl.data.iglu.tables import read_table, said
 from iglu_marl.data.report import Report, SkipReason
 
 TABLE = "dialogs.csv"
 WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
+EXACT = "ExactTurns"  # a column of ours: the turns that end with a world, where the others cannot tell them (JSON)
 
+WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
 FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
 
 # The ids of the voxel engine. The first palette is the usual one; in single-turn worlds the second one marks
@@ -90,7 +92,7 @@ class Folder(Protocol):
 class MultiturnSkip(SkipReason, unit="step"):
     """Why something of the data is not used, or not used as it stands."""
 
-    BAD_ROW = "a row without a session or without a whole step number"
+    BAD_ROW = "a row without a session or without a whole step number, or one that cannot be read"
     UNQUALIFIED = "a row that did not qualify"
     DUPLICATE_ROW = "an exact repetition of another row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
@@ -103,8 +105,10 @@ class MultiturnSkip(SkipReason, unit="step"):
     EMPTY_WORLD = "an empty world; its turn is merged into the next one"
     UNFINISHED_TURN = "words at the end of a session that no world follows"
     EMPTY_SESSION = "a session without a single turn"
+    BAD_EXACT = "exact turns that cannot be read, or end with another world; the other columns are used"
     NO_ROWS = "recorded worlds of a session that the table does not have"
     IRREGULAR = "a folder or file that is no step of a session"
+    DAMAGED_FILE = "a damaged world file"
 
 
 Skip = MultiturnSkip  # its name in `iglu_marl.data`
@@ -121,6 +125,7 @@ class Row:
     question: str = ""
     answer: str = ""
     qualified: bool = True
+    exact: str = ""  # see `EXACT`
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -146,8 +151,9 @@ def read_rows(
     rows = []
     for line, record in read_table(table, COLUMNS, place):
         report.rows += 1
-        row = _row(record)
-        if row is None:
+        if isinstance(record, DataError):
+            report.skip(MultiturnSkip.BAD_ROW, "", None, str(record))
+        elif (row := _row(record)) is None:
             report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
         else:
             rows.append(row)
@@ -166,6 +172,7 @@ def _row(record: Mapping[str, str]) -> Row | None:
         question=said(record.get(QUESTION, "")),
         answer=said(record.get(ANSWER, "")),
         qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
+        exact=record.get(EXACT, ""),
     )
 
 
@@ -176,10 +183,9 @@ def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
     """What the JSON text of a world file holds; raises `DataError` where it is none."""
     if not isinstance(world, (str, bytes)):
         return world
-    try:
-        return json.loads(decoded(world, place))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{place} is not JSON: {error}") from None
+    if len(world) > WORLD_LIMIT:
+        raise DataError(too_large(place, len(world), WORLD_LIMIT))
+    return parse_json(world, place)
 
 
 def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
@@ -190,13 +196,12 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
     an unknown id, a cell outside the zone or used twice; `place` names the file there.
     """
     parsed = parse_world(world, place)
-    try:
-        entries = parsed["worldEndingState"]["blocks"]
-    except (KeyError, TypeError, IndexError):
-        raise DataError(f"{place} has no worldEndingState.blocks") from None
-    if not isinstance(entries, (list, tuple)):
-        raise DataError(f"{place}: worldEndingState.blocks is {entries!r}, expected a list")
-    blocks = sorted(_block(entry, place) for entry in entries)
+    with reading(place):
+        state = parsed.get("worldEndingState") if isinstance(parsed, Mapping) else None
+        entries = state.get("blocks") if isinstance(state, Mapping) else None
+        if not isinstance(entries, (list, tuple)):
+            raise DataError(f"{place} has no worldEndingState.blocks, expected a list of them")
+        blocks = sorted(_block(entry, place) for entry in entries)
     for block, after in pairwise(blocks):
         if block[:3] == after[:3]:
             raise DataError(f"{place} has two blocks in the cell {block[:3]}")
@@ -206,12 +211,14 @@ def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") 
 def _block(entry: Any, place: str) -> Block:
     whole = isinstance(entry, (list, tuple)) and len(entry) == 4 and all(type(part) is int for part in entry)
     if not whole:
-        raise DataError(f"{place} has the block {entry!r}, expected four integers [x, y, z, voxel id]")
+        raise DataError(f"{place} has the block {entry!r:.80}, expected four integers [x, y, z, voxel id]")
     x, y, z, voxel = entry
     if voxel not in COLOR_OF_VOXEL:
-        raise DataError(f"{place} has the unknown voxel id {voxel} at {(x, y, z)}")
+        raise DataError(f"{place} has the unknown voxel id {voxel!s:.40} at {(x, y, z)!s:.80}")
     if not in_zone(x, y - FLOOR_Y, z):
-        raise DataError(f"{place} has a block at {(x, y, z)}, outside the zone (x, z in -5..5, y in 63..71)")
+        raise DataError(
+            f"{place} has a block at {(x, y, z)!s:.80}, outside the zone (x, z in -5..5, y in 63..71)"
+        )
     return x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])
 
 
@@ -225,7 +232,8 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
             return read_world(world, place=place)
         return sorted(world)
     file = worlds.joinpath(f"step-{step}")
-    return read_world(file.read_bytes(), place=place) if file.is_file() else None
+    with reading(place):
+        return read_world(file.read_bytes(), place=place) if file.is_file() else None
 
 
 # --------------------------------------------------------------------------------------------- the sessions
@@ -241,6 +249,7 @@ class _Turns:
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
     dialog: list[list[Utterance]] = field(default_factory=list)
     worlds: list[list[Block]] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # those whose worlds these are
 
     def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
         self.report.skip(reason, self.session, step, detail)
@@ -270,6 +279,7 @@ class _Turns:
             self.kept = []
             self.dialog.append(said)
             self.worlds.append(world)
+            self.steps.append(step)
         else:
             self.kept = said
             self.skip(MultiturnSkip.EMPTY_WORLD, step)
@@ -288,13 +298,14 @@ def read_session(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> Subtasks | None:
     """The session behind its rows (of one session, in any order) and its worlds; None if no turn is left.
 
     `worlds` is the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a
     parsed world file, or blocks (x, y, z, color id). What is left out goes to `report`. `progressive` and
-    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. Raises `DataError` for rows
-    of several sessions.
+    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. `steps` gets, by that name, the step
+    of each turn's world. Raises `DataError` for rows of several sessions.
     """
     report = Report() if report is None else report
     ordered = sorted(rows, key=lambda row: row.step)
@@ -302,6 +313,13 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
     turns = _Turns(names[0] if names else "", report)
+    exact = _exact(ordered, worlds, turns, progressive, invariant)
+    if exact is not None:
+        report.sessions += 1
+        report.turns += len(exact)
+        if steps is not None:
+            steps[turns.session] = turns.steps
+        return exact
     seen: set[Row] = set()
     for row in ordered:
         known = row in seen
@@ -322,6 +340,8 @@ def read_session(
         return None
     report.sessions += 1
     report.turns += len(turns.worlds)
+    if steps is not None:
+        steps[turns.session] = turns.steps
     return Subtasks(
         turns.dialog,
         turns.worlds,
@@ -330,6 +350,43 @@ def read_session(
         progressive=progressive,
         invariant=invariant,
     )
+
+
+def _exact(
+    rows: Sequence[Row],
+    worlds: Folder | Mapping[int, Any],
+    turns: _Turns,
+    progressive: bool,
+    invariant: bool | None,
+) -> Subtasks | None:
+    """The session that the rows tell exactly; None where they do not, and for one that is not that of its worlds."""
+    from iglu_marl.data.task_files import read_task  # which reads what is in this layout, too
+
+    told = [row for row in rows if row.qualified and row.exact]
+    if not told:
+        return None
+    fields: dict[str, Any] = {"turns": [], "progressive": progressive, "invariant": invariant}
+    steps: list[int] = []
+    place = f"{turns.session}, {EXACT}"
+    try:
+        with reading(place):
+            for row in told:
+                part = parse_json(row.exact, place)
+                if strange := part.keys() - {"turns", "start"}:
+                    raise DataError(f"exact turns have {', '.join(strange)} besides")
+                fields |= {"start": part["start"]} if "start" in part else {}
+                fields["turns"] += part["turns"]
+                steps += [row.step] * len(part["turns"])
+            session, _ = read_task(fields, turns.session)
+            for turn, step in enumerate(steps):
+                world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
+                if steps[turn + 1 : turn + 2] != [step] and world != grid_to_blocks(session.structures[turn]):
+                    raise DataError(f"turn {turn} does not end with the world of step {step}")
+    except DataError as error:
+        turns.skip(MultiturnSkip.BAD_EXACT, None, str(error)[:200])
+        return None
+    turns.steps = steps
+    return session
 
 
 def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
@@ -362,11 +419,13 @@ def read_sessions(
     report = Report() if report is None else report
     folder = Path(root) if isinstance(root, str) else root
     table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
-    if not table.is_file() or not recorded.is_dir():
-        raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
-    rows = read_rows(table.read_bytes(), report, place=str(table))
-    # A name from the table is never used as a path unless it is one of these.
-    worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    with reading(str(folder)):
+        if not table.is_file() or not recorded.is_dir():
+            raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
+        content = table.read_bytes()
+        # A name from the table is never used as a path unless it is one of these.
+        worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
+    rows = read_rows(content, report, place=str(table))
     return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
 
 
@@ -377,11 +436,12 @@ def group_sessions(
     *,
     progressive: bool = False,
     invariant: bool | None = None,
+    steps: dict[str, list[int]] | None = None,
 ) -> dict[str, list[Subtasks]]:
     """The sessions behind the rows of a table, by structure, in the table's order.
 
     `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
-    left out and counted in `report`.
+    left out and counted in `report`. `steps`: see `read_session`.
     """
     report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
@@ -392,7 +452,9 @@ def group_sessions(
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
-        session = read_session(own, worlds[name], report, progressive=progressive, invariant=invariant)
+        session = read_session(
+            own, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
+        )
         if session is not None:
             found.setdefault(_structure(own), []).append(session)
     return found

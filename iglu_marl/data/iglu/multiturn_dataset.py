@@ -15,17 +15,18 @@ from typing import Any
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
-from iglu_marl.core.task import Subtasks
+from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
+from iglu_marl.data.iglu.tables import TABLE_LIMIT
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
-from iglu_marl.data.report import Report
+from iglu_marl.data.report import Report, Skipped
 
 PACK = "iglu-multiturn"
 VERSION = f"2-{WORLDS_VERSION}"  # of what is kept of a pack
@@ -107,10 +108,10 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     return read_recorded(pack, worlds, "reading IGLU multi-turn", progress=progress)
 
 
-def _no_table(location: str) -> DataError:
+def _no_table(pack: Pack) -> DataError:
     info = PACKS[PACK]
     return DataError(
-        f"{location} has recorded worlds but no {TABLE}: the utterances are missing\n"
+        f"{pack.location} has recorded worlds but no {TABLE}: the utterances are missing{pack.links}\n"
         f"  get   {info.url} (it holds both; {info.size:,} bytes)\n"
         f"        or put the table beside {WORLDS}/\n"
         f"  or    pass dialogs=False for the sessions without their words, or use the `.worlds` of that"
@@ -122,7 +123,8 @@ class MultiturnDataset(Dataset):
 
     dataset_version: the label of a release; there is one, and older labels are taken for it.
     task_kwargs: options for the tasks: `invariant`, `progressive`.
-    path: a zip or folder (see `find_pack`); by default what `IGLU_DATA_PATH` leads to, else it is fetched.
+    path: a zip or folder (see `find_pack`, also for `follow_links`); by default what `IGLU_DATA_PATH` leads to, else
+        it is fetched.
     dialogs: whether the utterances are needed. False: sessions are made of the recorded worlds alone, with
         nothing said, even where there is a table; steps are taken in their order, those with an empty world are
         merged into the next one.
@@ -134,6 +136,8 @@ class MultiturnDataset(Dataset):
     """
 
     groups = ("structure", "session")
+    steps: dict[str, list[int]]
+    """Of each session the steps whose worlds its turns end with."""
 
     def __init__(
         self,
@@ -145,19 +149,23 @@ class MultiturnDataset(Dataset):
         progressive: bool = False,
         ids: str = "iglu",
         fetch: bool = True,
+        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = checked_version(dataset_version)
         self.color_ids = checked_ids(ids)
         options = {"progressive": progressive, **task_options(task_kwargs, ("invariant", "progressive"))}
-        with find_pack(PACK, path, fetch, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
-                raise _no_table(self.location)
-            table = pack.read(TABLE) if dialogs else b""
+                raise _no_table(pack)
+            table = pack.read(TABLE, TABLE_LIMIT) if dialogs else b""
+            self._report = Report(files=[*pack.left_out])
             arrays = read_worlds(pack, progress=progress)
         self.worlds = SessionWorlds(arrays)
-        self._report = Report()
+        for name, why in self.worlds.damaged.items():
+            self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, why))
+        self.steps = {}
         self._told: set[str] = set()  # the sessions of the table
         if dialogs:
             self.tasks = self._spoken(table, options)
@@ -168,7 +176,9 @@ class MultiturnDataset(Dataset):
             if folder not in self._told or not _STEP.fullmatch(name.rpartition("/")[2]):
                 self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
-            raise DataError(f"no session can be made of {self.location}: {self._report}")
+            raise DataError(
+                f"no session can be made of {self.location}: {self._report}{self._report.example}"
+            )
         if ids == "iglu2022":
             self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
 
@@ -180,7 +190,7 @@ class MultiturnDataset(Dataset):
             if name not in self._told:
                 self._report.skip(MultiturnSkip.NO_ROWS, name)
         worlds = {name: self.worlds.steps(name) for name in self.worlds.folders}
-        return group_sessions(rows, worlds, self._report, **options)
+        return group_sessions(rows, worlds, self._report, steps=self.steps, **options)
 
     def _silent(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """The sessions that the worlds alone make, in the order of structure and attempt."""
@@ -190,15 +200,16 @@ class MultiturnDataset(Dataset):
             if not built:
                 self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
-            session = Subtasks([""] * len(built), built, task_id=name, ids="iglu", **options)
+            self.steps[name] = list(built)
+            session = Subtasks([""] * len(built), list(built.values()), task_id=name, ids="iglu", **options)
             self._report.sessions += 1
             self._report.turns += len(session)
             found.setdefault(name.partition("-")[2], []).append(session)
         return found
 
-    def _built(self, session: str) -> list[list[Block]]:
-        """The worlds of a session that show something, up to the first damaged one."""
-        steps, built = self.worlds.steps(session), []
+    def _built(self, session: str) -> dict[int, list[Block]]:
+        """The worlds of a session that show something, by step, up to the first damaged one."""
+        steps, built = self.worlds.steps(session), {}
         for step in steps:
             try:
                 blocks = steps[step]
@@ -206,10 +217,22 @@ class MultiturnDataset(Dataset):
                 self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(error))
                 break
             if blocks:
-                built.append(blocks)
+                built[step] = blocks
             else:
                 self._report.skip(MultiturnSkip.EMPTY_WORLD, session, step)
         return built
+
+    def file_of(self, session: str, turn: int) -> str:
+        """The file of the world that a turn of a session ends with, a key of `worlds`."""
+        return self.worlds.folders[session][self.steps[session][turn]]
+
+    def tasks_by_file(self) -> dict[str, Task]:
+        """The task of each turn by the file of the world that it ends with, whose tape tells how it was done."""
+        return {
+            self.file_of(str(session.task_id), turn): task
+            for session in self.entries()
+            for turn, task in enumerate(session)
+        }
 
     def _records(self, name: str, entry: Subtasks) -> list[Record]:
         return [

@@ -29,7 +29,7 @@ from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
-from iglu_marl.data.iglu.tables import read_table, said
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
@@ -56,7 +56,9 @@ class SingleturnSkip(SkipReason):
     """Why a row or a game is no task, or why a file is not used."""
 
     # rows and games
-    BAD_ROW = "a row without a game, a start world or an instruction, or neither clear nor unclear"
+    BAD_ROW = (
+        "a row without a game, a start world or an instruction, neither clear nor unclear, or not readable"
+    )
     OTHER_ROW_OF_GAME = "another row of a game that has been read, with other contents"
     START_MISSING = "no file of the world that the game starts from"
     START_DAMAGED = "a damaged start world"
@@ -142,8 +144,9 @@ def read_games(
     games = []
     for line, record in read_table(table, COLUMNS, place):
         report.rows += 1
-        game = _game(record, line)
-        if game is None:
+        if isinstance(record, DataError):
+            report.skip(SingleturnSkip.BAD_ROW, "?", None, str(record))
+        elif (game := _game(record, line)) is None:
             report.skip(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", None, f"line {line}")
         else:
             games.append(game)
@@ -176,11 +179,11 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
 
 
 def read_pack(pack: Pack, *, progress: bool | None = None) -> Arrays:
-    """The table, the bank of questions and all worlds of a pack, from the cache where possible."""
+    """The table and all worlds of a pack, from the cache where possible."""
     if not pack.has(TABLE):
         raise DataError(
             f"{pack.location} has no {TABLE}, which says what the instructions are; its files are such as "
-            f"{pack.names()[:3]}"
+            f"{pack.names()[:3]}{pack.links}"
         )
     return cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
 
@@ -189,11 +192,9 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     files = [name for name in pack.names() if name.startswith((STARTS, TARGETS))]
     hidden = [name for name in files if name.rpartition("/")[2].startswith(".")]
     worlds = sorted(set(files) - set(hidden))
-    bank = pack.read(BANK) if pack.has(BANK) else b""
     return {
         **read_recorded(pack, worlds, "reading IGLU single-turn", progress=progress),
-        "table": np.frombuffer(pack.read(TABLE), dtype=np.uint8),
-        "bank": np.frombuffer(bank, dtype=np.uint8),
+        "table": np.frombuffer(pack.read(TABLE, TABLE_LIMIT), dtype=np.uint8),
         "hidden": json_array(hidden),
     }
 
@@ -283,7 +284,7 @@ class _Reading:
         """Notes the files that no game of the table needs."""
         used = {path for game in games for path in (game.start_path, game.rebuilt_path, game.original_path)}
         damaged = self.worlds.damaged.items()
-        self.report.files = [
+        self.report.files += [
             *(Skipped(SingleturnSkip.LITTER, name) for name in hidden),
             *(Skipped(SingleturnSkip.DAMAGED_FILE, name, None, why) for name, why in damaged),
             *(Skipped(_unused(name), name) for name in self.worlds if name not in used),
@@ -301,7 +302,8 @@ class SingleturnDataset(Dataset):
 
     dataset_version: the label of a release; there is one, and older labels are taken for it.
     task_kwargs: options for the tasks: `invariant`.
-    path: a zip or folder (see `find_pack`); by default what `IGLU_DATA_PATH` leads to, else it is fetched.
+    path: a zip or folder (see `find_pack`, also for `follow_links`); by default what `IGLU_DATA_PATH` leads to, else
+        it is fetched.
     rules: "lenient" (default): a task for each game whose target world is there, each game once. "default" and
         "strict": what the upstream loader makes of it, row by row; both need the original world too, and the
         strict ones leave out targets that equal the start or differ from the original.
@@ -326,6 +328,7 @@ class SingleturnDataset(Dataset):
         target: Target = "rebuilt",
         ids: str = "iglu",
         fetch: bool = True,
+        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         if rules not in RULES:
@@ -337,11 +340,11 @@ class SingleturnDataset(Dataset):
         self.dataset_version, self.rules, self.target = checked_version(dataset_version), rules, target
         self.color_ids = checked_ids(ids)
         self._options = task_options(task_kwargs, ("invariant",))
-        with find_pack(PACK, path, fetch, progress=progress) as pack:
+        with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
+            self._report = Report(files=[*pack.left_out])
             arrays = read_pack(pack, progress=progress)
         self.worlds = RecordedWorlds(arrays)
-        self._report = Report()
         rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
         reading = _Reading(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
@@ -353,7 +356,7 @@ class SingleturnDataset(Dataset):
         reading.count_files(rows, read_json(arrays["hidden"]))
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"no task can be made of {self.location}: {self._report}")
+            raise DataError(f"no task can be made of {self.location}: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
         if self.color_ids == "iglu2022":
@@ -380,6 +383,15 @@ class SingleturnDataset(Dataset):
             return False
         path = game.rebuilt_path if self.target == "rebuilt" else game.original_path
         return not self.worlds.file(path).set_up
+
+    def tasks_by_file(self) -> dict[str, Task]:
+        """Each game's task by the files of its target worlds, rebuilt and original, with the tapes of its builders."""
+        return {
+            path: self._task(game, self.worlds[game.start_path], self.worlds[path])
+            for game in self.games.values()
+            for path in (game.original_path, game.rebuilt_path)
+            if path in self.worlds and game.start_path in self.worlds
+        }
 
     def _records(self, name: str, entry: Task) -> list[Record]:
         game = self.games[str(entry.task_id)]

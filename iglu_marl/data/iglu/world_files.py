@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, index_of
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, parse_world, read_world
+from iglu_marl.core.parsing import reading
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, WORLD_LIMIT, parse_world, read_world
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
@@ -138,9 +139,9 @@ def read_recorded(
     damaged: dict[str, str] = {}
     for name in track(names, label, len(names), progress):
         try:
-            parsed = parse_world(pack.read(name), name)
-            grid = _voxels(parsed, name)
-            before = _voxels_before(parsed, name)
+            with reading(name):
+                parsed = parse_world(pack.read(name, WORLD_LIMIT), name)
+                grid, before, avatar = _voxels(parsed, name), _voxels_before(parsed, name), _avatar(parsed)
         except DataError as error:
             damaged[name] = str(error)
             continue
@@ -148,7 +149,7 @@ def read_recorded(
             previous[len(read)] = before
         read.append(name)
         voxels.append(grid)
-        avatars.append(_avatar(parsed))
+        avatars.append(avatar)
         set_up.append(_SET_UP in str(parsed.get("tape")))
     shape = (-1, *ZONE_SHAPE)
     return {
@@ -183,6 +184,8 @@ def _avatar(parsed: Mapping[str, Any]) -> list[float]:
     for key, count in (("pos", 3), ("look", 2)):
         numbers = told.get(key) if isinstance(told, Mapping) else None
         good = isinstance(numbers, list) and len(numbers) == count
-        good = good and all(type(value) in (int, float) for value in numbers or ())
+        good = good and all(
+            type(value) in (int, float) and abs(value) < 1e9 for value in numbers or ()
+        )  # nor nan
         values += [float(value) for value in numbers or ()] if good else [float("nan")] * count
     return values

@@ -5,7 +5,8 @@ it came about. A session is a `Subtasks` (those of a dataset, or the bundled one
 `EpisodeRecorder` makes one of an episode that is being played, with the builder's real movements on its tapes.
 
 The layout cannot hold everything that a dialogue can be. What had to be written in another way is in the returned
-`Report`; where that is empty, `iglu_marl.data.read_sessions` gives back the very same sessions.
+`Report`; other readers see it so. A column of our own, `ExactTurns`, keeps such sessions as they were, so that
+`iglu_marl.data.read_sessions` gives back the very same ones.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ import io
 import json
 import os
 import re
-import shutil
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +25,13 @@ import numpy as np
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
-from iglu_marl.data.iglu.multiturn import TABLE, WORLDS
+from iglu_marl.data.iglu.multiturn import EXACT, TABLE, WORLDS
 from iglu_marl.data.report import Report, SkipReason
+from iglu_marl.data.task_files import block_fields, turn_fields
 
 COLUMNS = (
     *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
@@ -39,14 +40,15 @@ COLUMNS = (
     *("IsClarifyingQuestionClear", "Answer4ClarifyingQuestion", "InputAnswer4ClarifyingQuestion"),
     "IsInstructionQAClear",
 )
-_NAME = re.compile(r"\d+-[\w.-]+")
+LONGEST_CELL = 100_000  # characters; readers of tables take about as many
+_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # of a folder, wherever it is written
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 
 class WriteNote(SkipReason, unit="turn"):
-    """What of a session is written in another way than it was, because the layout has no place for it."""
+    """What of a session other readers see in another way than it was, because the layout has no place for it."""
 
-    NAME = "a name that is no <attempt>-<structure>; another one is used"
+    NAME = "a name that no folder can have, or another session has; another one is used"
     START_WORLD = "a world before the first turn; the layout begins with an empty one"
     BUILDER_FIRST = (
         "words of the builder before the architect's; they go to the end of the turn before, or after them"
@@ -71,7 +73,7 @@ class SessionTurn:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session to be written: its name ("<attempt>-<structure>"), the structure's name, and its turns."""
+    """A session to be written: its name (such as "1-bridge"), the structure's name, and its turns."""
 
     name: str
     structure: str
@@ -166,15 +168,24 @@ def _frozen(grid: Any) -> BlockGrid:
 # ------------------------------------------------------------------------------------------- what the layout can hold
 
 
-def _fitted(record: SessionRecord, report: Report[WriteNote]) -> list[SessionTurn]:
-    """The turns of a session so that each begins with words of the architect; notes what that took."""
+def _fitted(
+    record: SessionRecord, report: Report[WriteNote]
+) -> tuple[list[SessionTurn], list[list[SessionTurn]]]:
+    """The turns of a session so that each begins with words of the architect; notes what that took.
+
+    Also, for each of them, the turns that it was made of.
+    """
     turns: list[SessionTurn] = []
+    parts: list[list[SessionTurn]] = [[]]
     early: list[Utterance] = []  # said before there was a turn to say it in
     early_path: tuple[tuple[Pose, BlockGrid], ...] = ()
     for number, turn in enumerate(record.turns):
         plain = [_plain(utterance, record.name, number, report) for utterance in turn.dialogue]
         said = [utterance for utterance in plain if utterance.text]
         first = next((i for i, u in enumerate(said) if u.role is Role.ARCHITECT), None)
+        if first is not None and turns:
+            parts.append([])
+        parts[-1].append(turn)
         if first is None:
             report.skip(WriteNote.SILENT_TURN, record.name, number)
             if turns:
@@ -195,7 +206,7 @@ def _fitted(record: SessionRecord, report: Report[WriteNote]) -> list[SessionTur
         early, early_path = [], ()
         if not turn.grid.any():
             report.skip(WriteNote.EMPTY_WORLD, record.name, number)
-    return turns
+    return turns, parts
 
 
 def _joined(turn: SessionTurn, said: list[Utterance], after: SessionTurn) -> SessionTurn:
@@ -258,7 +269,9 @@ def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list
             "StepId": str(step),
             "structureId": structure,
         }
-        row |= {"attemptId": name.partition("-")[0], "Role": role, "IsHITQualified": "True", **cells}
+        attempt = name.partition("-")[0]
+        row["attemptId"] = attempt if attempt.isdecimal() else ""
+        row |= {"Role": role, "IsHITQualified": "True", **cells}
         rows.append(row)
 
     for number, turn in enumerate(turns):
@@ -278,11 +291,29 @@ def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list
     return rows, steps
 
 
+def _tell_exactly(
+    rows: list[dict[str, str]], record: SessionRecord, parts: Sequence[Sequence[SessionTurn]]
+) -> None:
+    """Put the turns that a world ends into its row, as they were. Left out where a table could not be read any more."""
+    told: list[dict[str, Any]] = [
+        {"turns": [turn_fields(turn.dialogue, turn.grid) for turn in part]} for part in parts
+    ]
+    if record.start is not None:
+        told[0]["start"] = block_fields(record.start)
+    cells = [json.dumps(part, separators=(",", ":")) for part in told]
+    if max(map(len, cells)) <= LONGEST_CELL:
+        ends = [row for row in rows if row["Role"] == "builder-normal"]
+        for row, cell in zip(ends, cells, strict=True):
+            row[EXACT] = cell
+
+
 def _table(rows: Iterable[Mapping[str, str]]) -> str:
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    listed = list(rows)
+    columns = [*COLUMNS, EXACT] if any(row.get(EXACT) for row in listed) else COLUMNS
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(listed)
     return text.getvalue()
 
 
@@ -303,30 +334,14 @@ def write_sessions(
     report = Report[WriteNote]()
     records = _records(sessions)
     names = _names(records, report)
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file, expected a folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not overwrite:
-            raise DataError(f"{folder} is not empty; choose another folder, or pass overwrite=True")
-        if not (folder / TABLE).is_file():
-            raise DataError(f"{folder} has no {TABLE}: it is not overwritten, since it may be something else")
     rows: list[dict[str, str]] = []
-    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
-    try:
-        (beside / WORLDS).mkdir(parents=True)
+    with new_folder(path, overwrite=overwrite, marker=TABLE) as folder:
+        (folder / WORLDS).mkdir()
         for record, (name, structure) in zip(records, names, strict=True):
-            rows += _write_session(beside / WORLDS / name, record, name, structure, report)
+            rows += _write_session(folder / WORLDS / name, record, name, structure, report)
         if not report.sessions:
-            raise DataError(f"there is no session with a turn to be written to {folder}")
-        (beside / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(beside, folder)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            raise DataError(f"there is no session with a turn to be written to {path}")
+        (folder / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
     return report
 
 
@@ -349,7 +364,8 @@ def _write_session(
     folder: Path, record: SessionRecord, name: str, structure: str, report: Report[WriteNote]
 ) -> list[dict[str, str]]:
     """Writes the worlds of a session; returns its rows."""
-    turns = _fitted(record, report)
+    notes = len(report.skipped)
+    turns, parts = _fitted(record, report)
     if not turns:
         report.skip(WriteNote.NO_TURNS, record.name)
         return []
@@ -357,6 +373,10 @@ def _write_session(
     if start.any():
         report.skip(WriteNote.START_WORLD, record.name)
     rows, steps = _rows(name, structure, turns)
+    if len(report.skipped) > notes or any(
+        [turn.dialogue] != [own.dialogue for own in part] for turn, part in zip(turns, parts, strict=True)
+    ):
+        _tell_exactly(rows, record, parts)
     folder.mkdir()
     for turn, step in zip(turns, steps, strict=True):
         content = json.dumps(world_file(start, turn.grid, turn.path), separators=(",", ":"))

@@ -10,7 +10,6 @@ corpus a block fills [X, X + 1) and the floor's layer is Y = 1; the builder's X,
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +24,17 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone, index_of
-from iglu_marl.data.mdc.reader import Columns, CorpusSkip, State, read_gold, read_session
-from iglu_marl.data.packs.archive import MemberError, Pack
+from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.data.mdc.reader import (
+    GOLD_LIMIT,
+    SESSION_LIMIT,
+    Columns,
+    CorpusSkip,
+    State,
+    read_gold,
+    read_session,
+)
+from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, cached, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
@@ -259,14 +267,16 @@ class Corpus:
         *,
         structures: Iterable[str] | None = None,
         fetch: bool = True,
+        follow_links: bool = False,
         progress: bool | None = None,
     ) -> Corpus:
         """The corpus in a zip or folder, or wherever `find_pack` finds it.
 
-        structures: read the sessions of these alone. fetch: whether the pack may be downloaded. progress: whether to
-        show a bar (default: on a terminal). Raises `DataError` when there is no pack or it holds no session.
+        structures: read the sessions of these alone. fetch: whether the pack may be downloaded. follow_links: see
+        `find_pack`. progress: whether to show a bar (default: on a terminal). Raises `DataError` when there is no pack
+        or it holds no session.
         """
-        with find_pack("mdc", path, fetch, progress=progress) as pack:
+        with find_pack("mdc", path, fetch, follow_links=follow_links, progress=progress) as pack:
             return cls.read(pack, structures=structures, progress=progress)
 
     @classmethod
@@ -279,11 +289,13 @@ class Corpus:
             if structures is None
             else frozenset([structures] if isinstance(structures, str) else structures)
         )
+        left_out = pack.left_out
         if wanted is not None and len(wanted) <= _FEW:
             arrays = _read_sessions(pack, wanted, progress)
         else:
             arrays = cached(pack, "mdc", VERSION, lambda: _read_sessions(pack, None, progress))
         report = Report.from_json(read_json(arrays["report"]), CorpusSkip)
+        report.files += left_out
         splits, gold = _splits(pack, report), _read_gold(pack, wanted, report)
         corpus = cls(arrays, gold, splits, report, pack.location)
         if wanted is not None:
@@ -320,7 +332,7 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     columns = Columns(Report())
     found = [match for match in map(_STATES.fullmatch, pack.names()) if match]
     if not found:
-        raise DataError(f"{pack.location} holds no session of the Minecraft Dialogue Corpus")
+        raise DataError(f"{pack.location} holds no session of the Minecraft Dialogue Corpus{pack.links}")
     chosen = []
     for match in found:
         named = _SESSION.fullmatch(match.group(2))
@@ -331,8 +343,10 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     for match, structure in track(chosen, "reading the Minecraft Dialogue Corpus", len(chosen), progress):
         marks = len(columns.numbers), len(columns.edits), len(columns.report.skipped)
         try:
-            read_session(columns, match.group(2), match.group(1), structure, pack.read(match.group(0)))
-        except (MemberError, DataError) as error:
+            with reading(match.group(2)):
+                content = pack.read(match.group(0), SESSION_LIMIT)
+                read_session(columns, match.group(2), match.group(1), structure, content)
+        except DataError as error:
             for column, mark in zip(
                 (columns.numbers, columns.edits, columns.report.skipped), marks, strict=True
             ):
@@ -350,11 +364,13 @@ def _structure(name: str) -> str:
 
 def _splits(pack: Pack, report: Report[CorpusSkip]) -> dict[str, str]:
     """The split of each structure that has one."""
+    place = "data/logs/splits.json"
     try:
-        listed = json.loads(pack.read("data/logs/splits.json"))
-        return {str(structure): name for name in SPLITS for structure in listed.get(name, ())}
-    except (DataError, ValueError, TypeError, AttributeError) as error:
-        report.skip(CorpusSkip.NO_SPLIT, "", None, f"data/logs/splits.json: {error}"[:200])
+        with reading(place):
+            listed = parse_json(pack.read(place, GOLD_LIMIT), place)
+            return {str(structure): name for name in SPLITS for structure in listed.get(name, ())}
+    except DataError as error:
+        report.skip(CorpusSkip.NO_SPLIT, "", None, str(error)[:200])
         return {}
 
 
@@ -365,9 +381,9 @@ def _read_gold(
     for match in filter(None, map(_GOLD.fullmatch, pack.names())):
         if structures is None or match.group(1) in structures:
             try:
-                gold[match.group(1)] = read_gold(
-                    pack.read(match.group(0)), name=match.group(1), report=report
-                )
+                with reading(match.group(1)):
+                    content = pack.read(match.group(0), GOLD_LIMIT)
+                    gold[match.group(1)] = read_gold(content, name=match.group(1), report=report)
             except DataError as error:
                 report.skip(CorpusSkip.BAD_GOLD, match.group(1), None, str(error)[:200])
     return {name: gold[name] for name in sorted(gold, key=lambda name: int(name[1:]))}

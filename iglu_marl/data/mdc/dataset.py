@@ -73,6 +73,7 @@ class CDMDataset(Dataset):
         upstream_rules: bool = False,
         structures: str | Iterable[str] | None = None,
         fetch: bool = True,
+        follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
         self.dataset_version = checked_version(dataset_version)
@@ -89,7 +90,9 @@ class CDMDataset(Dataset):
             raise ConfigError("upstream_rules have the final worlds as targets, and target is 'gold'")
         allowed = ("invariant", "progressive") if self.mode == "turns" else ("invariant",)
         self.task_kwargs = task_options(task_kwargs, allowed)
-        self.corpus = Corpus.open(path, structures=structures, fetch=fetch, progress=progress)
+        self.corpus = Corpus.open(
+            path, structures=structures, fetch=fetch, follow_links=follow_links, progress=progress
+        )
         self.location, self._report = self.corpus.location, self.corpus.report()
         self.left_out: list[str] = []  # sessions without a block in their target
         self.tasks = {}

@@ -5,7 +5,6 @@ What `iglu_marl.data.mdc.corpus` keeps and shows; see there. Everything that can
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,11 @@ import numpy as np
 
 from iglu_marl.core.errors import DataError, GridError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, color_at, color_id, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json
 from iglu_marl.data.packs.cache import Arrays, json_array
 from iglu_marl.data.report import Report, SkipReason
+
+SESSION_LIMIT, GOLD_LIMIT = 256 * MIB, MIB  # bytes of a file; upstream's largest ones have 3 MB and 5 kB
 
 _BLOCK_TYPE = re.compile(r"(?:cwcmod:)?cwc_(?:minecraft_)?([a-z]+)_rn")
 _DRAW = re.compile(r"<DrawBlock\b([^>]*?)/?>")
@@ -85,10 +87,7 @@ class Columns:
 
 def read_session(columns: Columns, name: str, group: str, structure: str, content: bytes) -> None:
     """Adds one session. Raises `DataError` when it cannot be read; nothing is added then."""
-    try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"it is not JSON: {error}") from None
+    parsed = parse_json(content, name)
     states = parsed.get("WorldStates") if isinstance(parsed, Mapping) else None
     if not isinstance(states, list) or not states:
         raise DataError("it has no WorldStates")
@@ -124,13 +123,13 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
         count += 1
     if not count:
         raise DataError("none of its WorldStates can be read")
+    elapsed = parsed.get("TimeElapsed")
+    told = isinstance(elapsed, (int, float)) and abs(elapsed) < 1e9
     columns.utterances += chat
     columns.sessions.append([name, group, structure])
     columns.first_state.append(columns.first_state[-1] + count)
     columns.first_edit.append(len(columns.edits))
     columns.first_utterance.append(len(columns.utterances))
-    elapsed = parsed.get("TimeElapsed")
-    told = isinstance(elapsed, (int, float)) and abs(elapsed) < 1e9
     columns.elapsed_s.append(float(elapsed) if told else float("nan"))
 
 

@@ -6,16 +6,14 @@ names and bytes whichever way it is stored, so readers need not know.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
-import lzma
 import os
 import re
 import stat
-import struct
 import threading
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +21,12 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.parsing import BROKEN, PlaceholderError, check_placeholder, too_large
+from iglu_marl.core.text import well_formed
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
 
-_POINTER = b"version https://git-lfs.github.com/spec/"
-_COMMENT = rb"<!--(?:(?!-->).)*-->"  # there is one way to read each comment: the check is linear
-_WEB_PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:" + _COMMENT + rb"\s*)*<(?:!doctype\s+html|html)\b", re.I | re.S
-)
 _OTHER_ARCHIVES = {
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
@@ -40,22 +35,6 @@ _OTHER_ARCHIVES = {
     b"Rar!": "a rar archive",
     b"%PDF": "a PDF",
 }
-# What zipfile raises for archives and members that are damaged or packed in a way it does not know.
-BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    RuntimeError,  # encrypted; NotImplementedError for methods
-    MemoryError,  # a damaged header may ask for any amount
-)
-
-
-class PlaceholderError(DataError):
-    """A file that stands where data should be: a Git LFS pointer, or a web page saved in its place."""
 
 
 class MemberError(DataError):
@@ -68,8 +47,9 @@ class Unsafe(SkipReason):
     ABSOLUTE = "an absolute path"
     PARENT = "a path that leads out by '..'"
     BACKSLASH = "a backslash in its name"
-    BAD_NAME = "a name with a NUL, or an empty one"
+    BAD_NAME = "a name that is empty, or holds what no text can hold"
     LINK = "a link"
+    ROUND = "a link to a folder that it lies in"
     SPECIAL = "neither a file nor a folder"
     ENCRYPTED = "encrypted"
     METHOD = "packed by an unknown method"
@@ -79,24 +59,6 @@ class Unsafe(SkipReason):
 
 
 # ------------------------------------------------------------------------------------- what a file really is
-
-
-def check_placeholder(head: bytes, place: str) -> None:
-    """Raises `PlaceholderError` if data that start with `head` are a Git LFS pointer or a web page.
-
-    place: what the data are, for the message. The first kilobyte is enough.
-    """
-    if head.startswith(_POINTER):
-        size = re.search(rb"^size (\d{1,18})\b", head, re.M)
-        what = f"the {int(size.group(1)):,} bytes that it stands for" if size else "the data"
-        raise PlaceholderError(
-            f"{place} is a Git LFS pointer, not the data: run `git lfs pull` in the clone that it comes from, "
-            f"or download {what} from the project's page"
-        )
-    if _WEB_PAGE.match(head[:1024].removeprefix(b"\xef\xbb\xbf")):
-        raise PlaceholderError(
-            f"{place} is a web page (HTML) saved in place of the data: use the page's download link instead"
-        )
 
 
 def _explain(path: Path) -> DataError:
@@ -129,7 +91,8 @@ def _member_name(written: str) -> str | Unsafe:
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if ".." in parts:
         return Unsafe.PARENT
-    return "/".join(parts) if parts and "\0" not in written else Unsafe.BAD_NAME
+    whole = parts and "\0" not in written and well_formed(written) == written
+    return "/".join(parts) if whole else Unsafe.BAD_NAME
 
 
 # ------------------------------------------------------------------------------------------- zips and folders
@@ -139,6 +102,7 @@ class _Source(Protocol):
     """The files behind a pack."""
 
     location: str
+    follow_links: bool
     report: Report[Unsafe]
     fingerprint: str
     closed: bool
@@ -155,6 +119,8 @@ class _Source(Protocol):
 
 class _ZipSource:
     """A zip archive. Survives a fork: a child opens the file anew instead of sharing its position."""
+
+    follow_links = False
 
     def __init__(self, path: Path) -> None:
         self.location = str(path)
@@ -226,10 +192,11 @@ class _ZipSource:
 
 
 class _FolderSource:
-    """A folder. Links in it are not followed, and Git's own folder is no part of it."""
+    """A folder. Links in it are followed only where that is asked for; Git's own folder is no part of it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, follow_links: bool) -> None:
         self.location = str(path)
+        self.follow_links = follow_links
         self.report = Report[Unsafe]()
         self.closed = False
         self._sizes: dict[str, int] = {}
@@ -241,8 +208,10 @@ class _FolderSource:
             )
         self.fingerprint = f"folder-{len(self._sizes)}-{listing.hexdigest()[:32]}"
 
-    def _walk(self, folder: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-        """All files that may be read, by their names."""
+    def _walk(
+        self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...] = ()
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """All files that may be read, by their names. above: the folders that this one lies in, by device and inode."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
@@ -250,14 +219,25 @@ class _FolderSource:
         for entry in entries:
             written = prefix + entry.name
             name = _member_name(written)
-            status = entry.stat(follow_symlinks=False)
+            status = self._status(entry)
+            place = (status.st_dev, status.st_ino)
             reason = name if isinstance(name, Unsafe) else self._fault(status)
             if reason is not None:
-                self.report.skip(reason, written)
+                target = os.readlink(entry.path) if entry.is_symlink() else ""
+                self.report.skip(reason, written, None, target and f"to {well_formed(target)}")
             elif not stat.S_ISDIR(status.st_mode):
                 yield written, status
+            elif place in above:
+                self.report.skip(Unsafe.ROUND, written)
             elif entry.name != ".git":
-                yield from self._walk(folder / entry.name, f"{written}/")
+                yield from self._walk(folder / entry.name, f"{written}/", (*above, place))
+
+    def _status(self, entry: os.DirEntry[str]) -> os.stat_result:
+        """What an entry is; of a link that is followed and leads somewhere, what it leads to."""
+        if self.follow_links:
+            with contextlib.suppress(OSError):
+                return entry.stat()
+        return entry.stat(follow_symlinks=False)
 
     @staticmethod
     def _fault(status: os.stat_result) -> Unsafe | None:
@@ -310,6 +290,22 @@ class Pack:
         return self._source.report.skipped
 
     @property
+    def left_out(self) -> list[Skipped[Unsafe]]:
+        """What was left out when it was opened: `skipped` without what turned out to be damaged when it was read."""
+        return [entry for entry in self.skipped if entry.reason is not Unsafe.DAMAGED]
+
+    @property
+    def links(self) -> str:
+        """What to add to an error when something is missing: "", or which links were left out and how to read them."""
+        linked = [entry.name for entry in self.skipped if entry.reason is Unsafe.LINK]
+        if not linked:
+            return ""
+        advice = ""
+        if not self._source.follow_links and os.path.isdir(self.location):
+            advice = ": pass follow_links=True to read what they lead to"
+        return f"; {len(linked)} links in it are left out, such as {', '.join(map(repr, linked[:3]))}{advice}"
+
+    @property
     def skipped_counts(self) -> dict[str, int]:
         """How often each reason occurred, by its lower-case name."""
         return self._source.report.counts
@@ -331,26 +327,29 @@ class Pack:
         """Whether there is a file of that name."""
         return name in self._sizes
 
-    def read(self, name: str) -> bytes:
-        """The contents of a file.
+    def read(self, name: str, limit: int = MAX_MEMBER_BYTES) -> bytes:
+        """The contents of a file of at most `limit` bytes.
 
-        Raises `MemberError` when there is none of that name or when it is damaged, `PlaceholderError` when a
-        Git LFS pointer stands in its place, and `DataError` when the pack has been closed.
+        Raises `MemberError` when there is none of that name, when it is larger or when it is damaged,
+        `PlaceholderError` when a pointer or a web page stands in its place, and `DataError` when the pack has been
+        closed.
         """
         if self._source.closed:
             raise DataError(f"the pack {self.location} has been closed; open it again")
         if name not in self._sizes:
-            raise MemberError(f"{self.location} has no file {self.root + name!r}")
+            raise MemberError(f"{self.location} has no file {self.root + name!r}{self.links}")
         full = self.root + name
+        place = f"{full!r} in {self.location}"
+        if self._sizes[name] > limit:
+            raise MemberError(too_large(place, self._sizes[name], limit))
         try:
             content = self._source.read(full)
         except BROKEN as error:
             known = Skipped(Unsafe.DAMAGED, full, None, str(error))
             if known not in self.skipped:
                 self.skipped.append(known)
-            raise MemberError(f"{full!r} in {self.location} cannot be read: {error}") from None
-        if content.startswith(_POINTER):
-            check_placeholder(content, f"{full!r} in {self.location}")
+            raise MemberError(f"{place} cannot be read: {error}") from None
+        check_placeholder(content[:1024], place)
         return content
 
     def below(self, root: str) -> Pack:
@@ -393,7 +392,7 @@ class Pack:
         return len(self._sizes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_pack, (self.location, self.root)
+        return open_pack, (self.location, self.root, self._source.follow_links)
 
     def __repr__(self) -> str:
         inside = f", root={self.root!r}" if self.root else ""
@@ -442,17 +441,19 @@ class PackFolder:
         return "/".join(part for part in (self.pack.location, self.pack.root.strip("/"), self.path) if part)
 
 
-def open_pack(path: str | os.PathLike[str], root: str = "") -> Pack:
+def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool = False) -> Pack:
     """The pack in a zip archive (LZMA included) or in a folder; nothing is extracted.
 
-    root: the folder in it that all names are relative to. Raises `DataError`, naming the file and the cause,
+    root: the folder in it that all names are relative to. follow_links: read what links in a folder lead to, as in
+    the caches of model and data hubs; otherwise they are left out. Raises `DataError`, naming the file and the cause,
     when there is nothing, when it is no archive, or when it is truncated; `PlaceholderError` for a Git LFS
     pointer or a web page saved in its place.
     """
     place = Path(os.path.abspath(Path(path).expanduser()))  # a copy may be opened in another working folder
     try:
         status = place.stat()
-        source: _Source = _FolderSource(place) if stat.S_ISDIR(status.st_mode) else _zip_source(place, status)
+        folder = stat.S_ISDIR(status.st_mode)
+        source: _Source = _FolderSource(place, follow_links) if folder else _zip_source(place, status)
     except FileNotFoundError:
         raise DataError(f"{place} does not exist; expected a zip archive or a folder with data") from None
     except OSError as error:

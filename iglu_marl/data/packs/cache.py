@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data.packs.archive import BROKEN
+from iglu_marl.core.parsing import BROKEN
 
 __all__ = ["Arrays", "cache_folder", "cached", "json_array", "read_json"]
 

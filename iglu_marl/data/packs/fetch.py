@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
+from iglu_marl.core.parsing import PlaceholderError, check_placeholder
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.packs.archive import PlaceholderError, check_placeholder
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import PackInfo, known_pack, open_as
 
@@ -154,7 +154,7 @@ class _State:
             same = note["url"] == self.plan.url
             self.etag, self.modified = str(note["etag"]), str(note["modified"])
             self.total = None if note["total"] is None else int(note["total"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             same = False
         self.resumed = same and self.done > 0
         if not same:

@@ -39,6 +39,8 @@ class PackInfo:
     name: how it is asked for. title, description, licence, citation: for people.
     page: the project's page. url: what is downloaded (see `fetch`).
     usual_names: files and folders that it may be found in besides `filename`, relative to a folder of packs.
+    peer_folders: where the IGLU tools unpack it, relative to `IGLU_DATA_PATH` or to `~/.iglu`; it is there if a marker
+        is there.
     size, sha256: bytes and hash of the download, None where upstream promises neither.
     markers: what its top folder holds: files, or folders with a "/" at the end. The first one that is found
         anywhere decides where the top folder is.
@@ -59,6 +61,7 @@ class PackInfo:
     size: int | None = None
     sha256: str | None = None
     foreign: frozenset[str] = field(default=frozenset())
+    peer_folders: tuple[str, ...] = ()
 
     @property
     def filename(self) -> str:
@@ -132,6 +135,7 @@ PACKS: dict[str, PackInfo] = {
             markers=("dialogs.csv", "builder-data/"),
             expected=("dialogs.csv", "builder-data/"),
             foreign=frozenset({"initial_world_states", "target_world_states"}),
+            peer_folders=("data/iglu", "iglu"),
             size=13_977_030,  # size and hash as in the repository's Git LFS pointer
             sha256="1d87e9bc4028bc4a0bd4e97d07e73beefdda1408b40877a32b1429070cc22a67",
         ),
@@ -154,6 +158,7 @@ PACKS: dict[str, PackInfo] = {
                 "initial_world_states/builder-data/",
                 "target_world_states/builder-data/",
             ),
+            peer_folders=("data/single_turn_dataset", "single_turn_dataset"),
         ),
         PackInfo(
             name="mdc",
@@ -166,6 +171,7 @@ PACKS: dict[str, PackInfo] = {
             usual_names=("mdc", *_archive_names(_MDC, _MDC_COMMIT)),
             markers=("data/logs/splits.json", "data/gold-configurations/"),
             expected=("data/logs/splits.json", "data/logs/", "data/gold-configurations/"),
+            peer_folders=("", "data"),
         ),
     )
 }
@@ -178,19 +184,19 @@ def known_pack(name: str) -> PackInfo:
     return PACKS[name]
 
 
-def open_as(info: PackInfo, path: str | os.PathLike[str]) -> Pack:
+def open_as(info: PackInfo, path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
     """The pack in a zip archive or folder, with names relative to its top folder, wherever that is inside.
 
     Raises `DataError` like `open_pack`, and when it holds nothing of this pack.
     """
-    pack = open_pack(path)
+    pack = open_pack(path, follow_links=follow_links)
     root = info.root(pack.names())
     if root is not None:
         return pack.below(root)
     pack.close()
     raise DataError(
         f"{pack.location} holds nothing of {info.name}: expected {' or '.join(info.markers)} in it"
-        f"{_resemblance(info, pack)}"
+        f"{_resemblance(info, pack)}{pack.links}"
     )
 
 

@@ -1,8 +1,8 @@
 """Finding packs: where a pack of data may be, and which of them is used.
 
 `find_pack("mdc")` looks at the path that it is given; else at what `IGLU_DATA_PATH` leads to; else in this
-user's own folder, where `iglu-marl data fetch` puts packs; else it fetches the pack. The first place that has
-the pack is used.
+user's own folder, where `iglu-marl data fetch` puts packs; else in `~/.iglu`, where the IGLU tools put theirs; else it
+fetches the pack. The first place that has the pack is used.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.parsing import PlaceholderError, check_placeholder
 from iglu_marl.data.packs.archive import (
     MemberError,
     Pack,
     PackFolder,
-    PlaceholderError,
     Unsafe,
-    check_placeholder,
     open_pack,
 )
 from iglu_marl.data.packs.cache import pack_folder
@@ -63,14 +62,22 @@ def _usual_places(info: PackInfo, folder: Path) -> Iterator[Path]:
     for name in (info.filename, *info.usual_names):
         if (folder / name).exists():
             yield folder / name
+    for name in info.peer_folders:
+        if any((folder / name / marker).exists() for marker in info.markers):
+            yield folder / name
 
 
-def _among(info: PackInfo, folder: Path) -> Pack | None:
+def _peer_home() -> Path:
+    """Where the IGLU tools keep what they download."""
+    return Path(os.path.expanduser("~/.iglu"))
+
+
+def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
     """The pack among the entries of `folder`. Raises `PlaceholderError` if nothing but placeholders is there."""
     placeholder: PlaceholderError | None = None
     for candidate in _usual_places(info, folder):
         try:
-            return open_as(info, candidate)
+            return open_as(info, candidate, follow_links)
         except PlaceholderError as error:
             placeholder = placeholder or error
     if placeholder is not None:
@@ -78,15 +85,15 @@ def _among(info: PackInfo, folder: Path) -> Pack | None:
     return None
 
 
-def _at_path(info: PackInfo, place: Path) -> Pack:
+def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
     """The pack that a given path leads to: a zip, a folder that is the pack, or a folder with packs in it."""
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {info.name} as a zip archive or a folder")
-    found = _among(info, place) if place.is_dir() else None
-    return found or open_as(info, place)
+    found = _among(info, place, follow_links) if place.is_dir() else None
+    return found or open_as(info, place, follow_links)
 
 
-def _at_variable(info: PackInfo) -> Pack | None:
+def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     """The pack that `IGLU_DATA_PATH` leads to, which may as well lead to other data: then None."""
     value = os.environ.get(DATA_PATH_VARIABLE)
     if not value:
@@ -97,7 +104,7 @@ def _at_variable(info: PackInfo) -> Pack | None:
     if place.is_dir():
         # Only the top is looked at: the folder may hold much else.
         whole = any((place / marker).exists() for marker in info.markers)
-        return open_as(info, place) if whole else _among(info, place)
+        return open_as(info, place, follow_links) if whole else _among(info, place, follow_links)
     if place.suffix.lower() != ".zip":
         return None
     pack = open_pack(place)
@@ -105,7 +112,9 @@ def _at_variable(info: PackInfo) -> Pack | None:
     return None if root is None else pack.below(root)
 
 
-def local_pack(name: str, path: str | os.PathLike[str] | None = None) -> Pack | None:
+def local_pack(
+    name: str, path: str | os.PathLike[str] | None = None, follow_links: bool = False
+) -> Pack | None:
     """The pack of that name on this machine, or None: like `find_pack`, but never fetches.
 
     Raises `DataError` for an unknown name and for a place that is named and does not have the pack;
@@ -113,16 +122,16 @@ def local_pack(name: str, path: str | os.PathLike[str] | None = None) -> Pack | 
     """
     info = known_pack(name)
     if path is not None:
-        return _at_path(info, Path(path).expanduser())
+        return _at_path(info, Path(path).expanduser(), follow_links)
     placeholder: PlaceholderError | None = None
     try:
-        found = _at_variable(info)
+        found = _at_variable(info, follow_links)
         if found is not None:
             return found
     except PlaceholderError as error:
         placeholder = error
-    if pack_folder().is_dir():
-        found = _among(info, pack_folder())
+    for folder in (pack_folder(), _peer_home()):
+        found = _among(info, folder, follow_links) if folder.is_dir() else None
         if found is not None:
             return found
     if placeholder is not None:
@@ -135,20 +144,23 @@ def find_pack(
     path: str | os.PathLike[str] | None = None,
     fetch: bool = True,
     *,
+    follow_links: bool = False,
     progress: bool | None = None,
 ) -> Pack:
-    """The pack of that name: from `path`, from `IGLU_DATA_PATH`, from this user's folder, or fetched.
+    """The pack of that name: from `path`, `IGLU_DATA_PATH`, this user's folder, the IGLU tools' one, or fetched.
 
     name: a key of `PACKS`. path: a zip, a folder that is the pack (or has it inside, such as a clone of its
     repository), or a folder that has packs under their usual names. fetch: whether it may be downloaded;
-    `IGLU_MARL_OFFLINE=1` forbids it everywhere. progress: whether to show a bar (default: on a terminal).
+    `IGLU_MARL_OFFLINE=1` forbids it everywhere. follow_links: read what links in a folder lead to, as in the caches of
+    data hubs; otherwise they are left out, and named where something is missing. progress: whether to show a bar
+    (default: on a terminal).
 
     Raises `MissingPackError`, which says what to get and where to put it, when the pack is nowhere and could
     not be fetched; `DataError` for an unknown name, or when the place named for it is wrong or damaged.
     """
     info = known_pack(name)
     try:
-        found = local_pack(name, path)
+        found = local_pack(name, path, follow_links)
         reason = f"{OFFLINE_VARIABLE} is set" if offline() else ""
     except PlaceholderError as error:
         if path is not None:

@@ -191,7 +191,7 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
 
 def _innermost(env: Any, agent: str, action: Any) -> Any:
     """An action as the innermost environment gets it."""
-    while env is not env.unwrapped:
+    while hasattr(env, "env"):  # a language goal is unwrapped, and holds another
         if hasattr(env, "changes"):
             action = env.changes[agent].act(action)
         env = env.env

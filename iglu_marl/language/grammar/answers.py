@@ -357,5 +357,15 @@ def asked(kind: str, **about: Any) -> Asked:
 
 
 @maker
+def on_top_of_any(of: Any) -> Any:
+    return Beside(((Direction.UP, 1),), of)
+
+
+@maker
+def own_side_of(x: Any, way: Direction) -> Any:
+    return Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
+
+
+@maker
 def place_instead(where: Any, x: Any) -> Any:
     return where if where != x else NOTHING

@@ -12,6 +12,7 @@ from iglu_marl.language.grammar.engine import (
     Category,
     CategorySlot,
     Choice,
+    Comma,
     Grammar,
     Node,
     Parser,
@@ -59,22 +60,25 @@ class Construction:
     """A rule of the grammar.
 
     category: what it makes, such as "clause", "ref" (a description) or "where" (a place). pattern: as the grammar file
-    has it, with <categories>, {word lists}, (one|other) and [what can be left out]. example: words that it reads; ""
-    where they depend on others.
+    has it, with <categories>, {word lists}, (one|other||only read) and [what can be left out]. example: words that it
+    reads; "" where they depend on others. said: whether agents say it too.
     """
 
     category: str
     pattern: str
     example: str
+    said: bool
 
 
 @lru_cache(maxsize=1)
 def constructions() -> tuple[Construction, ...]:
-    """All rules by which instructions, and the answers to questions about them, are read."""
+    """All rules by which instructions, answers and questions are read and said."""
     rules = grammar()
     examples = _examples(rules)
     return tuple(
-        Construction(category.name, rule.pattern_text, next(_readable(rules, category, rule, examples), ""))
+        Construction(
+            category.name, rule.pattern_text, next(_readable(rules, category, rule, examples), ""), rule.said
+        )
         for category in rules.categories.values()
         if category.name not in _WORDS
         for rule in category.rules
@@ -123,6 +127,8 @@ def _texts(node: Node, examples: dict[str, tuple[str, ...]], full: bool) -> Iter
     """What a pattern stands for; full: with what can be left out."""
     if isinstance(node, Word):
         yield node.text
+    elif isinstance(node, Comma):
+        yield ""
     elif isinstance(node, CategorySlot):
         yield from examples.get(node.category, ())
     elif isinstance(node, Choice):

@@ -2,15 +2,20 @@
 
 The file holds word lists and categories:
 
-    list place: place, put, add                 phrases with one meaning
+    list place: place, put || add, lay          phrases with one meaning
     color_word: ...                             a category; its rules follow, indented
       <color> {block}       => plain_block      a pattern, and the maker of its value
       (big|very large) [red] <n:number> ; cost 2
+      + (on|over||above) <of:ref!near> , it is ; unless far
 
 In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
 called with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only
 slot. `cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so
 that two meanings are noticed.
+
+All rules are read. Those behind `+` are said too (see speaker.py), the plainest first; of their choices and lists what
+stands before `||`. A comma is said, and not read. `!flag` holds for all that is said inside of a slot, and `unless`
+and `only` tell for which flags a rule is said.
 """
 
 from __future__ import annotations
@@ -32,9 +37,10 @@ Match = tuple[Slots, int, int]
 MAX_READINGS = 48
 """So many readings of a category at a position are kept, those of least cost."""
 
-_TOKEN = re.compile(r"\s*(<[\w:#]+>|\{\w+\}|[()\[\]|,]|[^\s<>{}()\[\]|,]+)")
+_TOKEN = re.compile(r"\s*(<[\w:#!]+>|\{\w+\}|\|\||[()\[\]|,]|[^\s<>{}()\[\]|,]+)")
 _RULE = re.compile(
-    r"^(?P<pattern>.*?)(?:\s*=>\s*(?P<maker>[\w']+)(?:\((?P<more>.*)\))?)?(?:\s*;\s*cost (?P<cost>\d+))?\s*$"
+    r"^(?P<said>\+ )?(?P<pattern>.*?)(?:\s*=>\s*(?P<maker>[\w']+)(?:\((?P<more>.*)\))?)?"
+    r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # what digits begin with, in tables of first words
 
@@ -50,11 +56,17 @@ class Word:
 
 
 @dataclass
+class Comma:
+    """What is said and not read."""
+
+
+@dataclass
 class CategorySlot:
-    """A value of a category, under a name."""
+    """A value of a category, under a name. flag: what holds for all that is said in it."""
 
     name: str
     category: str
+    flag: str = ""
 
 
 @dataclass
@@ -66,25 +78,33 @@ class Sequence:
 
 @dataclass
 class Choice:
-    """One of several; `optional`: or nothing. by_word: the options that can begin with a word."""
+    """One of several; `optional`: or nothing. said: so many of them are said. by_word: those that can begin so."""
 
     options: list[Node]
     optional: bool = False
+    said: int = 0
     by_word: dict[str, list[Node]] | None = None
 
 
-Node = Word | CategorySlot | Sequence | Choice
+Node = Word | Comma | CategorySlot | Sequence | Choice
 
 
 @dataclass
 class Rule:
-    """One pattern of a category."""
+    """One pattern of a category. said: whether it is said too; when: for which flags."""
 
     pattern: Node
     maker: Callable[..., Any] | None
     more: dict[str, Any]
     cost: int
     text: str
+    maker_name: str = ""
+    said: bool = False
+    when: tuple[str, str] | None = None
+
+    def is_said(self, flags: frozenset[str]) -> bool:
+        """Whether it is said where some flags hold."""
+        return self.said and (self.when is None or (self.when[0] == "only") == (self.when[1] in flags))
 
     @property
     def pattern_text(self) -> str:
@@ -103,10 +123,26 @@ class Category:
     by_word: dict[str, list[Rule]] = field(default_factory=dict)
 
 
+class Phrases(list[str]):
+    """Phrases of one meaning. said: so many of them are said, the first ones; the others are only read."""
+
+    said = 0
+
+    def add(self, text: str) -> None:
+        """Adds those of a line of the file."""
+        before, divided, behind = text.partition("||")
+        for part in (before, behind):
+            self.extend(phrase for one in part.split(",") if (phrase := one.strip()))
+            if part is before:
+                self.said = len(self)
+        if not divided:
+            self.said = len(self)
+
+
 class _Pattern:
     """Reads the text of a pattern."""
 
-    def __init__(self, text: str, lists: Mapping[str, list[str]]) -> None:
+    def __init__(self, text: str, lists: Mapping[str, Phrases]) -> None:
         self.tokens = _TOKEN.findall(text)
         self.lists, self.at, self.text = lists, 0, text
 
@@ -116,29 +152,38 @@ class _Pattern:
             parts.append(self.one())
         return parts[0] if len(parts) == 1 else Sequence(parts)
 
-    def choice(self, end: str) -> list[Node]:
-        options = [self.sequence("|", end)]
-        while self.tokens[self.at] == "|":
+    def choice(self, end: str) -> Choice:
+        options: list[Node] = []
+        said = None
+        while not options or self.tokens[self.at - 1] != end:
+            options.append(self.sequence("|", "||", end))
+            if self.tokens[self.at] == "||":
+                said = len(options)
             self.at += 1
-            options.append(self.sequence("|", end))
-        self.at += 1
-        return options
+        if said is not None and options[0] == Sequence([]):
+            return Choice(options[1:], said=0)  # "[||red]"
+        return Choice(options, said=len(options) if said is None else said)
 
     def one(self) -> Node:
         token = self.tokens[self.at]
         self.at += 1
         if token == "(":
-            return Choice(self.choice(")"))
+            return self.choice(")")
         if token == "[":
-            return Choice(self.choice("]"), optional=True)
+            choice = self.choice("]")
+            choice.optional = True
+            return choice
+        if token == ",":
+            return Comma()
         if token[0] == "<":
-            name, _, category = token[1:-1].rpartition(":")
-            return CategorySlot(name or category, category)
+            slot, _, flag = token[1:-1].partition("!")
+            name, _, category = slot.rpartition(":")
+            return CategorySlot(name or category, category, flag)
         if token[0] == "{":
             phrases = self.lists.get(token[1:-1])
             if phrases is None:
                 raise LanguageError(f"no word list {token} for the pattern {self.text!r}")
-            return Choice([_phrase(phrase) for phrase in phrases])
+            return Choice([_phrase(phrase) for phrase in phrases], said=phrases.said)
         return Word(token)
 
 
@@ -162,9 +207,9 @@ def _constant(text: str) -> Any:
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError` or `GridError`, or gives `NOTHING`, says
-    that the words do not fit together. lexicon: for categories that no rules stand for, all (words, value) of them;
-    `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
+    text: the file. makers: functions by name; one that raises `DialogueError`, `GridError` or `LanguageError`, or
+    gives `NOTHING`, says that the words do not fit together. lexicon: for categories that no rules stand for, all
+    (words, value) of them; `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
     """
 
     def __init__(
@@ -174,15 +219,23 @@ class Grammar:
         lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {},
     ) -> None:
         self.makers = makers
-        self.lists: dict[str, list[str]] = {}
+        self.lists: dict[str, Phrases] = {}
         self.categories: dict[str, Category] = {}
-        for name, entries in lexicon.items():
-            category = self.categories[name] = Category(name)
-            for phrase, value in entries:
-                category.rules.append(Rule(_phrase(phrase), lambda value=value: value, {}, 0, phrase))
         self._read_file(text)
+        for name, entries in lexicon.items():
+            self._add_words(self.categories.setdefault(name, Category(name)), entries)
         self._check()
         self._index()
+
+    @staticmethod
+    def _add_words(category: Category, entries: Iterable[tuple[str, Any]]) -> None:
+        known = set()
+        for phrase, value in entries:
+            made = Rule(
+                _phrase(phrase), lambda value=value: value, {}, 0, phrase, said=value not in known
+            )  # of several phrases of one value the first is said
+            known.add(value)
+            category.rules.append(made)
 
     def _read_file(self, text: str) -> None:
         rules: list[tuple[str, str]] = []
@@ -194,9 +247,7 @@ class Grammar:
                 continue
             if told.startswith("list "):
                 key, _, phrases = told[5:].partition(":")
-                self.lists.setdefault(key.strip(), []).extend(
-                    phrase.strip() for phrase in phrases.split(",") if phrase.strip()
-                )
+                self.lists.setdefault(key.strip(), Phrases()).add(phrases)
             elif not told[0].isspace():
                 name = told.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))
@@ -222,6 +273,9 @@ class Grammar:
             {key.strip(): _constant(value) for key, value in constants.items()},
             int(match["cost"] or 0),
             line,
+            maker or "",
+            match["said"] is not None,
+            (match["when"], match["flag"]) if match["when"] else None,
         )
 
     def _check(self) -> None:
@@ -233,7 +287,7 @@ class Grammar:
             if twice is not None:
                 raise LanguageError(f"two rules of {category.name!r} with the pattern {twice!r}")
             for rule in category.rules:
-                for slot in _slots(rule.pattern):
+                for slot in slots_of(rule.pattern):
                     if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
                 if rule.maker is not None:
@@ -262,21 +316,32 @@ class Grammar:
                             choice.by_word.setdefault(word, []).append(option)
         self.first = first
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All words of all rules."""
+    def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
+        """The words of categories and of all that stand in them; said: without those that are only read."""
         found: set[str] = set()
-        for category in self.categories.values():
-            for rule in category.rules:
-                found |= _words(rule.pattern)
-        return frozenset(found - {NUMBER})
+        met, todo = set(categories), [*categories]
+        while todo:
+            for rule in self.categories[todo.pop()].rules:
+                if rule.said or not said:
+                    found |= _words(rule.pattern, said)
+                    inside = {slot.category for slot in slots_of(rule.pattern)} & self.categories.keys()
+                    todo += inside - met
+                    met |= inside
+        return frozenset(found)
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """The categories that stand in no other."""
+        rules = [rule for category in self.categories.values() for rule in category.rules]
+        inside = {slot.category for rule in rules for slot in slots_of(rule.pattern)}
+        return tuple(name for name in self.categories if name not in inside)
 
 
 def _check_maker(rule: Rule) -> None:
     """Raises `LanguageError` where a maker does not take what its rule gives, or needs more."""
     assert rule.maker is not None
     parameters = signature(rule.maker).parameters.values()
-    given = {slot.name for slot in _slots(rule.pattern)} | set(rule.more)
+    given = {slot.name for slot in slots_of(rule.pattern)} | set(rule.more)
     always = _certain(rule.pattern) | set(rule.more)
     needed = {one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD}
     taken = (
@@ -296,11 +361,10 @@ def _certain(node: Node) -> set[str]:
     return set().union(*map(_certain, _parts(node)))
 
 
-def _slots(node: Node) -> Iterator[CategorySlot]:
-    if isinstance(node, CategorySlot):
-        yield node
-    for part in _parts(node):
-        yield from _slots(part)
+def slots_of(node: Node) -> list[CategorySlot]:
+    """The slots of a pattern, in their order."""
+    inside = [slot for part in _parts(node) for slot in slots_of(part)]
+    return [node, *inside] if isinstance(node, CategorySlot) else inside
 
 
 def _choices(node: Node) -> Iterator[Choice]:
@@ -310,8 +374,12 @@ def _choices(node: Node) -> Iterator[Choice]:
         yield from _choices(part)
 
 
-def _words(node: Node) -> set[str]:
-    return {node.text} if isinstance(node, Word) else set().union(*map(_words, _parts(node)))
+def _words(node: Node, said: bool = False) -> set[str]:
+    """The words of a pattern; said: without those that are only read."""
+    if isinstance(node, Word):
+        return {node.text}
+    parts = node.options[: node.said] if said and isinstance(node, Choice) else _parts(node)
+    return set().union(*(_words(part, said) for part in parts))
 
 
 def _parts(node: Node) -> list[Node]:
@@ -322,6 +390,8 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     """The words that something can begin with; with "" among them when it can be empty."""
     if isinstance(node, Word):
         return {node.text}
+    if isinstance(node, Comma):
+        return {""}
     if isinstance(node, CategorySlot):
         return {node.category} if node.category in (NUMBER, "rest") else first[node.category]
     if isinstance(node, Choice):
@@ -388,7 +458,7 @@ class Parser:
             else:
                 try:
                     value = rule.maker(**dict(slots), **rule.more)
-                except (DialogueError, GridError):
+                except (DialogueError, GridError, LanguageError):
                     continue  # words that fit together to nothing that can be
                 if value is NOTHING:
                     continue
@@ -399,6 +469,8 @@ class Parser:
             if at < len(self.said) and self.said[at] == node.text:
                 self.furthest = max(self.furthest, at + 1)
                 yield (), at + 1, 0
+        elif isinstance(node, Comma):
+            yield (), at, 0
         elif isinstance(node, CategorySlot):
             if node.category == "rest":
                 end = at

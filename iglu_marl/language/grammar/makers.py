@@ -18,6 +18,7 @@ from iglu_marl.language.placing import (
     Corners,
     Look,
     New,
+    Opposite,
     Places,
     Put,
     Sides,
@@ -155,6 +156,7 @@ _SINGLE = (
     "centred",
     "bare",
     "until",
+    "origin",
 )
 
 
@@ -183,6 +185,7 @@ class Mods:
     centred: bool | None = None
     bare: bool | None = None
     until: int | None = None
+    origin: Any = None
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -236,7 +239,7 @@ _value("anywhere", lambda z=None: None)
 
 
 @maker
-def spot_centre(z: Any) -> Spot:
+def spot_centre(z: Any = None) -> Spot:
     return Spot(0, 0)
 
 
@@ -357,6 +360,21 @@ def corners(z: Any = None) -> Any:
     return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
 
 
+_value("opposite", Opposite)
+
+
+@maker
+def corners_two(x: Cell, y: Cell) -> Any:
+    return NOTHING if x == y else Each(Spots((tuple(x), tuple(y))))
+
+
+@maker
+def on_top_of(of: Any) -> Any:
+    if not isinstance(of, Blocks) or of.kind not in (Kind.TOWER, Kind.COLUMN):
+        return NOTHING  # to what else, and at which end?
+    return Beside(((Direction.UP, 1),), of)
+
+
 @maker
 def corners_side(way: Direction, z: Any = None) -> Any:
     vector = VECTORS[way]
@@ -398,6 +416,7 @@ def gap_in(of: Any) -> Any:
     return Between(of if not isinstance(of, It) else Portion(of, "blocks"))
 
 
+_value("gap_in_it", lambda: gap_in(It()))
 _value("above_of", lambda of: Beside(((Direction.UP, 1),), of))
 
 
@@ -454,6 +473,21 @@ def _tops(of: Any) -> Any:
         if isinstance(of, Blocks) and of.count != 1
         else NOTHING
     )
+
+
+@maker
+def part_corner(x: Cell, of: Any = None) -> Any:
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    side = Portion(It() if of is None else of, "corners", south)
+    return Blocks(count=1, extreme=east, where=PartOf(side))
+
+
+@maker
+def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
+    if n != 1:
+        return NOTHING
+    return Put(New(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
 
 
 @maker
@@ -514,6 +548,12 @@ def core_where(core: Core, where: Any) -> Any:
     if where is None:
         return core
     return replace(core, where=where) if core.where is None else NOTHING
+
+
+@maker
+def core_cell(core: Core, place: Spot, n: int) -> Any:
+    where = cell(place, n)
+    return NOTHING if where is NOTHING else core_where(core, where)
 
 
 @maker
@@ -723,6 +763,14 @@ def new_area(
     return New(1, SAME if color is None else color, kind, sizes, standing=standing)
 
 
+_FIGURE_BLOCKS = {  # so many blocks have such figures of so many blocks a side
+    Kind.PLUS: {n: 2 * n - 1 for n in (3, 5, 7)},
+    Kind.X: {n: 2 * n - 1 for n in (3, 5, 7)},
+    Kind.RING: {n: 4 * n - 4 for n in range(3, 8)},
+    Kind.SQUARE: {n: n * n for n in range(2, 8)},
+}
+
+
 @maker
 def new_figure(
     kind: Kind,
@@ -734,7 +782,8 @@ def new_figure(
     if colors is not None and colors2 is not None:
         return NOTHING
     color = colors2 if colors is None else colors
-    sizes = (3, 3) if kind is Kind.PLUS and k == 5 else ()
+    side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
+    sizes = (side, side) if side else ()
     return New(1, color, kind, sizes, standing=None if up is None else up == "upright")
 
 
@@ -764,8 +813,13 @@ def toward_two(one: Any = None, two: Any = None) -> Any:
 
 
 @maker
-def run(n: int, c: int, more: Any = ()) -> Any:
-    return (c,) * n + more if 1 <= n and n + len(more) <= 11 else NOTHING
+def run(n: int, c: int) -> Any:
+    return (c,) * n if 1 <= n <= 11 else NOTHING
+
+
+@maker
+def runs_more(one: Any, more: Any) -> Any:
+    return one + more if len(one) + len(more) <= 11 else NOTHING
 
 
 @maker
@@ -803,7 +857,7 @@ def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
 
 
 @maker
-def build(shape: Any, mods: Mods, before: Mods | None = None) -> Any:
+def build(shape: Any, mods: Mods, before: Mods | None = None, of: str = "") -> Any:
     told = mods if before is None else before.plus(mods)
     if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
         return NOTHING
@@ -828,21 +882,35 @@ _value(
     lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
 )
 _value("mod_like", lambda of: Mods(like=of))
+_value("mod_like_color", lambda: Mods(color=ALIKE))
+_value("put_as", lambda shape, new, mods: put(new, mods))
+
+
+@maker
+def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
+    made = put(new, mods)
+    return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
+
+
 _value("mod_like_it", lambda: Mods(like=It()))
 _value("mod_bare", lambda: Mods(bare=True))
-_value("mod_until", lambda n, k=None: Mods(until=n))
+_value("mod_until", lambda n, k=None, c=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
 _value(
     "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
 )
 _value("look_from", lambda offset: Look(Beside(offset, It())))
+_value("look_past", lambda n, way, of=None: Look(Beside(((way, n + 1),), It() if of is None else of)))
+_value("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Mods(origin=of))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
 
 
 @maker
-def mod_area(n: int, m: int, high: bool = False, x: Any = None, **_: Any) -> Mods:
+def mod_area(n: int, m: int, d: int | None = None, high: bool = False, x: Any = None, **_: Any) -> Mods:
     axis = None if x is None or x.axis not in ("x", "z", "side") else x.axis
+    if d is not None:
+        return Mods(area=(n, m, d))
     return Mods(area=(m, n) if high else (n, m), axis=axis)
 
 
@@ -881,9 +949,15 @@ def mod_where(where: Any) -> Any:
 
 
 @maker
+def mod_cell(place: Spot, n: int) -> Any:
+    where = cell(place, n)
+    return NOTHING if where is NOTHING else mod_where(where)
+
+
+@maker
 def mods_more(one: Mods, more: Mods) -> Any:
     made = one.plus(more)
-    return NOTHING if made is None or len(made.where) > 2 else made
+    return NOTHING if made is None or len(made.where) > 3 else made
 
 
 @maker
@@ -904,6 +978,10 @@ def put(
         if more is None:
             return NOTHING
         mods = more
+    if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
+        if mods.way is None or mods.where:
+            return NOTHING
+        mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _both(new, mods)
     made = _described(new, mods)
@@ -914,6 +992,8 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    if len(wheres) > 2:
+        return NOTHING
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
     if made.like == It() and told_from is not None:
         made = replace(made, like=told_from)
@@ -1002,6 +1082,9 @@ def _described(new: New, mods: Mods) -> Any:
 
 def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of "next to the red block, on its east side": to the east of the red block."""
+    levels = tuple(where for where in wheres if isinstance(where, Level))
+    if len(wheres) == 3 and len(levels) == 1:
+        return (*_own(tuple(where for where in wheres if where not in levels)), *levels)
     if len(wheres) == 2:
         for one, other in (wheres, wheres[::-1]):
             if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
@@ -1146,7 +1229,7 @@ def put_on_it(of: Any, new: Any, mods: Mods) -> Any:
     made = put(new, mods)
     if made is NOTHING:
         return NOTHING
-    several = isinstance(of, Blocks) and of.count != 1
+    several = isinstance(of, Them) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
     if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), It()):
         return Place(made.color, Beside(((Direction.UP, 1),), of))
     return Then((Look(of), made))
@@ -1177,10 +1260,18 @@ def shorter(of: Any, n: int) -> Any:
 
 
 _value("height_to", lambda of, n: Resize(of, n, True))
-_value("height_like", lambda of, like, color=None: Resize(of, None, True, like, color))
+
+
+@maker
+def height_like(of: Any, like: Any, color: int | None = None) -> Any:
+    if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
+        like = replace(like, kind=of.kind)  # "the green tower, as tall as the red one"
+    return Resize(of, None, True, like, color)
+
+
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-_value("grown_into", lambda of, n, way=None, m=None: Resize(of, n, True, way=way))
+_value("grown_into", lambda of, n, way=None, m=None, c=None: Resize(of, n, True, way=way, color=c))
 _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 
@@ -1202,6 +1293,8 @@ def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
 
 @maker
 def copy_it_to(where: Any, kind: Kind) -> Any:
+    if isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.kind is kind:
+        return copy_to(where.of, where)
     return copy_to(Blocks((), kind), where)
 
 

@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
+from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
@@ -22,7 +24,9 @@ from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
 
 MAX_WORDS = 220
-_FILES = ("grammar.txt", "answers.txt", "asked.txt")  # instructions, answers, questions
+_FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
+ASKED_OF_SCENES = ("statement", "question")
+"""The categories of what is said of a scene and asked about it, by `questions.txt`."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -36,6 +40,21 @@ _SPELLINGS = {
     "colour": "color",
     "reds": "red",
     "greens": "green",
+    "blues": "blue",
+    "yellows": "yellow",
+    "oranges": "orange",
+    "purples": "purple",
+    "colors": "color",
+    "colours": "color",
+    "pls": "please",
+    "plz": "please",
+    "thats": "that's",
+    "theres": "there's",
+    "dont": "don't",
+    "isnt": "isn't",
+    "doesnt": "doesn't",
+    "till": "until",
+    "til": "until",
 }
 
 
@@ -48,13 +67,12 @@ def grammar() -> Grammar:
         ordinals |= {word: n, ordinal_digits(n): n}
     files = resources.files("iglu_marl.language.grammar")
     text = "\n".join(files.joinpath(name).read_text(encoding="utf-8") for name in _FILES)
-    text += "\nnumber:\n  <n:#> => same\n"
     lexicon = {
-        "number": list(numbers.items()),
+        "number_word": list(numbers.items()),
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
     }
-    return Grammar(text, MAKERS, lexicon)
+    return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
 
 
 def tokens(text: str) -> list[str]:
@@ -156,6 +174,14 @@ class Reader(Parser):
 def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of "a block north of it and another south of it", "it" is the same both times."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
+    for number, (before, now) in enumerate(pairwise(found), start=1):
+        if (
+            isinstance(before, Look)
+            and isinstance(before.at, Beside)
+            and isinstance(now, Put)
+            and not now.where
+        ):
+            found[number] = replace(now, where=(Beside((), It()),))  # "go 2 east and place a red block"
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
@@ -164,7 +190,8 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             continue
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
-            if isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1:
+            single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
+            if single or isinstance(before.of, (It, LastBlock)):
                 steps = before.offset[0][1] + now.offset[0][1]  # past it: by now the words may fit both
                 same = Beside(((now.offset[0][0], steps),), It())
             part = found[number]
@@ -172,15 +199,16 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def first_place(part: Any) -> Any:
+    """The place that a placement names first; None of anything else."""
+    if isinstance(part, Place):
+        return part.where
+    return part.where[0] if isinstance(part, Put) and part.where else None
+
+
 def _beside(part: Any) -> Beside | None:
     """The place of a placement, if it is told by one thing in one direction that is not up or down."""
-    where = (
-        part.where
-        if isinstance(part, Place)
-        else part.where[0]
-        if isinstance(part, Put) and part.where
-        else None
-    )
+    where = first_place(part)
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
     return None
@@ -228,9 +256,22 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
     return _read(text)[1]
 
 
+@lru_cache(maxsize=1)
+def instruction_words() -> frozenset[str]:
+    """All words that can stand in an instruction, or in what is answered or asked about one."""
+    rules = grammar()
+    return rules.words_of(*(name for name in rules.roots if name not in ASKED_OF_SCENES))
+
+
+@lru_cache(maxsize=1)
+def scene_words() -> frozenset[str]:
+    """All words that can stand in a question or statement about a scene."""
+    return grammar().words_of(*ASKED_OF_SCENES)
+
+
 def unknown_words(said: list[str]) -> list[str]:
     """Those of some words that no rule has."""
-    known = grammar().words
+    known = instruction_words()
     return [word for word in said if word not in known and not is_number(word) and word != "."]
 
 
@@ -245,7 +286,7 @@ def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
         return plain, ()  # also where what is not known stands in a remark
     found: list[tuple[Any, list[str]]] = []
     least = 0
-    for rank, words in respellings(said, grammar().words):
+    for rank, words in respellings(said, instruction_words()):
         if found and rank > least:
             break
         told = _read_words(words, text)
@@ -256,7 +297,7 @@ def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
         told, words = found[0]
         changes = [(one, other) for one, other in zip(said, words, strict=True) if one != other]
         return told, tuple(dict.fromkeys(changes))
-    suggestion = nearest(unknown[0], grammar().words)
+    suggestion = nearest(unknown[0], instruction_words())
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
@@ -310,3 +351,20 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
     if isinstance(value, Facing):
         return _lacking(value.then)
     return None
+
+
+def read_question(text: str) -> Any:
+    """The question or statement about a scene in a text, or a `Failure`."""
+    said = [word for word in tokens(text) if word != "."]
+    if not said:
+        return Failure(Reason.EMPTY, "", text)
+    kinds = ASKED_OF_SCENES[-1:] if "?" in text else ASKED_OF_SCENES
+    for word in said:
+        if word not in scene_words() and not is_number(word):
+            return Failure(Reason.UNKNOWN_WORD, word, text)
+    parser = Parser(grammar(), said)
+    found = {value for kind in kinds for value, end, _ in parser.read(kind) if end == len(said)}
+    if len(found) == 1:
+        return found.pop()
+    told = " ".join([*said, "?"] if "?" in text else said)
+    return Failure(Reason.NOT_UNDERSTOOD, "two readings" if found else told, text)

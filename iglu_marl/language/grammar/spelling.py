@@ -16,6 +16,8 @@ REAL = frozenset(
 )
 """Words that are spelt right, and not known."""
 MAX_CHOICES = 24
+LONGEST = 24
+"""Letters: longer words are no slips. There are as many slips as letters, and each is as long."""
 
 
 def near(word: str, known: Set[str]) -> dict[str, int]:
@@ -25,7 +27,7 @@ def near(word: str, known: Set[str]) -> dict[str, int]:
     letter is seldom mistaken, and is kept unless it was swapped.
     """
     found: dict[str, int] = {}
-    if word in REAL or not word.isalpha():
+    if word in REAL or not word.isalpha() or len(word) > LONGEST:
         return found
     swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
     tiers = [swapped if len(word) >= LEAST - 1 else [], []]

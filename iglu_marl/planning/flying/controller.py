@@ -173,10 +173,6 @@ class Flier:
         inside = in_zone(x, y, z) and self.simulation.color_at((x, y, z)) != 0
         return [Job((x, y, z), 0)] if inside else []
 
-    def steps_up(self) -> list[Cell]:
-        """None: fliers need no stairs."""
-        return []
-
     # -- finding
 
     def _steps(self, eyes: Floats) -> Floats:
@@ -219,6 +215,7 @@ class Flier:
     ) -> Hover | None:
         offsets = points[None] - eyes[:, None]  # [eyes, points, 3]
         facing = -(offsets * normals[None]).sum(-1) > 0.02 * np.linalg.norm(offsets, axis=-1)
+        facing |= (np.abs(eyes - job.cell) < 0.5).all(axis=1, keepdims=True)  # from inside all sides are seen
         which, aim = np.nonzero(facing | ~normals.any(axis=1))
         poses = np.concatenate([eyes[which], bearing(offsets[which, aim])], axis=1)
         hits, befores = cast_rays(self.simulation.grid, poses)

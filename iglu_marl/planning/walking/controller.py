@@ -7,15 +7,15 @@ aim that takes the fewest camera steps. `perform` walks there in the simulation.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from iglu_marl.core.actions import Action
-from iglu_marl.core.grid import Cell
+from iglu_marl.core.grid import Cell, index_of
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.motion import rise
 from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, PADDING, STEP_S, WALK_SPEED
@@ -46,6 +46,7 @@ AIR_STEPS = (5, 7)  # steps after a jump's start: just high enough to build belo
 RISES = {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
 AIR_COST = 1.5
 OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that shall be filled
+WALL_COST, LOOSE_COST = 24.0, 6.0  # of a block in the way: of one that is put back, and of one that shall go
 DISTANCE_COST = 3.0  # for a cell, where jobs are ranked
 LOWEST_FROM_PILLAR = -62.0  # steeper rays would meet the pillar, which is not there yet
 BATCH_STANDS = 12
@@ -138,26 +139,32 @@ class Walker:
         self._banned_steps: set[tuple[Stand, Step]] = set()
         self._banned_jobs: set[tuple[Cell, Stand, tuple[Action, ...]]] = set()
         self._banned_for = b""  # the grid in which they failed
+        self._opened: Counter[Cell] = Counter()  # how often these were broken on the way
 
     # -- finding
 
     def find(self, jobs: list[Job]) -> Way | None:
         """The cheapest way to do one of the jobs, or None when none can be done from any stand."""
-        pose, stand = self._rest()
-        jobs = self._possible(jobs)
-        jobs.sort(key=lambda job: job.penalty + DISTANCE_COST * math.dist(pose[:3], job.cell))
-        ways = (self._search(some, pose, stand) for some in (jobs[:MAX_JOBS], jobs[MAX_JOBS:]) if some)
-        return next((way for way in ways if way), None)
+        return self._find(self._possible(jobs), None)
 
     def find_anywhere(self, jobs: list[Job]) -> Way | None:
-        """A way to do one of the jobs from any place, centre of a column or not, that few keys lead to."""
+        """A way to do one of the jobs through walls, or from a place off the centre of a column."""
         jobs, start = self._possible(jobs), self._rest()[1]
+        if (way := self._find(jobs, self._wall_price)) is not None:
+            return way
         for keys, pose in places_near(self.simulation.state) if jobs else ():
             stand = stand_of(pose)
             found = self._best_at(Visit(float(len(keys)), stand, 0, keys), jobs, pose, stand)
             if found is not None:
                 return Way(found.job, (), found.cost, start, stand, keys)
         return None
+
+    def _find(self, jobs: list[Job], wall_price: Callable[[Cell], float] | None) -> Way | None:
+        pose, stand = self._rest()
+        jobs = sorted(jobs, key=lambda job: job.penalty + DISTANCE_COST * math.dist(pose[:3], job.cell))
+        parts = (jobs[:MAX_JOBS], jobs[MAX_JOBS:])
+        ways = (self._search(some, pose, stand, wall_price) for some in parts if some)
+        return next((way for way in ways if way), None)
 
     def _possible(self, jobs: list[Job]) -> list[Job]:
         """The jobs for which blocks are in hand; what has failed in another grid is forgotten."""
@@ -167,10 +174,6 @@ class Walker:
             self._banned_jobs.clear()
             self._banned_for = known
         return [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
-
-    def steps_up(self) -> list[Cell]:
-        """None: walkers jump, and put blocks below themselves."""
-        return []
 
     def ways_out(self) -> list[Job]:
         """Blocks to break when the walker is walled in; none when it is not."""
@@ -200,10 +203,18 @@ class Walker:
             return PILLAR_COST - OWN_PILLAR_GAIN
         return PILLAR_COST + (SPOILING_COST if wanted else TIDY_COST)
 
-    def _search(self, jobs: list[Job], pose: Floats, start: Stand) -> Way | None:
+    def _wall_price(self, cell: Cell) -> float:
+        if not self.simulation.replaceable(cell):
+            return math.inf
+        right = self.simulation.wanted_at(cell) == self.simulation.color_at(cell)
+        return WALL_COST * (1 + self._opened[cell]) if right else LOOSE_COST
+
+    def _search(
+        self, jobs: list[Job], pose: Floats, start: Stand, wall_price: Callable[[Cell], float] | None
+    ) -> Way | None:
         blocks = int(np.maximum(self.simulation.inventory, 0).sum())
         terrain = Terrain(self.simulation.grid)
-        search = PathSearch(terrain, start, self._pillar_price, blocks, self._banned_steps)
+        search = PathSearch(terrain, start, self._pillar_price, blocks, self._banned_steps, wall_price)
         least = min(job.penalty for job in jobs)
         best: Found | None = None
         while True:
@@ -229,22 +240,24 @@ class Walker:
         simulation, stand = self.simulation, visit.stand
         x, z, b = stand
         rest = pose[:3].tolist() if stand == start else [x, b + EYE, z]
+        grid = simulation.grid
+        if visit.walls:
+            grid = grid.copy()
+            grid[tuple(np.transpose([index_of(cell) for cell in visit.walls]))] = 0
         lowest = LOWEST_FROM_PILLAR if visit.pillars and stand != start else -90.0
         yaw, pitch = pose[3:].tolist()
         best: Found | None = None
         for air, height in RISES.items():
-            if air and solid(simulation.grid, x, b + 3, z):
+            if air and solid(grid, x, b + 3, z):
                 continue
             eye = (rest[0], rest[1] + height, rest[2])
             for job in jobs:
-                if (job.cell, stand, visit.keys) in self._banned_jobs:
+                if (job.cell, stand, visit.keys) in self._banned_jobs or job.cell in visit.walls:
                     continue
                 if air and job.color == 0 and job.cell[1] < b + 2:
                     continue  # nothing to be gained
                 places = job.color != 0
-                turns, right, up = kernels.best_aim(
-                    simulation.grid, eye, yaw, pitch, lowest, job.cell, places
-                )
+                turns, right, up = kernels.best_aim(grid, eye, yaw, pitch, lowest, job.cell, places)
                 fill = turns + (job.color not in (0, simulation.active))
                 # The camera turns while the builder rises: only what is longer than the rise costs more.
                 cost = max(fill, air - 1) + 2.0 + AIR_COST if air else fill + 1.0
@@ -322,12 +335,22 @@ class Walker:
     def _go(self, step: Step) -> bool:
         if step.how == "pillar":
             return self._pillar(step.stand)
+        if step.how == "open" and not self._open(step.stand):
+            return False
         if step.how == "jump" and not self._jump(step.stand):
             return False
         if step.how == "walk":
             self._settle()
         self._stride(step.stand)
         return self._settle() and self._stand() == step.stand
+
+    def _open(self, behind: Stand) -> bool:
+        """Break what stands between here and a stand."""
+        here = self._rest()[1]
+        walls = (wall for wall, stand in Terrain(self.simulation.grid).openings(here) if stand == behind)
+        wall = next(walls, [])
+        self._opened.update(wall)
+        return all(self._act(Job(cell, 0), here) for cell in wall)
 
     def _stride(self, stand: Stand, limit: int = 64) -> None:
         """Press the keys that lead to a column's centre until none leads nearer."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from iglu_marl.core.actions import Action
-from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell
+from iglu_marl.core.grid import MAX_X, MAX_Y, BlockGrid, Cell, in_zone
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.records import GROUND_Y, LIMIT
 
@@ -29,7 +29,7 @@ TIDY_COST = 6.0  # the later removal of a scaffold
 
 
 class Step(NamedTuple):
-    """One edge of a path: how ("walk", "fall", "jump", "pillar") one gets to `stand`."""
+    """One edge of a path: how ("walk", "fall", "jump", "pillar", "open") one gets to `stand`."""
 
     how: str
     stand: Stand
@@ -68,22 +68,31 @@ class Terrain:
             elif self.solid(nx, b + 1, nz) and self.roomy(nx, b + 2, nz) and not self.solid(x, b + 3, z):
                 yield JUMP_COST, Step("jump", (nx, nz, b + 1))
 
+    def openings(self, stand: Stand) -> Iterator[tuple[list[Cell], Stand]]:
+        """Where one could walk if a wall next to a stand were broken: its blocks, and the stand behind."""
+        x, z, b = stand
+        for nx, nz in ((x, z - 1), (x + 1, z), (x, z + 1), (x - 1, z)):
+            wall = [(nx, y, nz) for y in (b + 2, b + 1) if self.solid(nx, y, nz)]
+            if wall and all(in_zone(*cell) for cell in wall):
+                yield wall, (nx, nz, self.floor_below(nx, b + 1, nz))
+
     def can_pillar(self, stand: Stand) -> bool:
         """Whether one can jump here and place a block under oneself."""
         x, z, b = stand
         return b < MAX_Y and max(abs(x), abs(z)) <= MAX_X and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
-        """Whether one can walk from here to the rim, where nothing can be built, or to where one can climb."""
+        """Whether one can walk, or climb on blocks put under oneself, to the rim, where nothing can be built."""
         seen, todo = {stand}, [stand]
         while todo:
-            here = todo.pop()
-            if max(abs(here[0]), abs(here[1])) > MAX_X or self.can_pillar(here):
+            x, z, b = here = todo.pop()
+            if max(abs(x), abs(z)) > MAX_X:
                 return True
-            for _, step in self.steps(here):
-                if step.stand not in seen:
-                    seen.add(step.stand)
-                    todo.append(step.stand)
+            above = [(x, z, b + 1)] if self.can_pillar(here) else []
+            for other in (*above, *(step.stand for _, step in self.steps(here))):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
         return False
 
     def ways_out(self, stand: Stand) -> list[tuple[int, Cell]]:
@@ -105,20 +114,21 @@ class Terrain:
 class Visit(NamedTuple):
     """A stand that a search has reached: what it costs to get there, and over how many blocks placed on the way.
 
-    keys: that lead from there off the centre of the column.
+    keys: that lead from there off the centre of the column. walls: the blocks broken on the way.
     """
 
     cost: float
     stand: Stand
     pillars: int
     keys: tuple[Action, ...] = ()
+    walls: tuple[Cell, ...] = ()
 
 
 class PathSearch:
     """Stands in order of their distance from the first, by way of pillars too while blocks last (Dijkstra).
 
-    pillar_price: of a block under the feet, by its cell. blocks: for pillars. banned: steps not to be taken, with the
-    stand from which.
+    pillar_price: of a block under the feet, by its cell. blocks: for pillars. wall_price: of a block in the way, by its
+    cell; None where all stay. banned: steps not to be taken, with the stand from which.
     """
 
     def __init__(
@@ -128,35 +138,41 @@ class PathSearch:
         pillar_price: Callable[[Cell], float],
         blocks: int = 0,
         banned: Collection[tuple[Stand, Step]] = (),
+        wall_price: Callable[[Cell], float] | None = None,
     ) -> None:
         self.terrain, self._start = terrain, start
-        self._price, self._blocks, self._banned = pillar_price, blocks, banned
+        self._price, self._blocks, self._banned, self._wall_price = pillar_price, blocks, banned, wall_price
         self._came: dict[Stand, tuple[Stand, Step]] = {}
-        self._queue: list[tuple[float, Stand, int]] = [(0.0, start, 0)]
+        self._queue = [Visit(0.0, start, 0)]
         self._done: set[Stand] = set()
         self._best: dict[Stand, float] = {start: 0.0}
 
     def next_visit(self) -> Visit | None:
         """The nearest stand not visited yet, or None."""
         while self._queue:
-            cost, stand, pillars = heapq.heappop(self._queue)
-            if stand not in self._done:
-                self._done.add(stand)
-                self._expand(cost, stand, pillars)
-                return Visit(cost, stand, pillars)
+            visit = heapq.heappop(self._queue)
+            if visit.stand not in self._done:
+                self._done.add(visit.stand)
+                self._expand(visit)
+                return visit
         return None
 
-    def _expand(self, cost: float, stand: Stand, pillars: int) -> None:
+    def _expand(self, visit: Visit) -> None:
+        cost, stand, pillars, _, walls = visit
         for price, step in self.terrain.steps(stand):
-            self._offer(cost + price, stand, step, pillars)
+            self._offer(cost + price, stand, step, pillars, walls)
+        if (wall_price := self._wall_price) is not None:
+            for wall, behind in self.terrain.openings(stand):
+                price = WALK_COST + FALL_COST[stand[2] - behind[2]] + sum(map(wall_price, wall))
+                self._offer(cost + price, stand, Step("open", behind), pillars, (*walls, *wall))
         if pillars < self._blocks and self.terrain.can_pillar(stand):
             x, z, b = stand
             came = self._came.get(stand)
             aim = 0.0 if came and came[1].how == "pillar" else PILLAR_AIM_COST
             step = Step("pillar", (x, z, b + 1))
-            self._offer(cost + self._price((x, b + 1, z)) + aim, stand, step, pillars + 1)
+            self._offer(cost + self._price((x, b + 1, z)) + aim, stand, step, pillars + 1, walls)
 
-    def _offer(self, cost: float, origin: Stand, step: Step, pillars: int) -> None:
+    def _offer(self, cost: float, origin: Stand, step: Step, pillars: int, walls: tuple[Cell, ...]) -> None:
         stand = step.stand
         if stand in self._done or cost >= self._best.get(stand, float("inf")):
             return
@@ -164,7 +180,7 @@ class PathSearch:
             return
         self._best[stand] = cost
         self._came[stand] = (origin, step)
-        heapq.heappush(self._queue, (cost, stand, pillars))
+        heapq.heappush(self._queue, Visit(cost, stand, pillars, walls=walls))
 
     def path(self, stand: Stand) -> list[Step]:
         """How the search came to a stand, from the start on."""

@@ -1,0 +1,143 @@
+"""`iglu-marl data browse`: a corpus as pages for a browser, to search and to look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from iglu_marl import data
+from iglu_marl.commands.corpora import CORPORA, open_corpus
+from iglu_marl.commands.films import Film, film_of_timeline, film_of_turns, replay_of
+from iglu_marl.commands.options import Json, PackPath, one_of
+from iglu_marl.commands.output import text_console
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.task import Task
+from iglu_marl.data.packs.archive import Pack, open_pack
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.packs.store import find_pack
+from iglu_marl.data.progress import track
+
+if TYPE_CHECKING:
+    from iglu_marl.data.iglu.singleturn import Game
+
+    Source = data.CDMDataset | data.MultiturnDataset | data.SingleturnDataset
+
+Named = tuple[str, str, str, Film | None]  # session, structure, split, film
+
+
+def browse(
+    source: Annotated[str, Argument(metavar="SOURCE", help=", ".join(CORPORA), callback=one_of(*CORPORA))],
+    output: Annotated[Path, Option("--output", "-o", help="The folder to write.")] = Path("corpus"),
+    path: PackPath = None,
+    structure: Annotated[
+        list[str] | None, Option(help="Only sessions of this structure, C7 say; may be repeated.")
+    ] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace pages that are there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """A folder of pages that needs no network: search in all that was said, and watch each session."""
+    from iglu_marl.rendering import CorpusSession, write_corpus
+
+    corpus = _open(source, path)
+    if structure:
+        known = {str(record["structure"]) for record in corpus.records()}
+        if unknown := [name for name in structure if name not in known]:
+            raise ConfigError(
+                f"{source} has no structure {unknown[0]!r}, expected one of {', '.join(sorted(known))}"
+            )
+        corpus = corpus.filter(structures=structure)
+    left_out: list[str] = []
+
+    def sessions() -> Iterator[CorpusSession]:
+        films, count = _films(source, path, corpus, set(structure or ()))
+        for name, built, split, film in track(films, "sessions", count, False if as_json else None):
+            if film is None:
+                left_out.append(name)
+            else:
+                yield CorpusSession(name, replay_of(film), built, split)
+
+    info = PACKS.get(source)
+    title = "Sessions that come with iglu_marl" if info is None else info.title
+    about = "" if info is None else f"{info.description} Licence: {info.licence}. {info.citation[0]}."
+    index = write_corpus(output, title, sessions(), about=about, overwrite=overwrite)
+    pages = len(list((index.parent / "sessions").iterdir()))
+    facts: dict[str, Any] = {"source": source, "sessions": pages, "left_out": left_out, "file": str(index)}
+    if as_json:
+        print(json.dumps(facts))
+        return
+    console = text_console(as_json)
+    without = f", {len(left_out)} left out: no pose is known" if left_out else ""
+    console.print(f"Written: {pages} sessions{without}. Open {index.resolve()}", soft_wrap=True, markup=False)
+
+
+def _open(source: str, path: Path | None) -> Source:
+    if source == "bundled":
+        return data.MultiturnDataset(path=str(data.bundled.files()))
+    corpus = open_corpus(source, path)
+    assert isinstance(corpus, (data.CDMDataset, data.MultiturnDataset, data.SingleturnDataset))
+    return corpus
+
+
+def _films(
+    source: str, path: Path | None, corpus: Source, structures: set[str]
+) -> tuple[Iterator[Named], int]:
+    """The films of a corpus, and how many there are."""
+    if isinstance(corpus, data.CDMDataset):
+        sessions = corpus.sessions()
+        return ((s.name, s.structure, s.split or "", _or_none(s)) for s in sessions), len(sessions)
+    pack = open_pack(str(data.bundled.files())) if source == "bundled" else find_pack(source, path)
+    if isinstance(corpus, data.MultiturnDataset):
+        return _sessions(corpus, pack, source != "bundled"), sum(map(len, corpus.tasks.values()))
+    games = [game for game in corpus.games.values() if not structures or game.structure in structures]
+    return _games(corpus, games, pack), len(games)
+
+
+def _or_none(session: Any) -> Film | None:
+    try:
+        return film_of_timeline(session)
+    except DataError:
+        return None
+
+
+def _tape(pack: Pack, name: str) -> bytes | None:
+    """A world file; None for one that cannot be read any more."""
+    try:
+        return pack.read(name)
+    except DataError:
+        return None
+
+
+def _sessions(corpus: data.MultiturnDataset, pack: Pack, in_parts: bool) -> Iterator[Named]:
+    parts = corpus.part_names() if in_parts else {}
+    with pack:
+        for structure, entries in corpus.tasks.items():
+            for session in entries:
+                name = str(session.task_id)
+                tapes = [_tape(pack, corpus.file_of(name, turn)) for turn in range(len(session))]
+                film = film_of_turns(f"{structure}, {name}", list(session), tapes)
+                yield name, structure, parts.get(name, ""), film
+
+
+def _games(corpus: data.SingleturnDataset, games: list[Game], pack: Pack) -> Iterator[Named]:
+    """The games of the single-turn data: a clear one is built, of an unclear one there is the question."""
+    parts = {corpus.games[name].structure: part for name, part in corpus.part_names().items()}
+    with pack:
+        for game in games:
+            start = corpus.worlds.get(game.start_path)
+            if start is None:
+                yield game.game_id, game.structure, "", None
+                continue
+            said = Dialogue([Utterance(Role.ARCHITECT, game.instruction)]).say(Role.BUILDER, game.question)
+            built = corpus.worlds.get(game.rebuilt_path)
+            wanted = corpus.worlds.get(game.original_path, start) if built is None else built
+            task = Task(
+                said, start if built is None else built, starting_grid=start, full_grid=wanted, ids="iglu"
+            )
+            tape = None if built is None else _tape(pack, game.rebuilt_path)
+            film = film_of_turns(f"{game.structure}, {game.game_id}", [task], [tape])
+            yield game.game_id, game.structure, parts.get(game.structure, ""), film

@@ -1,0 +1,11 @@
+"""`gridworld.tasks`: `Task`, `Tasks`, `Subtasks`, `DUMMY_TASK`, and the random and custom sources."""
+
+from __future__ import annotations
+
+from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks, Task, Tasks
+from iglu_marl.tasks import CustomTasks, RandomTasks
+
+__all__ = ["BUILD_ZONE_SIZE", "DUMMY_TASK", "CustomTasks", "RandomTasks", "Subtasks", "Task", "Tasks"]
+
+DUMMY_TASK = Task("", [(0, -1, 0, 1)], task_id="dummy")
+"""A task for trying things out: one blue block and nothing said."""

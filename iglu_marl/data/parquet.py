@@ -1,0 +1,223 @@
+"""Corpora as tables: data frames, parquet files with a data card, as `datasets.load_dataset` reads them, and figures.
+
+Parquet needs pyarrow, an optional extra (`pip install "iglu_marl[parquet]"`); it is imported when something is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from iglu_marl._version import __version__
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import new_folder
+from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, grid_to_blocks
+from iglu_marl.core.task import Task
+from iglu_marl.data.dataset import Dataset, Record, changes
+from iglu_marl.data.mdc.dataset import colors_of
+from iglu_marl.data.packs.registry import PackInfo
+from iglu_marl.data.task_files import Tasks, labelled, own_names
+from iglu_marl.data.utterances import Sessions, utterance_frame
+
+CARD, WRITTEN = "README.md", "Written by iglu_marl"
+UNSPLIT = "unsplit"  # of what belongs to no part
+TASK_COLUMNS = {
+    "id": ("string", "of the task, or of the session that it is a turn of"),
+    "structure": ("string", "what is built"),
+    "session": ("string", "the recorded session that it is from"),
+    "split": ("string", "the part that it belongs to"),
+    "turn": ("int", "of its session, from 0"),
+    "clear": ("bool", "whether the instruction was clear"),
+    "dialog": (
+        "string",
+        "all that was said, the instruction included, with `<Architect>` and `<Builder>` lines",
+    ),
+    "instruction": ("string", "the current instruction"),
+    "start": ("blocks", "the world before; null: empty"),
+    "target": ("blocks", "the world that is asked for"),
+    "full": ("blocks", "the final structure of the session"),
+    "invariant": ("bool", "whether the build may be rotated and shifted; null: only without a start"),
+}
+UTTERANCE_COLUMNS = {
+    "session": ("string", "the session"),
+    "structure": ("string", "what is built"),
+    "split": ("string", "the part that it belongs to"),
+    "number": ("int", "of the utterance in its session, from 0"),
+    "time_s": ("float", "seconds since the session began"),
+    "speaker": ("string", "architect or builder"),
+    "text": ("string", "what was said"),
+    "blocks_before": ("blocks", "the world when it was said"),
+    "blocks_after": ("blocks", "the world when the next one was said, or at the end"),
+    **{axis: ("float", f"{axis} of the builder's eye, in cells") for axis in "xyz"},
+    "yaw_deg": ("float", "the builder's gaze: 0 north, 90 east"),
+    "pitch_deg": ("float", "the builder's gaze, up positive"),
+}
+
+
+def task_frame(tasks: Tasks) -> Any:
+    """A `pandas.DataFrame` with a row for each task, and for each turn of a session; its columns: `TASK_COLUMNS`.
+
+    Blocks are lists of (x, y, z, color id), in this project's ids. tasks: as for `write_tasks`.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(_task_rows(tasks), columns=list(TASK_COLUMNS), dtype=object)
+    return frame.astype({"turn": "int64", "clear": "boolean", "invariant": "boolean"})
+
+
+def _task_rows(tasks: Tasks) -> Iterator[Record]:
+    known = list(labelled(tasks))
+    for name, (entry, labels, clear) in zip(own_names(entry for entry, *_ in known), known, strict=True):
+        turns = [entry] if isinstance(entry, Task) else list(entry)
+        for turn, task in enumerate(turns):
+            own = task.in_ids("iglu")
+            yield {
+                "id": name,
+                **labels,
+                "turn": turn,
+                "clear": clear[turn] if clear else None,
+                "dialog": own.dialog,
+                "instruction": own.instruction,
+                "start": _blocks(own.starting_grid),
+                "target": _blocks(own.target_grid),
+                "full": _blocks(own.full_grid),
+                "invariant": own.invariant,
+            }
+
+
+def _blocks(grid: BlockGrid | None) -> list[Any] | None:
+    return None if grid is None else grid_to_blocks(grid)
+
+
+# ------------------------------------------------------------------------------------------------- parquet
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DataError(
+            f"parquet needs pyarrow, which is not installed ({error}); run: pip install 'iglu_marl[parquet]'"
+        ) from None
+    return pa
+
+
+def _schema(pa: Any, columns: dict[str, tuple[str, str]]) -> Any:
+    kinds = {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "bool": pa.bool_(),
+        "float": pa.float64(),
+        "blocks": pa.list_(pa.list_(pa.int8())),
+    }
+    return pa.schema([(name, kinds[kind]) for name, (kind, _) in columns.items()])
+
+
+def write_parquet(
+    path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None, overwrite: bool = False
+) -> dict[str, int]:
+    """Write a corpus as a folder of parquet files with a data card, and return how many rows each table has.
+
+    The tables `tasks` and `utterances` (their columns: `TASK_COLUMNS`, `UTTERANCE_COLUMNS`) have a file for each part
+    of the corpus: `datasets.load_dataset("folder", "utterances")`, `pandas.read_parquet("folder/tasks/train.parquet")`.
+
+    source: a dataset, or sessions by structure. info: what to say of its origin, licence and citation.
+    overwrite: whether a folder of this kind may be replaced. The folder appears whole, or not at all. Raises
+    `DataError` without pyarrow, for a folder in use, and when nothing is there to be written.
+    """
+    pa = _pyarrow()
+    frames = {
+        "tasks": (task_frame(source), TASK_COLUMNS),
+        "utterances": (utterance_frame(source), UTTERANCE_COLUMNS),
+    }
+    if not len(frames["tasks"][0]):
+        raise DataError(f"there is no task to be written to {path}")
+    sizes: dict[str, dict[str, int]] = {}
+    with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
+        for table, (frame, columns) in frames.items():
+            schema = _schema(pa, columns)
+            if not len(frame):
+                continue  # a corpus without words
+            (folder / table).mkdir()
+            for part, rows in frame.groupby(frame["split"].fillna(UNSPLIT), sort=True):
+                content = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+                pa.parquet.write_table(content, folder / table / f"{part}.parquet")
+                sizes.setdefault(table, {})[str(part)] = len(rows)
+        (folder / CARD).write_text(_card(source, info, sizes), encoding="utf-8", newline="")
+    return {table: sum(parts.values()) for table, parts in sizes.items()}
+
+
+def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, int]]) -> str:
+    """The data card: YAML facts that the hub and `datasets` read, then the same for people."""
+    title = "Sessions that come with iglu_marl" if info is None else info.title
+    licence = "MIT" if info is None else info.licence
+    head = ["---", f"license: {'mit' if licence == 'MIT' else 'other'}"]
+    if licence != "MIT":
+        head.append(f"license_name: {json.dumps(licence)}")
+    head += [f"pretty_name: {json.dumps(title)}", "language: [en]", "configs:"]
+    for number, (table, parts) in enumerate(sizes.items()):
+        head += [f"- config_name: {table}", *(["  default: true"] if not number else []), "  data_files:"]
+        for part in parts:
+            head += [f"  - split: {part}", f"    path: {table}/{part}.parquet"]
+    text = [*head, "---", "", f"# {title}", ""]
+    if info is not None:
+        text += [info.description, "", f"Source: <{info.page}>. Licence: {licence}. Please cite:", ""]
+        text += [f"- {citation}" for citation in info.citation] + [""]
+    colors = ", ".join(f"{number} {COLOR_NAMES[number]}" for number in range(1, 7))
+    text.append(
+        f"{WRITTEN} {__version__}. Blocks are lists of [x, y, z, colour id], with x (east) and z (south) in "
+        f"-5..5 and y (up) in -1..7, where -1 is the layer on the ground. Colour ids: {colors}."
+    )
+    for table, columns in (("tasks", TASK_COLUMNS), ("utterances", UTTERANCE_COLUMNS)):
+        if table in sizes:
+            rows = ", ".join(f"{count:,} {part}" for part, count in sizes[table].items())
+            text += ["", f"## {table}: {rows}", "", "| column | type | meaning |", "|---|---|---|"]
+            text += [f"| {name} | {kind} | {meaning} |" for name, (kind, meaning) in columns.items()]
+    if isinstance(source, Dataset):
+        text += ["", "## What is left out", "", f"{source.report()}."]
+    text += ["", "## Use", "", "```python", "import datasets", ""]
+    text += ['tasks = datasets.load_dataset("this/folder", "tasks")', "```", ""]
+    return "\n".join(text)
+
+
+# ------------------------------------------------------------------------------------------------- figures
+
+
+def statistics(source: Sessions) -> dict[str, Any]:
+    """The figures of a corpus, JSON-ready: sessions, structures, tasks, utterances, words, blocks and changes.
+
+    words: runs of letters and digits, in lower case. clear: of how many tasks it is known that their instruction was
+    (not) clear. blocks: of the targets, by colour. changes: blocks from start to target, summed over tasks.
+    """
+    known = list(labelled(source))
+    tasks = [task for entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
+    splits = [str(labels.get("split") or UNSPLIT) for _, labels, _ in known]
+    said = utterance_frame(source)
+    words = [re.findall(r"[^\W_]+", text.lower()) for text in said["text"]]
+    todo: Counter[str] = Counter()
+    for task in tasks:
+        todo.update(changes(task.start_grid, task.target_grid))
+    return {
+        "entries": len(known),
+        "entries_by_split": _counted(splits),
+        "structures": len({labels.get("structure") for _, labels, _ in known}),
+        "tasks": len(tasks),
+        "clear": _counted(value for *_, clear in known for value in clear if value is not None),
+        "utterances": len(said),
+        "utterances_by_speaker": _counted(said["speaker"]),
+        "builder_questions": sum("?" in text for text in said["text"][said["speaker"] == "builder"]),
+        "words": sum(map(len, words)),
+        "distinct_words": len({word for row in words for word in row}),
+        "words_per_utterance": round(sum(map(len, words)) / max(1, len(words)), 2),
+        "target_blocks_by_color": colors_of(task.in_ids("iglu").target_grid for task in tasks),
+        "changes": {name: todo[name] for name in ("added", "removed", "recolored")},
+    }
+
+
+def _counted(values: Iterable[Any]) -> dict[str, int]:
+    return {str(value): count for value, count in sorted(Counter(values).items())}

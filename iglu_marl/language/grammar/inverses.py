@@ -1,0 +1,340 @@
+"""What the makers of the rules that are said make their values from: one function per maker, the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from iglu_marl.language.blocks import CellEdit, EditKind
+from iglu_marl.language.grammar.makers import Core, Mods, View
+from iglu_marl.language.placing import New
+from iglu_marl.language.references import At, Beside, Blocks, NextTo, Spot, is_several
+from iglu_marl.language.shapes import Direction, Kind, Shape
+from iglu_marl.language.verbs import Build, Copy, Extend, Mirror, Move, Pick, Place, Remove, Replace
+
+Slots = Mapping[str, Any]
+INVERSES: dict[str, Callable[..., Iterator[Slots]]] = {}
+
+
+def inverse(function: Callable[..., Iterator[Slots]]) -> Callable[..., Iterator[Slots]]:
+    """Makes a function known as the inverse of the maker whose name it has."""
+    INVERSES[function.__name__] = function
+    return function
+
+
+# ------------------------------------------------------------------------------------------------------- sentences
+
+
+def _block(edit: CellEdit) -> Blocks:
+    """The block that an edit takes away or changes."""
+    return Blocks(() if edit.old_color is None else (edit.old_color,), where=At(edit.cell))
+
+
+@inverse
+def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
+    if not stacked and isinstance(value, CellEdit) and value.action is EditKind.PLACE:
+        yield {"new": New(1, value.color), "mods": Mods((At(value.cell),))}
+    if not stacked and isinstance(value, Place):
+        yield {"new": New(value.count or 1, value.color), "mods": Mods((value.where,))}
+    if stacked and isinstance(value, Build) and len(value.colors) == 1 and not is_several(value.where):
+        if isinstance(value.where, Beside) and value.where.offset == ((Direction.UP, 1),):
+            yield {"new": New(value.shape.sizes[0], value.colors[0]), "mods": Mods((value.where,))}
+
+
+@inverse
+def build(value: Any, of: str) -> Iterator[Slots]:
+    if isinstance(value, Build):
+        kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS) else "at"
+        if of == (kind if isinstance(value.where, At) else "beside"):
+            yield {"shape": (value.shape, value.colors), "mods": Mods((value.where,))}
+
+
+@inverse
+def remove(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Remove):
+        yield {"blocks": value.blocks}
+    if isinstance(value, CellEdit) and value.action is EditKind.REMOVE:
+        yield {"blocks": _block(value)}
+
+
+@inverse
+def replace_color(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Replace):
+        yield {"blocks": value.blocks, "color": value.color}
+    if isinstance(value, CellEdit) and value.action is EditKind.REPLACE:
+        yield {"blocks": _block(value), "color": value.color}
+
+
+INVERSES["replace"] = replace_color
+
+
+@inverse
+def move_by(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Move):
+        yield {"blocks": value.blocks, "steps": value.by}
+
+
+@inverse
+def move_to(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Move) and value.to is not None:
+        yield {"blocks": value.blocks, "where": value.to}
+
+
+@inverse
+def copy(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Copy):
+        yield {"blocks": value.blocks, "steps": value.by}
+
+
+@inverse
+def mirror(value: Any, about: bool = False) -> Iterator[Slots]:
+    if isinstance(value, Mirror):
+        yield {"blocks": value.blocks, "way": value.direction}
+
+
+@inverse
+def extend(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Extend):
+        yield {"blocks": value.blocks, "n": value.count, "way": value.direction, "color": value.color}
+
+
+@inverse
+def pick(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Pick):
+        yield {"where": value.where}
+
+
+@inverse
+def view(value: Any) -> Iterator[Slots]:
+    if isinstance(value, View):
+        yield {"way": value.way}
+
+
+# ------------------------------------------------------------------------------------------- new blocks and shapes
+
+
+@inverse
+def new(value: Any, n: int | None = None) -> Iterator[Slots]:
+    if n is not None or value.count > 1:
+        yield {"n": value.count if n is None else None, "colors": value.color}
+
+
+@inverse
+def mods_more(value: Mods) -> Iterator[Slots]:
+    if value.where:
+        yield {"one": value, "more": Mods()}
+
+
+@inverse
+def mod_cell(value: Mods, n: int | None = None) -> Iterator[Slots]:
+    for slots in cell(value.where[0]):
+        yield slots if n is None else {"place": slots["place"]}
+
+
+@inverse
+def mod_where(value: Mods) -> Iterator[Slots]:
+    yield {"where": value.where[0]}
+
+
+@inverse
+def shape_plain(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+    shape, colors = value
+    ways = (*shape.directions, Direction.UP) if shape.kind is Kind.WALL else shape.directions
+    yield {"c": colors[0], "kind": shape.kind, "form": (shape.sizes, ways)}
+
+
+@inverse
+def shape_counted(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+    shape, colors = value
+    if shape.line:
+        yield {"kind": shape.kind, "n": shape.sizes[0], "c": colors[0], "ways": shape.directions}
+
+
+@inverse
+def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
+    shape, colors = value
+    size = shape.sizes[0]
+    paint: Any = colors if len(colors) == size else (size, colors)
+    yield {"kind": shape.kind, "p": paint, "ways": shape.directions}
+
+
+@inverse
+def dims(value: tuple[tuple[int, ...], tuple[Direction, ...]]) -> Iterator[Slots]:
+    sizes, ways = value
+    yield dict(zip(("n", "m"), sizes, strict=False)) | _two(ways)
+
+
+@inverse
+def toward_two(value: tuple[Direction, ...]) -> Iterator[Slots]:
+    yield _two(value)
+
+
+def _two(ways: tuple[Direction, ...]) -> dict[str, Any]:
+    return dict(zip(("one", "two"), ways, strict=False))
+
+
+@inverse
+def run(value: tuple[int, ...], n: int | None = None) -> Iterator[Slots]:
+    if len(set(value)) == 1 and (n is not None or len(value) > 1):
+        yield {"n": len(value) if n is None else None, "c": value[0]}
+
+
+@inverse
+def runs_more(value: Any) -> Iterator[Slots]:
+    first = next((i for i, color in enumerate(value) if color != value[0]), len(value))
+    if first < len(value):
+        yield {"one": value[:first], "more": value[first:]}
+
+
+@inverse
+def alternating(value: Any) -> Iterator[Slots]:
+    if isinstance(value[-1], tuple):
+        count, (one, other) = value
+        yield {"n": count, "c": one, "d": other}
+
+
+# ------------------------------------------------------------------------------------------------------- places
+
+
+@inverse
+def cell(value: Any) -> Iterator[Slots]:
+    if isinstance(value, At):
+        x, y, z = value.cell
+        yield {"place": Spot(x, z), "n": y + 2}
+
+
+@inverse
+def spot_steps(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Spot):
+        east = Direction.EAST if value.x > 0 else Direction.WEST
+        south = Direction.SOUTH if value.z > 0 else Direction.NORTH
+        steps = tuple((way, abs(n)) for way, n in ((east, value.x), (south, value.z)) if n)
+        if steps:
+            yield {"offset": steps}
+        if len(steps) == 2:
+            yield {"offset": steps[::-1]}
+
+
+@inverse
+def steps_one(value: Any) -> Iterator[Slots]:
+    yield {"one": value[0] if value else None}
+
+
+@inverse
+def steps_more(value: Any) -> Iterator[Slots]:
+    if len(value) > 1:
+        yield {"one": value[0], "more": value[1:]}
+
+
+@inverse
+def step(value: tuple[Direction, int]) -> Iterator[Slots]:
+    yield {"n": value[1], "way": value[0]}
+
+
+@inverse
+def beside(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Beside) and value.offset:
+        *before, (way, n) = value.offset
+        told = {"before": tuple(before) or None, "way": way, "of": value.of}
+        yield told | {"n": n if before or n > 1 else None}
+
+
+@inverse
+def next_to(value: Any) -> Iterator[Slots]:
+    if isinstance(value, NextTo):
+        yield {"of": value.of}
+
+
+@inverse
+def in_place(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Beside):
+        yield {"of": value.of}
+
+
+@inverse
+def at_cell(value: Any) -> Iterator[Slots]:
+    yield {"cell": value}
+
+
+# ---------------------------------------------------------------------------------------------------- references
+
+
+def _core(value: Blocks) -> Core:
+    return Core(
+        value.colors,
+        value.kind,
+        value.size,
+        value.extreme,
+        value.where,
+        value.rank,
+        value.middle,
+        by_size=value.by_size,
+    )
+
+
+@inverse
+def np(value: Any, n: int | None = None) -> Iterator[Slots]:
+    if isinstance(value, Blocks) and value.count is not None and (n is not None or value.count > 1):
+        core = _core(value)
+        yield {"n": value.count if n is None else None, "core": core}
+
+
+@inverse
+def np_all(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Blocks) and value.unless is None and value.count is None:
+        yield {"core": _core(value)}
+
+
+@inverse
+def core_where(value: Core) -> Iterator[Slots]:
+    yield {"core": replace(value, where=None), "where": value.where}
+
+
+@inverse
+def core_cell(value: Core, n: int) -> Iterator[Slots]:
+    for slots in cell(value.where):
+        yield {"core": replace(value, where=None), "place": slots["place"]}
+
+
+@inverse
+def core_middle(value: Core) -> Iterator[Slots]:
+    yield {"core": replace(value, middle=False, where=None), "where": value.where}
+
+
+@inverse
+def core_rank(value: Core) -> Iterator[Slots]:
+    if value.rank > 1:
+        yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
+
+
+@inverse
+def plain_core(value: Core) -> Iterator[Slots]:
+    yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
+
+
+@inverse
+def core_of(value: Core) -> Iterator[Slots]:
+    if value.size is not None:
+        yield {
+            "kind": value.kind,
+            "of": (value.size, ()),
+            "colors": value.colors or None,
+            "way": value.extreme,
+        }
+
+
+@inverse
+def stuff(value: tuple[int | None, tuple[int, ...]]) -> Iterator[Slots]:
+    yield {"n": value[0], "colors": value[1] or None}
+
+
+@inverse
+def color_one(value: tuple[int, ...]) -> Iterator[Slots]:
+    yield {"one": value[0]}
+
+
+@inverse
+def color_more(value: tuple[int, ...]) -> Iterator[Slots]:
+    if len(value) > 1:
+        yield {"one": value[0], "more": value[1:]}

@@ -1,0 +1,226 @@
+"""Saying values by the rules of a grammar that are marked as said: what is said can be read, by the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.errors import DialogueError, GridError, LanguageError
+from iglu_marl.language.grammar.engine import (
+    NUMBER,
+    CategorySlot,
+    Choice,
+    Comma,
+    Grammar,
+    Node,
+    Rule,
+    Word,
+    slots_of,
+)
+
+Inverse = Callable[..., Iterable[Mapping[str, Any]]]
+"""What the slots of a rule can be, for a value that its maker is to make."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """One after the other."""
+
+    parts: tuple[Wording, ...]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Any of several, the plainest first."""
+
+    options: tuple[Wording, ...]
+
+
+Wording = str | Together | OneOf
+"""All ways to say something: a word, a comma, the end of a sentence ("."), or what is made of such."""
+_SAME = ("", "same", "same_way", "same_where", "same_new")  # makers that give the value of the only slot
+
+
+class Speaker:
+    """Says values by a grammar.
+
+    inverses: by the name of a maker, a function of its value (and of the rule's constants) that gives all slots which
+    make it; `None` stands for a slot that is left out. What the maker makes of them is compared with the value, so an
+    inverse may give too many. Raises `LanguageError` for a rule that is said and has none.
+    """
+
+    def __init__(self, grammar: Grammar, inverses: Mapping[str, Inverse]) -> None:
+        self.grammar, self.inverses = grammar, inverses
+        for category in grammar.categories.values():
+            for rule in category.rules:
+                if rule.said and slots_of(rule.pattern) and rule.maker_name not in (*_SAME, *inverses):
+                    raise LanguageError(f"no inverse of {rule.maker_name!r} for the rule {rule.text!r}")
+        self.wording = lru_cache(maxsize=1 << 15)(self._wording)
+
+    def _wording(self, category: str, value: Any, flags: frozenset[str] = frozenset()) -> Wording | None:
+        """All ways to say a value of a category where some flags hold; None = it cannot be said."""
+        options = []
+        for rule in self.grammar.categories[category].rules:
+            if rule.is_said(flags):
+                for slots in self._slots(rule, value):
+                    said = self._filled(rule.pattern, slots, flags)
+                    if said is not None:
+                        options.append(said)
+        return _one_of(options)
+
+    def _slots(self, rule: Rule, value: Any) -> Iterator[Mapping[str, Any]]:
+        """The values of the slots from which a rule makes a value."""
+        names = [slot.name for slot in slots_of(rule.pattern)]
+        if rule.maker is None or (names and rule.maker_name in _SAME):
+            if names or value is None:
+                yield {names[-1]: value} if names else {}
+            return
+        found = self.inverses[rule.maker_name](value, **rule.more) if names else ({},)
+        for slots in found:
+            told = {name: part for name, part in slots.items() if part is not None}
+            try:
+                if told.keys() <= set(names) and rule.maker(**told, **rule.more) == value:
+                    yield told
+            except (TypeError, DialogueError, GridError, LanguageError):
+                continue  # a slot that this rule needs is left out, or they do not fit together
+
+    def _filled(self, node: Node, slots: Mapping[str, Any], flags: frozenset[str]) -> Wording | None:
+        """A pattern with its slots filled; None where one of them cannot be said."""
+        if isinstance(node, Word):
+            return node.text
+        if isinstance(node, Comma):
+            return ","
+        if isinstance(node, CategorySlot):
+            if node.name not in slots:
+                return None
+            if node.category == NUMBER:
+                return str(slots[node.name])
+            if node.category not in self.grammar.categories:
+                return None
+            inside = flags | {node.flag} if node.flag else flags
+            return self.wording(node.category, slots[node.name], inside)
+        if isinstance(node, Choice):
+            told = [any(one.name in slots for one in slots_of(option)) for option in node.options]
+            said = [
+                self._filled(option, slots, flags)
+                for option, needed in zip(node.options[: node.said], told, strict=False)
+                if needed == any(told)
+            ]
+            if node.optional and not any(told):
+                said.append("")
+            return _one_of([option for option in said if option is not None])
+        parts = [self._filled(part, slots, flags) for part in node.parts]
+        return None if None in parts else Together(tuple(part for part in parts if part))
+
+
+def _one_of(options: list[Wording]) -> Wording | None:
+    several = tuple(dict.fromkeys(options))
+    return OneOf(several) if len(several) > 1 else several[0] if several else None
+
+
+# ------------------------------------------------------------------------------------------------------- choosing
+
+
+def plainest(wording: Wording) -> list[str]:
+    """The words of the first options."""
+    return _chosen(wording, lambda options: options[0])
+
+
+def any_of(wording: Wording, rng: np.random.Generator) -> list[str]:
+    """The words of random options."""
+    return _chosen(wording, lambda options: options[int(rng.integers(len(options)))])
+
+
+def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) -> list[str]:
+    while isinstance(wording, OneOf):
+        wording = choose(wording.options)
+    if isinstance(wording, str):
+        return [wording] if wording else []
+    return [word for part in wording.parts for word in _chosen(part, choose)]
+
+
+def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
+    """The plainest words of each weight, the least first: that of the options that are nearest to the first ones.
+
+    weight: of a word, 0 or more.
+    """
+
+    @cache
+    def found(of: Wording) -> dict[int, tuple[int, tuple[str, ...]]]:
+        best: dict[int, tuple[int, tuple[str, ...]]] = {}
+
+        def add(total: int, far: int, said: tuple[str, ...]) -> None:
+            if total not in best or far < best[total][0]:
+                best[total] = far, said
+
+        if isinstance(of, str):
+            add(weight(of) if of else 0, 0, (of,) if of else ())
+        elif isinstance(of, OneOf):
+            for number, option in enumerate(of.options):
+                for total, (far, said) in found(option).items():
+                    add(total, far + number, said)
+        else:
+            add(0, 0, ())
+            for part in of.parts:
+                before, best = best, {}
+                for total, (far, said) in before.items():
+                    for more, (further, then) in found(part).items():
+                        add(total + more, far + further, said + then)
+        return best
+
+    return {total: said for total, (_, said) in sorted(found(wording).items())}
+
+
+def every(wording: Wording) -> Iterator[tuple[str, ...]]:
+    """The words of all options, the plainest first; some may come twice."""
+    if isinstance(wording, str):
+        yield (wording,) if wording else ()
+    elif isinstance(wording, OneOf):
+        for option in wording.options:
+            yield from every(option)
+    elif not wording.parts:
+        yield ()
+    else:
+        for head in every(wording.parts[0]):
+            for rest in every(Together(wording.parts[1:])):
+                yield head + rest
+
+
+# ------------------------------------------------------------------------------------------------------- spelling
+
+
+_VOWELS = "aeiou"
+_LETTERS_AS_VOWELS = "aefhilmnorsx"  # "an L shape"
+
+
+def spelled(words: Iterable[str], sentence: bool = True) -> str:
+    """Words as they are written: "an" before vowels, "1 block", letters large, sentences with a capital.
+
+    sentence: whether they begin one.
+    """
+    text = ""
+    before = "." if sentence else ""
+    said = [*words]
+    for number, word in enumerate(said):
+        if word == "blocks" and before in ("1", "one"):
+            word = "block"
+        if word == "a" and number + 1 < len(said):
+            after = said[number + 1]
+            word = "an" if after[0] in (_VOWELS if len(after) > 1 else _LETTERS_AS_VOWELS) else "a"
+        if len(word) == 1 and word.isalpha() and word != "a":
+            word = word.upper()  # "an L shape", "I mean"
+        if word == ",":
+            after = said[number + 1] if number + 1 < len(said) else "."
+            text += "" if after in (",", ".") else ","
+            continue
+        if word == ".":
+            text += word
+        else:
+            start = word[0].upper() + word[1:] if before == "." else word
+            text += f" {start}" if text else start
+        before = word
+    return text

@@ -1,0 +1,196 @@
+"""What becomes of every documented item of the IGLU tools and of CLEVR-Robot, and which test shows it.
+
+The tables of docs/conformance.md and docs/migration.md are made of these rows (`python tests/test_docs.py`);
+`compat/test_conformance.py` sees to it that no item is left out and that every test exists. A row is for one item, or for a
+few that belong together, in the words of its document.
+
+- same: written as before, it does what the document says; with another import, or with the profile that `how` names.
+- differs: it is there, and `how` says what is other about it, and why.
+- refused: it is not there, or an error; `how` says what to use instead.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Verdict = Literal["same", "differs", "refused"]
+
+
+class Row(NamedTuple):
+    """One item. `test` is a file below tests/ and a test in it; in `how`, bars may not occur."""
+
+    item: str
+    verdict: Verdict
+    how: str
+    test: str
+
+
+_USAGE, _TASKS, _DATASETS = "compat/test_usage.py", "compat/test_tasks.py", "compat/test_datasets.py"
+_EXAMPLES, _CONTROLS, _SCORING = "envs/test_seed_examples.py", "core/test_controls.py", "core/test_scoring.py"
+_GOALS = "envs/test_language_goals.py"
+# fmt: off
+GRIDWORLD = [
+    Row("`import gridworld`, `from gridworld.tasks import DUMMY_TASK`", "same", "below `iglu_marl.compat`", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`import gym`, `gym.make`, `env.reset()`, `env.step(action)` of four values", "same", "`from iglu_marl.compat import gym`; with `gymnasium` itself, two values and five", f"{_USAGE}::test_the_loop_of_2022"),
+    Row("`env.set_task(DUMMY_TASK)`", "same", "it takes a session, too", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
+    Row("mandatory to task the environment", "differs", "a task need not be set: there are default tasks", f"{_EXAMPLES}::test_sessions_and_no_generator"),
+    Row("rendering is enabled by default, `render=False`", "same", "", f"{_EXAMPLES}::test_vector_state"),
+    Row("headless by default, `IGLU_HEADLESS=0`", "same", "", f"{_EXAMPLES}::test_a_window_is_asked_for_by_the_environment_variable"),
+    Row("`MESA_LOADER_DRIVER_OVERRIDE`, docker", "refused", "nothing needs them: pictures are painted without OpenGL", f"{_EXAMPLES}::test_the_observation_space"),
+    Row("`action_space='walking'`: `Discrete(18)`", "same", "", f"{_USAGE}::test_the_action_spaces_of_2022"),
+    Row("0 no-op, 1 to 4 steps of 0.25 block, 5 jump", "same", "", f"{_CONTROLS}::test_walking_moves_a_quarter_of_a_cell"),
+    Row("6-11 inventory select", "same", 'with `compat="iglu2022"` in the order of 2022 (blue, green, red, orange, purple, yellow) and, by its default, placing at once; else in that of the 2021 documentation, choosing only', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("12, 13 camera left and right by 5 degrees", "same", "", f"{_CONTROLS}::test_walking_looks_around"),
+    Row("14 camera up, 15 camera down", "same", 'as documented; the tool itself had them the other way round, and so has `compat="iglu2022"`', f"{_CONTROLS}::test_looking_up_and_down_is_swapped_for_2022"),
+    Row("16 break block, 17 place block", "same", "", f"{_CONTROLS}::test_walking_places_and_breaks"),
+    Row("`action_space='flying'`: movement, camera, inventory, placement", "same", "", f"{_EXAMPLES}::test_action_spaces_are_printed"),
+    Row("inventory, compass, dialog and pov are observed", "same", "", f"{_EXAMPLES}::test_the_observation_space"),
+    Row("compass: between yaw and North", "differs", '0 is north as the corpus has it; with `compat="iglu2022"` the yaw less 180, in double precision, as the tool computed it', f"{_CONTROLS}::test_the_compass_of_2022_is_computed_in_double"),
+    Row("dialog: the full previous dialog and the most recent instruction", "same", 'with `compat="iglu2022"` as it was written; else in lines `<Architect> …`', f"{_EXAMPLES}::test_the_chat_is_shown_as_it_was_written"),
+    Row("pov: `Box(low=0, high=255, shape=(64, 64, 3))`", "same", "", f"{_EXAMPLES}::test_the_observation_space"),
+    Row("`vector_state=True`: agentPos, grid", "same", "the space of agentPos is wider: y in -3..13.25, so that it holds every pose there can be", f"{_EXAMPLES}::test_vector_state"),
+    Row("`target_in_obs=True`: target_grid", "same", "", f"{_EXAMPLES}::test_target_in_obs"),
+    Row("reward from the maximal intersection over translations and rotations, `maximal_intersection`", "same", "by the published definition", f"{_SCORING}::test_definition_equals_brute_force"),
+    Row("`calc_reward`: 2, -2, 1, -1", "same", "in `iglu_marl.compat.tasks`; the profile of 2022 has `size_reward=True`, the gain of the best intersection, instead", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
+    Row("`right_scale`, `wrong_scale` passed to `gym.make`", "same", "with the profile of 2022, `size_reward=False` as well", f"{_USAGE}::test_scales_in_2022"),
+    Row("`invariant=False` of a Task", "same", "", f"{_TASKS}::test_the_score_of_a_difference"),
+    Row("rotations and translations count by default", "same", "for tasks of `iglu_marl.compat`; those of `iglu_marl` only without starting blocks", f"{_TASKS}::test_options_of_datasets"),
+    Row("`from gridworld.data import IGLUDataset`, `dataset_version`", "same", "there is one release, and every version is taken for it", f"{_USAGE}::test_a_dataset_as_a_generator_in_2022"),
+    Row("`env.set_task_generator(dataset)`: a task at each `reset()`", "same", "the environment's seed decides", f"{_USAGE}::test_a_dataset_as_a_generator_in_2022"),
+    Row("Task: `target_grid`, `starting_grid`, `chat`, `last_instruction`", "same", "", f"{_TASKS}::test_attributes_of_a_task"),
+    Row("`starting_grid` is optional", "same", "None or what was given; in a session's first turn an empty list", f"{_TASKS}::test_the_first_starting_grid"),
+    Row("`last_instruction` with a clarifying question and its answer", "same", "", f"{_DATASETS}::test_the_structure_of_the_tasks"),
+    Row("`Subtasks`: `reset()` picks a random turn", "same", "", f"{_TASKS}::test_sessions"),
+    Row("`dataset.tasks['c73'][0]` is an instance of `Subtasks`", "same", "", f"{_DATASETS}::test_the_structure_of_the_tasks"),
+    Row("`reset` of a dataset: `random.choice` of structures, then of sessions", "same", "from a seeded generator, never from the global one", f"{_DATASETS}::test_what_sample_effectively_does"),
+    Row("a subclass, `MyDataset`, overrides `reset`", "same", "", f"{_USAGE}::test_a_subclass_of_a_dataset_in_2022"),
+    Row("downloaded and parsed on first creation", "differs", "from `path=`, `IGLU_DATA_PATH` or a download that is checked by size and hash; what cannot be read is counted in `report()`", "data/test_fetch.py::test_a_pack_that_is_nowhere_is_fetched"),
+    Row("`dialogs.csv`, `builder-data/1-c118/step-2`", "same", "", "data/test_multiturn_dataset.py::test_sessions_by_structure"),
+]
+
+IGLU_DATASETS = [
+    Row("`from iglu_datasets import MultiturnDataset, SingleturnDataset`", "same", "below `iglu_marl.compat`", f"{_USAGE}::test_the_datasets_of_2022"),
+    Row("`dataset_version='v1.0'`, or empty for the most recent", "same", "there is one release, and every version is taken for it", f"{_TASKS}::test_options_of_datasets"),
+    Row("`dataset.sample()` gives a `Task`", "same", "", f"{_USAGE}::test_what_is_printed_of_a_sample"),
+    Row("`sample.dialog`: the whole prior conversation EXCLUDING the current instruction", "same", "", f"{_TASKS}::test_attributes_of_a_task"),
+    Row("`dialog` - full conversation, including the most recent instruction", "differs", "without it, as the same document says first; `chat` has it", f"{_TASKS}::test_attributes_of_a_task"),
+    Row("`sample.instruction`: instruction, question, answer concatenated", "same", "", f"{_DATASETS}::test_the_structure_of_the_tasks"),
+    Row("`sample.target_grid`, `sample.starting_grid`: 3D numpy arrays of shape (9, 11, 11)", "same", 'in the colour ids of 2022; `ids="iglu"` gives those of `iglu_marl`', f"{_TASKS}::test_colours_of_data_are_those_of_2022"),
+    Row("`Subtasks`: `sample()` picks a random turn", "same", "", f"{_TASKS}::test_sessions"),
+    Row("`dataset.tasks['c73'][0]`", "same", "", f"{_DATASETS}::test_the_structure_of_the_tasks"),
+    Row("`sample` of a dataset: `random.choice` of structures, then of sessions", "same", "from a seeded generator, never from the global one", f"{_DATASETS}::test_what_sample_effectively_does"),
+    Row("a subclass, `MyDataset`, overrides `sample`", "same", "", f"{_USAGE}::test_a_subclass_that_samples_its_own_way"),
+    Row("`dialogs.csv`, `builder-data/1-c118/step-2`", "same", "", "data/test_multiturn_dataset.py::test_sessions_by_structure"),
+    Row("`clarifying_questions_train.csv`: GameId, InitializedWorldPath, InputInstruction, IsInstructionClear, ClarifyingQuestion, qrel, qbank", "same", "`iglu_marl.data.clarifying_questions`", "data/test_questions.py::test_rows_are_read_from_a_pack"),
+    Row("`question_bank.csv`", "same", "`iglu_marl.data.question_bank`", "data/test_questions.py::test_rows_are_read_from_a_pack"),
+    Row("qrel and qbank merged are the questions to rank", "same", "`iglu_marl.data.RankingTask`", "data/test_questions.py::test_the_ranking_task"),
+    Row("`initial_world_states`, `target_world_states` with `actionHit`", "same", "", "data/test_singleturn.py::test_a_made_pack"),
+    Row("`maximal_intersection`; f1, precision, recall", "same", "`iglu_marl.intersection_scores`", f"{_SCORING}::test_precision_recall_f1"),
+    Row("`calc_reward`, right_scale=2, wrong_scale=1", "same", "in `iglu_marl.compat.tasks`", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
+    Row("`human_evaluation`: `human_agent_feedback.csv`", "same", "`iglu_marl.data.human_evaluation`", "data/test_human_evaluation.py::test_cells_are_typed"),
+    Row("`gamedata.json`, `taskdata.json`", "differs", "read where they are; else a typed `Unavailable`, since they were published as pointers", "data/test_human_evaluation.py::test_what_stands_beside_the_table"),
+    Row("pandas, opencv-python, PILLOW, filelock are required", "differs", "importing the datasets loads none of the heavy ones", f"{_DATASETS}::test_importing_a_shim_imports_nothing_heavy"),
+]
+
+SILENT_BUILDER = [
+    Row("`IGLUSilentBuilder-v0`, `IGLUSilentBuilderVisual-v0`", "same", "", f"{_USAGE}::test_the_encodings_of_2021"),
+    Row("pov, inventory, agentPos, grid, compass with angle, chat", "same", "the Visual id without agentPos and grid", f"{_EXAMPLES}::test_silent_builder_observations"),
+    Row("grid: -1 is air, then 0 to 5 in the order of the inventory", "same", "in that of `id2color`: blue, yellow, green, orange, purple, red", f"{_EXAMPLES}::test_silent_builder_observations"),
+    Row("inventory: blue, yellow, green, orange, purple, red; blue is active at the start", "same", "", f"{_CONTROLS}::test_walking_places_and_breaks"),
+    Row("agentPos: x, y, z, pitch, yaw; low and high `[-5, 0, -5, 0, -90]`, `[5, 8, 5, 360, 90]`", "differs", 'pitch before yaw, as the text has it, not as the bounds have; with `compat="iglu2021"` y is that of the feet above the floor and pitch counts downwards; the space holds every pose there can be, beyond the zone as well', f"{_EXAMPLES}::test_the_profile_of_2021"),
+    Row("spawns at the center of the building zone", "same", "", f"{_USAGE}::test_the_encodings_of_2021"),
+    Row("chat: the conversation of the current task", "same", 'with `compat="iglu2021"` the whole conversation of a session, as it was written', f"{_EXAMPLES}::test_the_profile_of_2021"),
+    Row("`info['target_grid']`, as grid", "same", "", f"{_EXAMPLES}::test_custom_tasks"),
+    Row("`action_space='human-level'`, the default: forward, back, left, right, jump, attack, use, camera, hotbar", "same", "", f"{_EXAMPLES}::test_silent_builder_actions"),
+    Row("`action_space='discrete'`: move, strafe, jump; a jump with a move climbs", "same", "", f"{_CONTROLS}::test_discrete_climbs_one_block_and_falls_at_once"),
+    Row("move and strafe: no-op, forward and backward, right and left", "same", "", f"{_CONTROLS}::test_discrete_moves_along_the_nearest_direction"),
+    Row("`action_space='continuous'`: move_x, move_y, move_z without collisions", "same", "", f"{_CONTROLS}::test_continuous_passes_through_blocks"),
+    Row("continuous: states change with a delay of 2-4 actions", "differs", "at once: there is no Minecraft behind it", f"{_CONTROLS}::test_continuous_moves_along_the_axes_of_the_map"),
+    Row("the same action space as in MineRL: camera", "same", 'with `compat="iglu2021"` (pitch, yaw), pitch downwards; else (yaw, pitch), pitch upwards', f"{_CONTROLS}::test_the_camera_of_minerl_is_pitch_and_yaw_and_pitch_goes_down"),
+    Row("`env.reset()` is a fake reset, `IGLU_DISABLE_FAKE_RESET=1`", "refused", "nothing is to be disabled: every reset restores everything", "test_docs.py::test_reset_restores_everything"),
+    Row("reward: 2, -2, 1, -1", "same", "", f"{_TASKS}::test_rewards_are_those_of_the_definition"),
+]
+
+IGLU_TASKS = [
+    Row("`from iglu.tasks import RandomTasks`, `env.update_taskset`", "same", "below `iglu_marl.compat`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`iglu.tasks.task_set`: `RandomTasks(max_blocks=4, height_levels=1, allow_float=False, max_dist=2, num_colors=1, max_cache=0)`", "same", "", "tasks/test_sources.py::test_random_tasks_honour_every_parameter"),
+    Row("`sample_task`, and `max_cache` for a fixed number of tasks", "same", "", "tasks/test_sources.py::test_a_cache_is_a_fixed_stock"),
+    Row("random tasks have an empty chat", "same", "", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`env.action_space.sample()`, `env.reset()`, `env.step(action)` of four values", "same", "`from iglu_marl.compat import gym`", f"{_USAGE}::test_random_tasks_of_2021"),
+    Row("`CustomTasks([(conversation, custom_grid)])`", "same", "", f"{_USAGE}::test_custom_tasks_of_2021"),
+    Row("`from iglu.const import id2color`: air, blue, yellow, green, orange, purple, red", "same", "", f"{_USAGE}::test_colours_of_2021"),
+    Row("`TaskSet(preset=['C1', 'C2', 'C3'])`", "same", "the corpus has to be on disk, or a file of structures; the error says what to get", f"{_USAGE}::test_named_tasks_of_2021"),
+    Row("`TaskSet.ALL`, `TaskSet.ALL.items()`", "same", "", f"{_EXAMPLES}::test_the_list_of_tasks"),
+    Row("a task is a whole conversation and the final structure", "same", 'with `compat="iglu2021"`; else, where none are given, a turn of a session', f"{_EXAMPLES}::test_the_profile_of_2021"),
+    Row("by default the task C8", "differs", "where the corpus is at hand; else tasks that come with the package", "tasks/test_sources.py::test_data_on_the_machine_change_no_default_but_the_documented_one"),
+]
+
+# CLEVR-Robot is not imitated but followed: its README on a builder and its blocks.
+CLEVR_ROBOT = [
+    Row("`ClevrEnv()`: objects on a table, MuJoCo", "differs", '`gym.make("iglu_marl/LanguageGoal-v0")`: a builder and blocks', f"{_GOALS}::test_a_goal_is_drawn_that_does_not_hold_yet"),
+    Row("objects of customizable color, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_put_the_same_things_down_anew"),
+    Row("text and program; programs are executed on the scene graph", "same", "", f"{_GOALS}::test_questions_in_words"),
+    Row("descriptions resemble questions, but need not be questions", "same", "`describe=` says which", f"{_GOALS}::test_questions_can_be_descriptions"),
+    Row("the standard OpenAI gym interface: `env.reset()`, `env.step(action)`, `action_space`", "differs", "Gymnasium's, of two and five values", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
+    Row("`obs_type`: state or images", "same", '"direct", "order_invariant" or "image"; OpenCV is not needed', f"{_GOALS}::test_observations_lie_in_their_space"),
+    Row("`env.sample_random_action()`", "same", "", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
+    Row("`env.reset(new_scene_content=True)`", "same", "", f"{_GOALS}::test_resets_put_the_same_things_down_anew"),
+    Row("`env.get_description()`: description, full_description with question, program, answer", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
+    Row("`env.descriptions`, `env.full_descriptions`, lazily", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
+    Row("`env.step(action, update_des=True)`: `info['descriptions']`, `info['full_descriptions']`", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
+    Row("a random goal at the reset; the reward is 1 when it holds", "same", "", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
+    Row("`env.sample_goal()`: goal_text, goal_program; `env.set_goal(goal_text, goal_program)`", "same", "", f"{_GOALS}::test_a_new_goal_goes_on_in_the_same_world"),
+    Row("`env.answer_question(goal_program)`", "same", "", f"{_GOALS}::test_questions_in_words"),
+    Row("`env.step(action, goal=goal_program)`", "same", "", f"{_GOALS}::test_a_goal_of_a_step_counts_for_that_step_alone"),
+    Row("`env.step(action, record_achieved_goal=True)`, `env.get_achieved_goals()`, `env.get_achieved_goal_programs()`", "same", "", f"{_GOALS}::test_achieved_goals_are_those_that_became_true"),
+]
+
+KEYWORDS = [
+    Row("`gym.make`: `action_space`, `render`, `vector_state`, `target_in_obs`", "same", "", f"{_EXAMPLES}::test_vector_state"),
+    Row("`discretize=False`", "same", "keys, and a camera of ±5 degrees", "core/test_golden_traces.py::test_bundled_traces_through_gym"),
+    Row("`render_size`", "differs", "(height, width), which matters when it is not square", "test_docs.py::test_frames_are_height_by_width"),
+    Row("`select_and_place`, by default True", "same", 'with `compat="iglu2022"`; else by default False', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("`max_steps`, by default 250", "same", 'with `compat="iglu2022"`; else by default 500', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("`size_reward`, by default True", "differs", 'by default with `compat="iglu2022"` alone; the gain of the best intersection so far, in blocks, which the tool\'s was meant to be', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("`right_placement_scale`, `wrong_placement_scale`", "same", 'with `compat="iglu2022"` they are `right_scale` and `wrong_scale`; without, an error that says so', f"{_EXAMPLES}::test_keywords_that_are_not_known"),
+    Row("`name`, `fake`", "differs", 'with `compat="iglu2022"` taken without effect; without, an error', f"{_EXAMPLES}::test_the_defaults_and_keywords_of_2022"),
+    Row("the builders of `iglu_marl.agents` in an environment with a profile", "refused", "an error, for they know this project's colours and camera; make the environment without `compat`", "agents/test_agents.py::test_builders_refuse_what_they_would_misread"),
+    Row("any other keyword of `gym.make`", "refused", "an error with what was perhaps meant", f"{_EXAMPLES}::test_keywords_that_are_not_known"),
+    Row("`Task(chat, target_grid, last_instruction, starting_grid, full_grid, invariant)` of `gridworld`", "same", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
+    Row("`Task(dialog, target_grid, instruction, starting_grid, full_grid, invariant)` of `iglu_datasets`", "same", "", f"{_TASKS}::test_arguments_have_their_order_and_names"),
+    Row("`Subtasks(dialog, structure_seq)`, `structure_seq`", "same", "", f"{_TASKS}::test_sessions"),
+    Row("tasks in lists, in `CustomTasks` and in `evaluate`", "same", "", f"{_TASKS}::test_tasks_are_taken_wherever_tasks_are"),
+    Row("`MultiturnDataset(dataset_version, task_kwargs)` and the other datasets", "same", "further options are those of `iglu_marl.data`, by name", f"{_TASKS}::test_arguments_have_their_order_and_names"),
+    Row("iteration over a dataset: structure, session, turn, task", "same", "", f"{_TASKS}::test_iteration_gives_four"),
+    Row("`gridworld.tasks.Tasks.to_dense`", "same", "", f"{_TASKS}::test_to_dense"),
+    Row("`gridworld.tasks.task`, `gridworld.env`, `BUILD_ZONE_SIZE`", "same", "`gridworld.env` has our class with the profile of 2022, in Gymnasium's form", f"{_TASKS}::test_modules_and_constants"),
+    Row("`gridworld.data.CDMDataset`", "same", "a task for each session, without the top layer", f"{_TASKS}::test_the_corpus_as_a_dataset"),
+    Row("`gridworld.data.SingleTurnIGLUDataset`", "differs", 'a task for each game that was built; `rules="default"` for upstream\'s choice', f"{_TASKS}::test_iteration_gives_four"),
+    Row("`set_task(Subtasks)`", "same", "", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
+    Row("`set_task_generator(None)`", "same", "what `set_task` was given last is played again", f"{_EXAMPLES}::test_sessions_and_no_generator"),
+    Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until tasks are set anew", f"{_EXAMPLES}::test_initialize_world"),
+    Row("`env.task.chat`, `env.task.last_instruction`", "same", "the task is `iglu_marl`'s", f"{_EXAMPLES}::test_custom_tasks"),
+    Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
+]
+
+BEHAVIOUR = [
+    Row("motion, collision, hands, inventory of `gridworld`", "same", "to the last bit", "core/test_golden_traces.py::test_bundled_traces_through_worlds"),
+    Row("recorded actions and observations of `gridworld`", "same", 'with `compat="iglu2022"`', "core/test_golden_traces.py::test_bundled_traces_through_gym"),
+    Row("colour ids of `gridworld`: blue, green, red, orange, purple, yellow", "same", 'with `compat="iglu2022"`; else `to_iglu2022_ids` and `from_iglu2022_ids`, by colour name', "core/test_golden_traces.py::test_ids_of_2022_are_mapped_by_name"),
+    Row("speed, slices and colour in hand survive a reset", "differs", "a reset restores everything", "test_docs.py::test_reset_restores_everything"),
+    Row("the first observation tells a pose and a compass of 0", "differs", "it tells the true ones", f"{_EXAMPLES}::test_initialize_world"),
+    Row("the reward compares what changed since the start with what was to change", "differs", "the whole build with the target, as the document says", f"{_SCORING}::test_incremental_score_equals_the_definition"),
+    Row("shifts that keep the target inside", "differs", 'all shifts, as the document says; `shifts="inside"` for theirs', f"{_SCORING}::test_published_and_implemented_definition_differ"),
+    Row("the end: all asked changes made, surplus ignored", "differs", 'the build is the target; `completion="cover"` ignores what is too much', f"{_SCORING}::test_completion_equals_its_definition"),
+    Row("actions outside of the space are taken", "refused", "an `ActionError`", "game/test_bad_input.py::test_actions_of_one_agent"),
+    Row("a negative stock is shown", "differs", "as 0", "test_docs.py::test_a_negative_stock_shows_as_zero"),
+]
+# fmt: on
+
+SOURCES: dict[str, tuple[str, list[Row]]] = {
+    "gridworld": ("gridworld-readme.txt", GRIDWORLD),
+    "iglu-datasets": ("iglu-datasets-readme.txt", IGLU_DATASETS),
+    "iglu-envs": ("iglu-envs.txt", SILENT_BUILDER),
+    "iglu-tasks": ("iglu-tasks.txt", IGLU_TASKS),
+    "clevr-robot": ("clevr-robot-readme.txt", CLEVR_ROBOT),
+}

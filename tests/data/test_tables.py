@@ -1,0 +1,243 @@
+"""Corpora as tables: an utterance in a row, parquet files with a data card, and figures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_packs import (
+    DIALOG_COLUMNS,
+    GAME_COLUMNS,
+    cache,  # noqa: F401 - a fixture
+    game,
+    rebuilt_file,
+    start_file,
+    step_file,
+    table,
+    tower,
+    world,
+    write_zip,
+)
+from requirements import require
+
+from iglu_marl import DataError, Subtasks, Task
+from iglu_marl.data import (
+    CDMDataset,
+    MultiturnDataset,
+    SingleturnDataset,
+    bundled,
+    statistics,
+    task_frame,
+    utterance_frame,
+    write_parquet,
+)
+from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.parquet import TASK_COLUMNS, UTTERANCE_COLUMNS
+from iglu_marl.data.utterances import COLUMNS
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+ONE, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (0, 0, 0, 6)]
+
+
+@pytest.fixture
+def parquet() -> None:
+    installed = importlib.util.find_spec("pyarrow")
+    require("parquet", installed, "pyarrow is not installed (pip install 'iglu_marl[parquet]')")
+
+
+def multiturn(tmp_path: Path) -> MultiturnDataset:
+    said = {"PartitionKey": "1-c7", "structureId": "c7", "IsHITQualified": "True"}
+    rows = [
+        {**said, "StepId": "1", "instruction": "one"},
+        {**said, "StepId": "2", "ClarifyingQuestion": "red?"},
+        {**said, "StepId": "3", "Answer4ClarifyingQuestion": "yes"},
+        {**said, "StepId": "4"},
+        {**said, "StepId": "5", "instruction": "</script>\u2028more"},
+        {**said, "StepId": "6"},
+    ]
+    avatar = {"avatarInfo": {"pos": [0.5, 63, 1.5], "look": [0, -math.pi / 2]}}
+    files = {
+        "dialogs.csv": table(DIALOG_COLUMNS, rows),
+        step_file("1-c7", 4): world(*tower(1), **avatar),
+        step_file("1-c7", 6): world(*tower(2)),
+    }
+    return MultiturnDataset(path=write_zip(tmp_path / "iglu-multiturn.zip", files))
+
+
+def singleturn(tmp_path: Path) -> SingleturnDataset:
+    asked = game(2, clear="No", ClarifyingQuestion="where?")
+    files = {
+        "clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1), asked]),
+        start_file("1-c7/step-2"): world(*tower(1)),
+        rebuilt_file(1): world(*tower(2)),
+    }
+    return SingleturnDataset(path=write_zip(tmp_path / "iglu-singleturn.zip", files))
+
+
+def test_a_session_in_rows(tmp_path: Path) -> None:
+    frame = utterance_frame(multiturn(tmp_path))
+    assert tuple(frame.columns) == COLUMNS == tuple(UTTERANCE_COLUMNS)
+    rows = frame[["session", "structure", "number", "speaker", "text", "blocks_before", "blocks_after"]]
+    assert rows.to_numpy().tolist() == [
+        ["1-c7", "c7", 0, "architect", "one", [], []],
+        ["1-c7", "c7", 1, "builder", "red?", [], []],
+        ["1-c7", "c7", 2, "architect", "yes", [], ONE],
+        ["1-c7", "c7", 3, "architect", "</script>\u2028more", ONE, TWO],
+    ]
+    assert set(frame["split"]) <= {"train", "val", "test"}
+    pose = frame[["x", "y", "z", "yaw_deg", "pitch_deg"]]
+    assert pose.iloc[:3].isna().all(axis=None)
+    assert pose.iloc[3].tolist() == pytest.approx([0, -0.25, 1, 90, 0])
+    assert frame["time_s"].isna().all()
+
+
+def test_a_game_in_rows(tmp_path: Path) -> None:
+    frame = utterance_frame(singleturn(tmp_path))
+    rows = frame[["session", "structure", "number", "speaker", "text", "blocks_before", "blocks_after"]]
+    assert rows.to_numpy().tolist() == [
+        ["CQ-game-1", "c7", 0, "architect", "instruction 1", ONE, TWO],
+        ["CQ-game-2", "c7", 0, "architect", "instruction 2", ONE, ONE],
+        ["CQ-game-2", "c7", 1, "builder", "where?", ONE, None],
+    ]
+    assert frame["split"].nunique() == 1
+    assert not frame["split"].isna().any(), "an unclear game belongs to the part of its structure"
+
+
+def test_bundled_sessions_in_rows() -> None:
+    frame = utterance_frame(bundled.load())
+    for structure, sessions in bundled.load().items():
+        for session in sessions:
+            own = frame[frame["session"] == session.task_id]
+            assert set(own["structure"]) == {structure}
+            assert own["text"].tolist() == [utterance.text for utterance in session.dialogue]
+            assert own["speaker"].tolist() == [utterance.role.value for utterance in session.dialogue]
+            following = own["blocks_before"].tolist()[1:]
+            assert own["blocks_after"].tolist()[:-1] == following
+
+
+def test_the_minecraft_corpus_in_rows(shared: Path) -> None:
+    data = CDMDataset(path=shared / "data")
+    frame = utterance_frame(data)
+    assert len(frame) == 12_464
+    name = "B1-A3-C1-1522435497386"
+    own, session = frame[frame["session"] == name], data.corpus.sessions[name]
+    assert own["text"].tolist() == [utterance.text for utterance in session.dialogue]
+    assert own["blocks_after"].iloc[-1] == session.final_blocks
+    assert own["time_s"].is_monotonic_increasing
+    first = int((session.heard >= 3).argmax())  # the state in which the third utterance was heard
+    assert own["time_s"].iloc[2] == session.times_s[first]
+    assert own[["x", "y", "z", "yaw_deg", "pitch_deg"]].iloc[2].tolist() == session.poses()[first].tolist()
+    assert (own["blocks_after"].iloc[:-1].to_numpy() == own["blocks_before"].iloc[1:].to_numpy()).all()
+    assert len(utterance_frame(data.corpus)) == len(frame)
+
+
+def tasks_of(rows: list[dict[str, Any]]) -> list[Task]:
+    """The tasks that the rows of a table tell."""
+    return [
+        Task(
+            row["dialog"],
+            row["target"],
+            row["instruction"],
+            row["start"],
+            row["full"],
+            row["invariant"],
+            task_id=row["id"],
+            ids="iglu",
+        )
+        for row in rows
+    ]
+
+
+def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
+    import pyarrow.parquet
+
+    return [
+        row
+        for file in sorted((folder / kind).iterdir())
+        for row in pyarrow.parquet.read_table(file).to_pylist()
+    ]
+
+
+@pytest.mark.usefixtures("parquet")
+def test_a_corpus_comes_back_from_parquet(tmp_path: Path) -> None:
+    for number, source in enumerate((multiturn(tmp_path), singleturn(tmp_path), bundled.load())):
+        folder = tmp_path / str(number)
+        counts = write_parquet(folder, source, info=PACKS["mdc"])
+        known = (
+            list(source)
+            if not isinstance(source, dict)
+            else [task for sessions in source.values() for session in sessions for task in session]
+        )
+        rows = rows_of(folder, "tasks")
+        assert sorted(map(repr, tasks_of(rows))) == sorted(map(repr, known))
+        assert set(tasks_of(rows)) == set(known)
+        assert counts == {"tasks": len(rows), "utterances": len(rows_of(folder, "utterances"))}
+        assert set(rows[0]) == set(TASK_COLUMNS)
+        wanted = utterance_frame(source)["text"]
+        assert sorted(row["text"] for row in rows_of(folder, "utterances")) == sorted(wanted)
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert 'license_name: "University of Illinois/NCSA"' in card
+        for part in sorted(folder.glob("*/*.parquet")):
+            assert f"path: {part.relative_to(folder).as_posix()}" in card
+    with pytest.raises(DataError, match="is not empty"):
+        write_parquet(folder, source)
+    write_parquet(folder, source, overwrite=True)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("parquet")
+def test_the_datasets_library_reads_the_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = importlib.util.find_spec("datasets")
+    require("datasets", installed, "the library datasets is not installed (pip install datasets)")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    import datasets
+
+    write_parquet(tmp_path / "out", singleturn(tmp_path))
+    told = utterance_frame(singleturn(tmp_path))
+    read = datasets.load_dataset(str(tmp_path / "out"), "utterances", cache_dir=str(tmp_path / "kept"))
+    (rows,) = read.values()
+    assert rows["text"][:] == told["text"].tolist()
+    assert list(read) == [told["split"].iloc[0]]
+    assert rows[2]["blocks_after"] is None
+    assert rows[0]["blocks_after"] == [list(block) for block in TWO]
+
+
+def test_without_pyarrow_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[parquet\]'"):
+        write_parquet(tmp_path / "x", bundled.load())
+    assert not list(tmp_path.iterdir())
+
+
+def test_frames_of_your_own_tasks() -> None:
+    task = Task("<Architect> red", [(0, -1, 0, 3)], task_id="one", ids="iglu2022")
+    session = Subtasks(["a", "b"], [ONE, TWO], task_id="two", ids="iglu")
+    frame = task_frame([task, session])
+    assert frame["id"].tolist() == ["one", "two", "two"]
+    assert frame["target"].tolist() == [ONE, ONE, TWO], "in this project's ids"
+    assert frame["start"].tolist() == [None, None, ONE]
+
+
+def test_what_is_no_corpus_is_refused() -> None:
+    with pytest.raises(DataError, match="expected a dataset, or sessions by structure"):
+        utterance_frame(list(bundled.load().values()))  # type: ignore[arg-type]
+
+
+def test_statistics(tmp_path: Path) -> None:
+    told = statistics(singleturn(tmp_path))
+    assert json.loads(json.dumps(told)) == told
+    assert (told["tasks"], told["utterances"], told["clear"]) == (1, 3, {"True": 1})
+    assert told["utterances_by_speaker"] == {"architect": 2, "builder": 1}
+    assert (told["words"], told["distinct_words"], told["builder_questions"]) == (5, 4, 1)
+    assert told["target_blocks_by_color"]["red"] == 2
+    assert told["changes"] == {"added": 1, "removed": 0, "recolored": 0}
+    assert statistics(bundled.load())["tasks"] == 364
