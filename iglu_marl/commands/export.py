@@ -14,7 +14,8 @@ from iglu_marl.commands.corpora import CORPORA, open_corpus
 from iglu_marl.commands.options import Json, PackPath, at_least, one_of
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.data.packs.archive import MemberError, PlaceholderError
+from iglu_marl.core.parsing import PlaceholderError
+from iglu_marl.data.packs.archive import MemberError
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.progress import track
 

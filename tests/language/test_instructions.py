@@ -215,7 +215,7 @@ def test_other_ways_to_say_it(text, edit):
         (f"place a red block {'9' * 5000} east on the ground", Reason.OUTSIDE, ""),
         ("place a red block east on the ground", Reason.NOT_UNDERSTOOD, ""),
         ("place a red blue block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
-        ("place a red block at the centre on the ground to blue", Reason.NOT_UNDERSTOOD, "blue"),
+        ("place a red block at the centre on the ground to blue", Reason.NOT_UNDERSTOOD, "to blue"),
         ("do not place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
         ("never place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),
         ("don't place a red block at the centre on the ground", Reason.NOT_UNDERSTOOD, ""),

@@ -364,8 +364,8 @@ _value("opposite", Opposite)
 
 
 @maker
-def corners_two(x: Cell, y: Cell) -> Any:
-    return NOTHING if x == y else Each(Spots((tuple(x), tuple(y))))
+def corners_two(x: tuple[int, int], y: tuple[int, int]) -> Any:
+    return NOTHING if x == y else Each(Spots((x, y)))
 
 
 @maker
@@ -476,7 +476,7 @@ def _tops(of: Any) -> Any:
 
 
 @maker
-def part_corner(x: Cell, of: Any = None) -> Any:
+def part_corner(x: tuple[int, int], of: Any = None) -> Any:
     east = Direction.EAST if x[0] > 0 else Direction.WEST
     south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
     side = Portion(It() if of is None else of, "corners", south)
