@@ -23,6 +23,7 @@ from iglu_marl.commands.export import export
 from iglu_marl.commands.language import check, parse, sample
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
+from iglu_marl.commands.questions import questions
 from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
@@ -67,7 +68,7 @@ def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     app.add_typer(group, name=name)
 
 
-for _command in (demo, watch, play, record, replay, evaluate, bench, predict):
+for _command in (demo, watch, play, record, replay, evaluate, bench, predict, questions):
     app.command()(_command)
 _add_group(
     "data",

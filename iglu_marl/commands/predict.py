@@ -30,10 +30,15 @@ def predict(
     model: Annotated[
         list[Path] | None, Option(help="Folder of a trained model; several times for several.")
     ] = None,
+    predictions: Annotated[
+        list[Path] | None, Option(help="A predictions.jsonl to be scored again; several times for several.")
+    ] = None,
     corpus: Annotated[str, choice("mdc", "iglu-singleturn", "bundled")] = "mdc",
     data: PackPath = None,
     split: Annotated[str, choice("train", "val", "test")] = "val",
     count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
+    samples: Annotated[str, choice("net", "acl2020", about="what is a sample of mdc")] = "net",
+    protocol: Annotated[str, choice("acl2020", "v2", about="which F1 the table has first")] = "acl2020",
     decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
     controls: Annotated[
         str, Option(help="Of agents: their action encoding.", callback=known_controls)
@@ -48,23 +53,30 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
-    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions
+    from iglu_marl.data.splits import SPLIT_VERSION
+    from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published
 
     console = Console(quiet=as_json, highlight=False)
-    builders = builder or ([] if model else ["nothing", "one-more", "scripted"])
-    samples = samples_of(corpus, data, split)[:count]
-    results: dict[str, Predictions] = {}
+    builders = builder or ([] if model or predictions else ["nothing", "one-more", "scripted"])
+    asked = samples_of(corpus, data, split, samples)[:count]
+    results: dict[str, Predictions] = {str(path): published(path, asked) for path in predictions or []}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
     with _predictors(builders, model or [], decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
-            settings = {"corpus": corpus, "split": split, "count": len(samples)}
+            settings = {
+                "corpus": corpus,
+                "split": split,
+                "split_version": SPLIT_VERSION,
+                "count": len(asked),
+                "samples": samples,
+            }
             if hasattr(predictor, "fingerprint"):
                 settings |= {"decoding": decoding, "model": predictor.fingerprint}
             if isinstance(predictor, AgentPredictor):
                 settings |= of_agents
             results[name] = predict_actions(
                 predictor,
-                track(samples, name, console=console, transient=True),
+                track(asked, name, console=console, transient=True),
                 name=name,
                 output=output / name.replace(":", "-"),
                 on_error="count" if keep_going else "raise",
@@ -73,25 +85,30 @@ def predict(
     if as_json:
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
     else:
-        console.print(table(results))
+        console.print(table(results, protocol))
         console.print(f"Every prediction: {output}", soft_wrap=True)
 
 
-def samples_of(corpus: str, data: Path | None, split: str) -> list[Sample]:
-    """The samples of a split of a corpus. Raises `DataError` for an empty split."""
+def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -> list[Sample]:
+    """The samples of a split of a corpus; rules: see `bap_samples`. Raises `DataError` for an empty split."""
+    from iglu_marl.data import bundled
     from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.data.splits import Split
     from iglu_marl.evaluation.action_prediction import bap_samples, task_samples
-    from iglu_marl.tasks import BundledTasks
+    from iglu_marl.tasks import SessionTasks
 
     if corpus == "mdc":
         sessions = Corpus.open(data).sessions.values()
-        found = list(bap_samples(session for session in sessions if session.split == split))
+        found = list(bap_samples((session for session in sessions if session.split == split), rules=rules))
     elif corpus == "iglu-singleturn":
         if data is None:
             raise ConfigError("--data is missing: the zip or folder of the single-turn data")
         found = list(singleturn_part(data, split))
     else:
-        found = list(task_samples(BundledTasks(mode="turns")))
+        sessions_of = bundled.load().items()
+        found = list(
+            task_samples(SessionTasks({name: own for name, own in sessions_of if Split.of(name) == split}))
+        )
     if not found:
         raise DataError(f"the split {split!r} of {corpus} has no samples in this pack")
     return found
@@ -123,16 +140,16 @@ def _predictors(
         yield found
 
 
-def table(results: dict[str, Predictions]) -> Table:
+def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     """The averages of each builder."""
-    wide = [Column(title, no_wrap=True) for title in ("builder", "F1")]
+    wide = [Column(title, no_wrap=True) for title in ("builder", f"F1 ({protocol})")]
     samples = max(len(result.rows) for result in results.values())
     titles = ("precision", "recall", "placing", "removing", "changes")
     shown = Table(
         *wide, *titles, title=f"Net actions of {samples} samples, micro averages; mean F1 of changes"
     )
     for name, result in results.items():
-        f1 = result.interval()
+        f1 = result.score(protocol)
         cells: list[Any] = [f"{f1.value:.3f} ({f1.low:.3f}-{f1.high:.3f})"]
         cells += [f"{result.interval(measure).value:.3f}" for measure in ("precision", "recall")]
         cells += [f"{result.interval('f1', kind).value:.3f}" for kind in ("placed", "removed")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.15  # of the structures of the training split
 SALT = "iglu_marl held out "
-SINGLETURN_PARTS = {"train": 0.8, "val": 0.2}
 
 
 def train_edits(
@@ -48,6 +48,7 @@ def train_edits(
     from iglu_marl.agents.learned.model import ModelConfig
     from iglu_marl.agents.learned.training import TrainingConfig, train
     from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.data.splits import check_split
 
     console = Console(quiet=as_json, highlight=False)
     corpus = Corpus.open(data)
@@ -61,6 +62,7 @@ def train_edits(
         further = list(singleturn_part(iglu, "train", structures))
         samples += further
         notes["further"] = f"{len(further)} single turns of IGLU"
+    check_split(train=(one.structure for one in samples), held_out=(one.structure for one in held_out))
     console.print(f"{len(samples)} samples to learn from, {len(held_out)} held out to judge by")
 
     def show(row: dict[str, float]) -> None:
@@ -98,7 +100,7 @@ def need_torch(what: str) -> None:
 
 def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
     """Samples to train on and to judge by: the training split, cut in two by structure. No other split is touched."""
-    from iglu_marl.data.dataset import hash_fraction
+    from iglu_marl.data.splits import hash_fraction
     from iglu_marl.evaluation.action_prediction import bap_samples
 
     train: list[Session] = []
@@ -110,15 +112,16 @@ def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
 
 
 def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
-    """Samples of a part ("train" or "val") of IGLU's single turns, perhaps of some structures alone ("C12").
+    """Samples of a part of IGLU's single turns (see `Split`), perhaps of some structures alone ("C12").
 
-    The structures are those of the Minecraft Dialogue Corpus.
+    Those for which nothing was recorded are left out.
     """
     from iglu_marl.data import SingleturnDataset
+    from iglu_marl.data.splits import structure_id
     from iglu_marl.evaluation.action_prediction import task_samples
 
-    dataset = SingleturnDataset(path=path).split(SINGLETURN_PARTS)[part]
+    dataset = SingleturnDataset(path=path).split(part).filter(where=lambda record: not record["dropout"])
     for sample in task_samples(dataset):
-        structure = dataset.games[sample.name].structure.upper()
+        structure = structure_id(dataset.games[sample.name].structure)
         if structures is None or structure in structures:
-            yield sample
+            yield replace(sample, structure=structure)

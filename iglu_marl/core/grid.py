@@ -115,6 +115,20 @@ def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.argwhere(mask)[:, [1, 0, 2]] + MIN_CORNER
 
 
+def canonical(grid: npt.NDArray[Any]) -> bytes:
+    """A form that two grids [9, 11, 11] share when a shift and quarter turns make one of the other; b"" for air."""
+    forms = []
+    for turns in range(4):
+        turned = np.rot90(grid, turns, axes=(1, 2))
+        columns = np.argwhere(turned.any(axis=0))
+        if not len(columns):
+            return b""
+        low, high = columns.min(axis=0), columns.max(axis=0)
+        cut = turned[:, low[0] : high[0] + 1, low[1] : high[1] + 1].astype(np.int8)
+        forms.append(bytes(cut.shape) + cut.tobytes())
+    return min(forms)
+
+
 def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
     """A validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
 

@@ -7,6 +7,7 @@
 - `read_recording`, `trajectory_of`, `nearest_controls`: the tapes of recorded builders;
 - `write_sessions`, `EpisodeRecorder`: sessions and played episodes in the upstream multi-turn layout;
 - `tasks_from_folder`, `write_tasks`: your own files of tasks;
+- `Split`, `check_split`: one split of the structures into train, val and test, for all of these;
 - `utterance_frame`, `task_frame`, `write_parquet`, `statistics`: corpora as tables, and their figures;
 - `bundled.load()`: the sessions that come with the package; `read_sessions`: others in the multi-turn layout.
 
@@ -74,6 +75,10 @@ if TYPE_CHECKING:
     from iglu_marl.data.report import SingleturnReport as SingleturnReport
     from iglu_marl.data.report import Skipped as Skipped
     from iglu_marl.data.report import WriteReport as WriteReport
+    from iglu_marl.data.splits import SharedStructure as SharedStructure
+    from iglu_marl.data.splits import Split as Split
+    from iglu_marl.data.splits import SplitWarning as SplitWarning
+    from iglu_marl.data.splits import check_split as check_split
     from iglu_marl.data.task_files import OwnTasks as OwnTasks
     from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder
     from iglu_marl.data.task_files import write_tasks as write_tasks

@@ -8,7 +8,6 @@ a subclass may override `sample` or `reset`.
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,17 +18,14 @@ from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import ID_TABLES
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
+from iglu_marl.data.splits import Split, hash_fraction
 
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
 AnyDataset = TypeVar("AnyDataset", bound="Dataset")
 
-SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}
-
-
-def hash_fraction(key: str) -> float:
-    """A number in [0, 1) that belongs to a text: the first 8 hexadecimal digits of its sha256."""
-    return int(hashlib.sha256(key.encode("utf-8")).hexdigest()[:8], 16) / 2**32
+SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}  # sizes of parts by a hash
+SALT = "iglu_marl "
 
 
 def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
@@ -99,25 +95,42 @@ class Dataset(GroupedSource):
 
     # -- parts
 
-    def _part(self: AnyDataset, keep: Callable[[str, Entry], bool]) -> AnyDataset:
-        """A dataset of the same kind with some of the entries; sessions can be seeded on their own."""
+    def structure_of(self, name: str, entry: Entry) -> str:
+        """The structure that an entry of `tasks[name]` is about, such as "c135": what a split keeps together."""
+        return name
+
+    def split_of(self, name: str, entry: Entry) -> str | None:
+        """The part of the frozen split that an entry of `tasks[name]` is in (see `Split`); None: in no part."""
+        return Split.of(self.structure_of(name, entry) or name)
+
+    def _parts(
+        self: AnyDataset, parts: Iterable[str], part_of: Callable[[str, Entry], str | None]
+    ) -> dict[str, AnyDataset]:
+        """Datasets of the same kind, each with some of the entries; sessions can be seeded on their own."""
+        chosen: dict[str, dict[str, list[Entry]]] = {part: {} for part in parts}
+        for name, entries in self.tasks.items():
+            for entry in entries:
+                part = part_of(name, entry)
+                if part is not None:
+                    chosen[part].setdefault(name, []).append(copy.copy(entry))
+        return {part: self._with(tasks) for part, tasks in chosen.items()}
+
+    def _with(self: AnyDataset, tasks: dict[str, list[Entry]]) -> AnyDataset:
         part = copy.copy(self)
-        chosen = {
-            name: [copy.copy(entry) for entry in entries if keep(name, entry)]
-            for name, entries in self.tasks.items()
-        }
-        part.tasks = {name: entries for name, entries in chosen.items() if entries}
-        part.skipped, part._rng, part._by_id = 0, None, None
+        part.tasks, part.skipped, part._rng, part._by_id = tasks, 0, None, None
         return part
 
     def split(
-        self: AnyDataset,
-        fractions: Mapping[str, float] | Sequence[float] | None = None,
+        self,
+        fractions: str | Mapping[str, float] | Sequence[float] | None = None,
         *,
         by: str | None = None,
-        salt: str = "iglu_marl ",
-    ) -> dict[str, AnyDataset]:
-        """Parts that share nothing: `train, val, test = dataset.split().values()`.
+        salt: str | None = None,
+    ) -> Any:
+        """Parts that share nothing. `dataset.split("train")`: a part of the frozen split by structure (see `Split`),
+        which is the same for all corpora; `dataset.split()`: "train", "val" and "test" of it as a dict.
+
+        Given one of these, entries go by a hash instead:
 
         fractions: the parts' names and sizes, or sizes of parts named "0", "1", ... (default: train 0.8, val 0.1,
             test 0.1). Sizes are relative. by: what stays together, one of `groups` (default: the first).
@@ -125,23 +138,31 @@ class Dataset(GroupedSource):
 
         Where something goes depends on its own name alone (`hash_fraction(salt + name)`), so that more data never
         move it to another part; the sizes are met on average. A part may be empty. Raises `ConfigError` for
-        wrong fractions or an unknown `by`.
+        an unknown part, wrong fractions or an unknown `by`.
         """
+        if isinstance(fractions, str) or (fractions is None and by is None and salt is None):
+            return self._frozen(fractions, by, salt)
         sizes = _checked_sizes(fractions)
         group = self.groups[0] if by is None else by
         if group not in self.groups:
             raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
-        bounds = np.cumsum(list(sizes.values()))
+        names, bounds = list(sizes), np.cumsum(list(sizes.values()))
         bounds = bounds / bounds[-1]  # the last is 1 exactly
 
-        def part_of(name: str, entry: Entry) -> int:
-            key = str(self._records(name, entry)[0][group])
-            return int(np.searchsorted(bounds, hash_fraction(salt + key), side="right"))
+        def part_of(name: str, entry: Entry) -> str:
+            key = (SALT if salt is None else salt) + str(self._records(name, entry)[0][group])
+            return names[int(np.searchsorted(bounds, hash_fraction(key), side="right"))]
 
-        return {
-            part: self._part(lambda name, entry, number=number: part_of(name, entry) == number)  # type: ignore[misc]
-            for number, part in enumerate(sizes)
-        }
+        return self._parts(names, part_of)
+
+    def _frozen(self: AnyDataset, part: str | None, by: str | None, salt: str | None) -> Any:
+        """A part of the frozen split, or all three."""
+        if by is not None or salt is not None:
+            raise ConfigError("the frozen split is by structure; give fractions for another one")
+        if part is not None and part not in list(Split):
+            raise ConfigError(f"there is no split {part!r}, expected one of {', '.join(Split)}")
+        parts = self._parts([split.value for split in Split], self.split_of)
+        return parts if part is None else parts[part]
 
     def part_names(self) -> dict[str, str]:
         """The part of `split()` that each session or task is in, by its id."""
@@ -181,7 +202,10 @@ class Dataset(GroupedSource):
                 and (where is None or bool(where(record)))
             )
 
-        return self._part(lambda name, entry: all(fits(record) for record in self._records(name, entry)))
+        def part_of(name: str, entry: Entry) -> str | None:
+            return "" if all(fits(record) for record in self._records(name, entry)) else None
+
+        return self._parts([""], part_of)[""]
 
     def __repr__(self) -> str:
         entries = sum(len(entries) for entries in self.tasks.values())

@@ -474,6 +474,10 @@ class OwnTasks(Dataset):
         """The tasks that were left out, by file and line (`name`), and what is wrong with them (`detail`)."""
         return self.report().skipped
 
+    def structure_of(self, name: str, entry: Entry) -> str:
+        """The structure that the file tells, else the id."""
+        return str(self._labels[str(entry.task_id)]["structure"])
+
     def _records(self, name: str, entry: Entry) -> list[Record]:
         tasks = [entry] if isinstance(entry, Task) else list(entry)
         return [

@@ -8,6 +8,9 @@ A predictor is a function from a situation to edits or to the world afterwards. 
 holds copies, and no way leads from it to the session, the target or the actions. `AgentPredictor` lets any builder
 with the `Agent` protocol predict, by what it really does in a game that begins in the situation.
 
+The scores of the field have names, see `PROTOCOLS`. Each prediction is written with its sample's id (session, number,
+and the session's states in which the person acted), so that anybody can score it again: `published`.
+
 Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions
 in a Minecraft Dialogue (ACL 2020).
 """
@@ -19,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,7 @@ from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError, ServiceError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -47,21 +51,32 @@ from iglu_marl.game.config import GameConfig
 
 __all__ = [
     "BASELINES",
+    "KINDS",
+    "PROTOCOLS",
+    "RULES",
     "AgentPredictor",
     "Prediction",
     "Predictions",
     "Predictor",
+    "Protocol",
     "Sample",
     "Situation",
     "bap_samples",
     "nothing",
     "one_more",
     "predict_actions",
+    "published",
     "task_samples",
 ]
 
-FORMAT, VERSION = "iglu_marl action prediction", 1
+FORMAT, VERSION = "iglu_marl action prediction", 2
+LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
+KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells")
+"""What is counted of a prediction; see `Prediction`."""
+RULES = ("net", "acl2020")
+"""What is a sample of the Minecraft Dialogue Corpus; see `bap_samples`."""
+_NONE = Counts(0, 0, 0)
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
 
@@ -97,7 +112,7 @@ class Sample:
 
     unit: what samples that are not independent have in common (a session). actions: the person's, in their order.
     tags: what to break results down by. invariant: whether changes count up to a rotation and shift (see
-    `change_counts`); actions never do.
+    `change_counts`); actions never do. states: of a recorded session, the first and the last in which the person acted.
     """
 
     name: str
@@ -108,17 +123,27 @@ class Sample:
     structure: str = ""
     tags: tuple[str, ...] = ()
     invariant: bool = False
+    states: tuple[int, int] | None = None
 
 
-def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
+def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[Sample]:
     """The samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
 
+    rules: "net": every stretch of building with a net edit. "acl2020": as the paper's published code has it, also those
+    in which everything was undone, and none in which blocks stood outside the zone.
     tags: the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure needs, or "plain".
+
+    Raises `ConfigError` for other rules.
     """
+    if rules not in RULES:
+        raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
     for session in sessions:
         tags = () if session.gold is None else (skills(session.gold) or ("plain",))
         history: tuple[tuple[NetAction, ...], ...] = ()
-        for sequence in action_sequences(session):
+        for sequence in action_sequences(session, empty=rules == "acl2020"):
+            if rules == "acl2020" and sequence.leaves_zone:
+                history = (*history, sequence.actions)
+                continue
             yield Sample(
                 name=sequence.name,
                 unit=session.name,
@@ -129,6 +154,7 @@ def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
                 actions=sequence.actions,
                 structure=session.structure,
                 tags=tags,
+                states=(sequence.first_state, sequence.last_state),
             )
             history = (*history, sequence.actions)
 
@@ -136,16 +162,20 @@ def bap_samples(sessions: Iterable[Session]) -> Iterator[Sample]:
 def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
     """Tasks as samples: the dialogue of each, its starting world, and the world that it asks for.
 
-    Of a session's turns each is a sample of its own, begun in the world that the person had left.
+    Of a session's turns each is a sample of its own, begun in the world that the person had left. Tasks of one id are
+    told apart by a number: "bridge-1", "bridge-1/1", "bridge-1/2".
     """
+    known: Counter[str] = Counter()
     for number, given in enumerate(tasks):
         task = given.in_ids("iglu")
         start, target = task.start_grid, task.target_grid
-        name = task.task_id or f"task-{number}"
+        unit = task.task_id or f"task-{number}"
+        name = f"{unit}/{known[unit]}" if known[unit] else unit
+        known[unit] += 1
         found = sorted(net_actions(start, target), key=lambda one: (one.place, one.y, one.x, one.z))
         yield Sample(
             name=name,
-            unit=name,
+            unit=unit,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
             actions=tuple(found),
@@ -272,8 +302,11 @@ class AgentPredictor:
 class Prediction:
     """What was predicted for a sample, and how it counts.
 
-    placed, removed: net placements and removals. changed: cells, as in `change_counts`. made: the predicted actions.
-    error: what the predictor raised, "" if nothing; then it did nothing.
+    name: the sample's id. placed, removed: net placements and removals; acted: both. changed: cells, as in
+    `change_counts`. made: the predicted actions. error: what the predictor raised, "" if nothing; then it did nothing.
+
+    Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
+    actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
     """
 
     name: str
@@ -285,6 +318,11 @@ class Prediction:
     changed: Counts
     made: tuple[tuple[bool, int, int, int, int], ...]
     error: str = ""
+    aligned: Counts = _NONE
+    types: Counts = _NONE
+    colors: Counts = _NONE
+    cells: Counts = _NONE
+    states: tuple[int, int] | None = None
 
     @property
     def acted(self) -> Counts:
@@ -298,7 +336,7 @@ class Prediction:
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Prediction:
         """The inverse of `to_json`. Raises `DataError` for numbers and names that are none, and others (`reading`)."""
-        counts = {name: Counts(*row[name]) for name in ("placed", "removed", "changed")}
+        counts = {name: Counts(*row[name]) for name in KINDS if name != "acted"}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
         numbers = [number for part in (*counts.values(), *made) for number in part]
         texts = [row[name] for name in ("name", "unit", "structure", "error")] + row["tags"]
@@ -314,6 +352,7 @@ class Prediction:
             **counts,
             made=made,
             error=row["error"],
+            states=None if row["states"] is None else tuple(row["states"]),
         )
 
 
@@ -321,6 +360,12 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
     """How a predicted world counts against a person's."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
+
+    def alike(key: Callable[[NetAction], Any]) -> Counts:
+        """Actions that are alike in something, each counted once."""
+        told, done = Counter(map(key, asked)), Counter(map(key, made))
+        return Counts((told & done).total(), len(made), len(asked))
+
     placed, removed = (
         Counts(
             sum(one.place == place for one in asked & made),
@@ -329,6 +374,7 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
         )
         for place in (True, False)
     )
+    acted = micro([placed, removed])
     return Prediction(
         name=sample.name,
         unit=sample.unit,
@@ -339,6 +385,11 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
         changed=change_counts(before, sample.target, built, invariant=sample.invariant),
         made=tuple(sorted((one.place, one.x, one.y, one.z, one.color) for one in made)),
         error=error,
+        aligned=acted if before.any() else change_counts(before, sample.target, built, invariant=True),
+        types=alike(lambda one: one.place),
+        colors=alike(lambda one: (one.place, one.color)),
+        cells=alike(lambda one: (one.place, one.cell)),
+        states=sample.states,
     )
 
 
@@ -358,6 +409,34 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
 # --------------------------------------------------------------------------------------------------- all samples
 
 
+class Protocol(NamedTuple):
+    """A score of the field: the micro F1 of counts of a kind.
+
+    open: what of it is not published, or not at hand, and what was chosen instead.
+    """
+
+    kind: str
+    source: str
+    open: str
+
+
+PROTOCOLS = {
+    "acl2020": Protocol(
+        "acted",
+        "Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a Minecraft Dialogue (ACL 2020)",
+        "with bap_samples(rules='acl2020') there are 3,707 and 1,330 samples in train and val; the paper has 3,709 and "
+        "1,331, and by the default rules there are 3,702 and 1,321",
+    ),
+    "v2": Protocol(
+        "aligned",
+        "Jayannavar et al., BAP v2: An Enhanced Task Framework for Instruction Following in Minecraft Dialogues (2025)",
+        "the cleaned test samples and the definition of the fairer metrics are not at hand; chosen here: where the "
+        "world is empty, any shift and quarter turn counts; with types, colors and cells beside it",
+    ),
+}
+"""The scores of the field, by name."""
+
+
 @dataclass
 class Predictions:
     """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together."""
@@ -367,7 +446,7 @@ class Predictions:
     resamples: int = 1000
 
     def micro(self, kind: str = "acted", rows: Iterable[Prediction] | None = None) -> Counts:
-        """The summed counts: "acted", "placed", "removed" or "changed"."""
+        """The summed counts of a kind, one of `KINDS`."""
         return micro(getattr(row, kind) for row in (self.rows if rows is None else rows))
 
     def interval(
@@ -386,6 +465,12 @@ class Predictions:
             value = getattr(micro(Counts(*map(int, row)) for row in sums), measure)
             return Interval(value, value, value)
         return bootstrap(above, below, resamples=self.resamples)
+
+    def score(self, protocol: str = "acl2020") -> Interval:
+        """The F1 that a protocol of the field asks for, with its interval. Raises `ConfigError` for another name."""
+        if protocol not in PROTOCOLS:
+            raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
+        return self.interval("f1", PROTOCOLS[protocol].kind)
 
     def mean_f1(self, kind: str = "changed") -> Interval:
         """The mean over samples of each sample's F1, with its interval over units."""
@@ -413,6 +498,10 @@ class Predictions:
             "samples": len(self.rows),
             "units": len({row.unit for row in self.rows}),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
+            "scores": {
+                name: {**protocol._asdict(), "f1": list(self.score(name))}
+                for name, protocol in PROTOCOLS.items()
+            },
             "mean_change_f1": list(self.mean_f1()) if self.rows else None,
             "tables": {
                 group: {
@@ -423,7 +512,7 @@ class Predictions:
                             for name in ("f1", "precision", "recall")
                         },
                     }
-                    for kind in ("acted", "placed", "removed", "changed")
+                    for kind in KINDS
                 }
                 for group, rows in groups.items()
             },
@@ -476,3 +565,41 @@ def predict_actions(
     if output is not None:
         write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result
+
+
+def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
+    """Predictions that somebody has written (`predictions.jsonl`), scored anew against the samples of those ids.
+
+    Of a line, "name" and "made" are read; a sample without a line was answered with nothing. Raises `DataError` for
+    another file, a line without an id or with actions that are none, and an id that no sample has or that comes twice.
+    """
+    made = _lines_of(Path(path))
+    result = Predictions({"predictor": str(path)})
+    for sample in samples:
+        try:
+            built = edited(sample.situation.grid, made.pop(sample.name, ()))
+        except GridError as error:
+            raise DataError(f"{path}: sample {sample.name!r}: {error}") from None
+        result.rows.append(judged(sample, built))
+    if made:
+        raise DataError(f"{path}: {len(made)} ids are of no sample here, {next(iter(made))!r} for one")
+    return result
+
+
+def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
+    """The actions of a log of predictions, by the samples' ids."""
+    header, *lines = read_file(path, LOG_LIMIT).splitlines() or [b""]
+    with reading(str(path)):
+        if parse_json(header, str(path))["format"] != FORMAT:
+            raise DataError("it is no log of predictions")
+    found: dict[str, list[tuple[bool, int, int, int, int]]] = {}
+    for number, line in enumerate(lines, 2):
+        with reading(f"{path}, line {number}"):
+            row = parse_json(line, f"{path}, line {number}")
+            name, actions = row["name"], [(bool(place), *rest) for place, *rest in row["made"]]
+            if not all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions):
+                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, colour] of each")
+            if not isinstance(name, str) or name in found:
+                raise DataError(f"the id is {name!r:.80}, expected a text, and each once")
+            found[name] = actions
+    return found

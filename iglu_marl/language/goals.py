@@ -91,7 +91,7 @@ def _phrases(question: Question) -> Iterator[Phrase]:
         pending += [link.to for link in phrase.links]
 
 
-class Split(NamedTuple):
+class GoalSplit(NamedTuple):
     """Goals to train on, and goals to be tested on."""
 
     train: GoalSpace
@@ -165,7 +165,7 @@ class GoalSpace(Sequence[Goal]):
             raise LanguageError(f"all {len(self)} goals hold already, expected one that does not")
         return self.goals[int(open_ones[int(rng.integers(len(open_ones)))])]
 
-    def split(self, by: str) -> Split:
+    def split(self, by: str) -> GoalSplit:
         """Train and held-out goals, for tests of systematic generalisation. The split is fixed, and together
         they are all.
 
@@ -190,7 +190,7 @@ class GoalSpace(Sequence[Goal]):
         )
         if not train or not rest:
             raise LanguageError(f"the split by {by} of {len(self)} goals leaves one side empty")
-        return Split(GoalSpace(train), GoalSpace(rest))
+        return GoalSplit(GoalSpace(train), GoalSpace(rest))
 
 
 def _is_held_combination(goal: Goal) -> bool:

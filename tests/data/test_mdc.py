@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import pickle
@@ -277,6 +278,21 @@ def test_actions_lead_from_world_to_world(corpus: Corpus) -> None:
     assert dropped > 0
 
 
+def test_an_emptied_world_is_a_real_clearing(corpus: Corpus) -> None:
+    """Somebody is there, and takes the blocks away one by one."""
+    emptied: Counter[str | None] = Counter()
+    dropouts = {(s.session, s.state) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT}
+    for session in corpus.sessions.values():
+        for sequence in action_sequences(session):
+            if not sequence.after.any():
+                emptied[session.split] += 1
+                assert (session.name, sequence.last_state) not in dropouts
+                assert not any(action.place for action in sequence.actions)
+        sizes = [np.count_nonzero(grid) for grid in session.grids]
+        assert all(after or before <= 3 for before, after in itertools.pairwise(sizes))
+    assert emptied == {"train": 6, "val": 3}
+
+
 def session_of(tmp_path: Path, states: list[dict[str, Any]], name: str = "B1-A2-C7-1522435497386") -> Any:
     write_pack(tmp_path, {name: states})
     return Corpus.open(tmp_path).sessions[name]
@@ -387,7 +403,7 @@ def test_parts_of_the_dataset(pack: Path) -> None:
         with pytest.raises(ConfigError, match="expected one of train, val, test"):
             dataset.split(wrong)
     with pytest.raises(ConfigError, match="by structure"):
-        dataset.split(by="builder")
+        dataset.split("train", by="builder")
 
 
 @pytest.mark.parametrize(

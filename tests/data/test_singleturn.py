@@ -202,6 +202,23 @@ def test_draw_leaves_out_tasks_that_ask_for_nothing(data: SingleturnDataset) -> 
     assert 10 < data.skipped < 90  # 263 of 1416 targets equal their start
 
 
+def test_clearings_are_told_from_dropouts(pack: Path) -> None:
+    data = SingleturnDataset(path=pack)
+    emptied = [record for record in data.records() if record["start_blocks"] and not record["target_blocks"]]
+    dropouts = [record["game_id"] for record in emptied if record["dropout"]]
+    assert len(emptied) == 25
+    assert dropouts == ["CQ-game-7363", "CQ-game-6873", "CQ-game-7429"]
+    assert sum(record["dropout"] for record in data.records()) == 3
+    with zipfile.ZipFile(pack) as archive:  # in the others, people broke every block of the start
+        for record in emptied:
+            tape = json.loads(archive.read(data.games[record["game_id"]].rebuilt_path))["tape"]
+            _, _, work = tape.partition("finish_recover_world_state")
+            broken = 0 if record["dropout"] else record["start_blocks"]
+            assert work.count("action break") == broken
+    original = SingleturnDataset(path=pack, target="original")
+    assert not any(record["dropout"] for record in original.records())
+
+
 def test_splits_share_nothing_and_never_move(data: SingleturnDataset) -> None:
     for by, key in (("structure", "structure"), ("session", "session"), ("game_id", "game_id")):
         parts = data.split(by=by)

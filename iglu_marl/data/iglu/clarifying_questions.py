@@ -196,26 +196,33 @@ class RankingTask:
         are taken away first. Those that it leaves out come behind those that it names, in the order of their
         numbers. Raises `DataError` for an id that was no candidate, for one named twice, and without queries.
         """
-        if not self.queries:
-            raise DataError("there is no unclear instruction with a question, so nothing to rank")
-        ranks, unknown = [], 0
-        for game in self.queries:
-            candidates = self.candidates(game)
-            known = [name for name in candidates if name in self.bank]
-            unknown += len(candidates) - len(known)
-            order = _checked_ranking(ranker(_hidden(game), known, self.bank), known, game)
-            named = set(order)
-            rest = [name for name in known if name not in named]
-            full = [*order, *rest, *(name for name in candidates if name not in self.bank)]
-            ranks.append(full.index(game.qrel) + 1)
+        orders = self.rankings(ranker)
+        ranks = [order.index(game.qrel) + 1 for game, order in zip(self.queries, orders, strict=True)]
         return RankingScores(
             queries=len(ranks),
             mrr=math.fsum(1 / rank for rank in ranks) / len(ranks),
             recall={k: sum(rank <= k for rank in ranks) / len(ranks) for k in recall_at},
             ranks=tuple(ranks),
             unknown_ids=len(self.unknown_ids),
-            unknown_candidates=unknown,
+            unknown_candidates=sum(name not in self.bank for order in orders for name in order),
         )
+
+    def rankings(self, ranker: Ranker, *, candidates: Sequence[str] | None = None) -> list[tuple[str, ...]]:
+        """All candidates of each game in a ranker's order; see `score`.
+
+        candidates: the ids to be ranked for every game (the whole bank, say); default: each game's own.
+        """
+        if not self.queries:
+            raise DataError("there is no unclear instruction with a question, so nothing to rank")
+        orders = []
+        for game in self.queries:
+            ids = self.candidates(game) if candidates is None else list(candidates)
+            known = [name for name in ids if name in self.bank]
+            order = _checked_ranking(ranker(_hidden(game), known, self.bank), known, game)
+            named = set(order)
+            rest = [name for name in known if name not in named]
+            orders.append((*order, *rest, *(name for name in ids if name not in self.bank)))
+        return orders
 
     def chance(self) -> float:
         """The expected MRR of a random order of all candidates."""

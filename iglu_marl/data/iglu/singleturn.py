@@ -370,6 +370,20 @@ class SingleturnDataset(Dataset):
             **self._options,
         )
 
+    def structure_of(self, name: str, entry: Task) -> str:
+        """The structure of the session that the start world is from, such as "c135"."""
+        return self.games[str(entry.task_id)].structure
+
+    def is_dropout(self, name: str) -> bool:
+        """Whether nothing was recorded for a task: its start has blocks, its target none, and the tape never set the
+        start up. Where people cleared a world, the tape sets it up and breaks its blocks.
+        """
+        task, game = self.by_id(name), self.games[name]
+        if task.target_grid.any() or not task.start_grid.any():
+            return False
+        path = game.rebuilt_path if self.target == "rebuilt" else game.original_path
+        return not self.worlds.file(path).set_up
+
     def tasks_by_file(self) -> dict[str, Task]:
         """Each game's task by the files of its target worlds, rebuilt and original, with the tapes of its builders."""
         return {
@@ -388,6 +402,7 @@ class SingleturnDataset(Dataset):
                 "session": game.session,
                 "structure": game.structure,
                 "clear": game.clear,
+                "dropout": self.is_dropout(game.game_id),
                 "instruction": game.instruction,
                 **changes(entry.start_grid, entry.target_grid),
             }

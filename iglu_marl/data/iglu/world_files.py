@@ -26,6 +26,7 @@ from iglu_marl.data.progress import track
 VERSION = "2"  # of the arrays; changes whenever they do
 SECOND_PALETTE = 86  # ids from here on: placed by the annotator of this file
 
+_SET_UP = "finish_recover_world_state"  # the marker in a tape
 _COLOR_TABLE = np.zeros(128, dtype=np.int8)
 for _voxel, _color in COLOR_OF_VOXEL.items():
     _COLOR_TABLE[_voxel] = int(_color)
@@ -39,6 +40,7 @@ class RecordedWorld:
     avatar_pos: x, y, z of the avatar's feet at the end, in the engine's coordinates (y = 63 on the floor).
     avatar_look: pitch, yaw in radians at the end. NaN where the file does not tell.
     previous_voxels: the world before the step, which only some files of early sessions have.
+    set_up: whether the tape tells that the world to start from stood before the person's work began.
     """
 
     name: str
@@ -46,6 +48,7 @@ class RecordedWorld:
     avatar_pos: tuple[float, ...]
     avatar_look: tuple[float, ...]
     previous_voxels: BlockGrid | None = None
+    set_up: bool = True
 
     @property
     def grid(self) -> BlockGrid:
@@ -82,6 +85,7 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         self.grids = _colors(self.voxels)  # [n, 9, 11, 11]
         self.voxels.setflags(write=False)
         self._avatars = arrays["avatars"]
+        self._set_up = arrays["set_up"]
         self._previous = dict(zip(arrays["previous_of"].tolist(), arrays["previous"], strict=True))
         self.damaged: dict[str, str] = read_json(arrays["damaged"])
 
@@ -102,7 +106,12 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         number = self._index[name]
         avatar = self._avatars[number].tolist()
         return RecordedWorld(
-            name, self.voxels[number], tuple(avatar[:3]), tuple(avatar[3:]), self._previous.get(number)
+            name,
+            self.voxels[number],
+            tuple(avatar[:3]),
+            tuple(avatar[3:]),
+            self._previous.get(number),
+            bool(self._set_up[number]),
         )
 
     def __copy__(self) -> RecordedWorlds:
@@ -125,6 +134,7 @@ def read_recorded(
     read: list[str] = []
     voxels: list[npt.NDArray[np.int8]] = []
     avatars: list[list[float]] = []
+    set_up: list[bool] = []
     previous: dict[int, npt.NDArray[np.int8]] = {}
     damaged: dict[str, str] = {}
     for name in track(names, label, len(names), progress):
@@ -140,11 +150,13 @@ def read_recorded(
         read.append(name)
         voxels.append(grid)
         avatars.append(avatar)
+        set_up.append(_SET_UP in str(parsed.get("tape")))
     shape = (-1, *ZONE_SHAPE)
     return {
         "names": np.array(read, dtype=str) if read else np.zeros(0, dtype="U1"),
         "voxels": np.array(voxels, dtype=np.int8).reshape(shape),
         "avatars": np.array(avatars, dtype=np.float64).reshape(-1, 5),
+        "set_up": np.array(set_up, dtype=np.bool_),
         "previous_of": np.array(list(previous), dtype=np.int64),
         "previous": np.array(list(previous.values()), dtype=np.int8).reshape(shape),
         "damaged": json_array(damaged),

@@ -26,7 +26,8 @@ Action = NetAction  # its name in `iglu_marl.data`
 class ActionSequence:
     """What a builder did between two utterances, with everything that it could know.
 
-    session: where it is from; its `split`, `structure`, poses and times are there. number: which one of its session.
+    session: where it is from; its `split`, `structure`, poses and times are there. number: which one of its session,
+    those without a net edit counted too.
     first_state, last_state: of the session's states, those in which the world changed first and last.
     heard: how many utterances there had been; new_from: the first of them that came after the sequence before.
     actions: net edits in the order in which the cells got their final contents; a recolouring is a removal followed
@@ -68,6 +69,13 @@ class ActionSequence:
     def after(self) -> BlockGrid:
         """The world after the last action, int8 [9, 11, 11]."""
         return self.session.grids[self.last_state]
+
+    @property
+    def leaves_zone(self) -> bool:
+        """Whether blocks stood outside the zone before it, or at some moment of it."""
+        return any(
+            self.session.outside(state) for state in range(max(0, self.first_state - 1), self.last_state + 1)
+        )
 
     @property
     def pose(self) -> tuple[float, float, float, float, float] | None:
@@ -113,14 +121,14 @@ def action_sequences(session: Session, *, empty: bool = False) -> list[ActionSeq
             open_at = known
         parts[-1] = (known, state, parts[-1][2] + by_state[state])
     new_from = 0
-    for known, last_state, edits in parts:
+    for number, (known, last_state, edits) in enumerate(parts):
         inside = [edit for edit in edits if in_zone(*edit[1:4])]
         actions = _net(inside)
         if not actions and not empty:
             continue
         dropped = len(edits) - len(inside)
         found.append(
-            ActionSequence(session, len(found), edits[0][0], last_state, known, new_from, actions, dropped)
+            ActionSequence(session, number, edits[0][0], last_state, known, new_from, actions, dropped)
         )
         new_from = known
     return found

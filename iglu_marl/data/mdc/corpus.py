@@ -39,6 +39,7 @@ from iglu_marl.data.packs.cache import Arrays, cached, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.progress import track
 from iglu_marl.data.report import Report
+from iglu_marl.data.splits import Split
 
 __all__ = [
     "EYE_HEIGHT",
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 VERSION = "3"  # of the cached arrays; changes whenever they do
-SPLITS = ("train", "val", "test")
+SPLITS = tuple(split.value for split in Split)
 EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
 HUMAN_EYE_HEIGHT = 1.62  # cells above the feet: where the corpus's own pictures were taken from
 

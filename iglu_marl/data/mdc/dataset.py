@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.grid import COLOR_NAMES, BlockGrid
+from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, canonical
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.data.dataset import Dataset, Record, changes, checked_version, task_options
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
-from iglu_marl.data.mdc.corpus import SPLITS, Corpus, Session
+from iglu_marl.data.mdc.corpus import Corpus, Session
 
 Mode = Literal["turns", "sessions"]
 Goal = Literal["final", "gold"]
@@ -125,26 +125,9 @@ class CDMDataset(Dataset):
 
     # -- parts
 
-    def split(
-        self,
-        fractions: str | Mapping[str, float] | Sequence[float] | None = None,
-        *,
-        by: str | None = None,
-        salt: str | None = None,
-    ) -> Any:
-        """The corpus's own split by structure: `dataset.split("train")`, or a dict of all three without a name.
-
-        Sessions of the few structures that are in no split are in no part. With fractions, as in `Dataset.split`.
-        """
-        if fractions is not None and not isinstance(fractions, str):
-            return super().split(fractions, by=by, **({} if salt is None else {"salt": salt}))
-        if by is not None or salt is not None:
-            raise ConfigError("the corpus's own split is by structure; give fractions for another one")
-        if isinstance(fractions, str):
-            if fractions not in SPLITS:
-                raise ConfigError(f"there is no split {fractions!r}, expected one of {', '.join(SPLITS)}")
-            return self._part(lambda name, entry: self.corpus.splits.get(name) == fractions)
-        return {part: self.split(part) for part in SPLITS}
+    def split_of(self, name: str, entry: Task | Subtasks) -> str | None:
+        """The corpus's own split; None for the sessions of the few structures that it does not name."""
+        return self.corpus.splits.get(name)
 
     def _records(self, name: str, entry: Task | Subtasks) -> list[Record]:
         session = self.corpus.sessions[str(entry.task_id)]
@@ -178,20 +161,6 @@ def colors_of(grids: Iterable[BlockGrid]) -> dict[str, int]:
     """How many blocks of each colour there are, by name."""
     counts = sum((np.bincount(grid.ravel(), minlength=7) for grid in grids), np.zeros(7, np.int64))
     return {COLOR_NAMES[color]: int(counts[color]) for color in range(1, 7)}
-
-
-def _canonical(grid: BlockGrid) -> bytes:
-    """A form that two grids share when a shift and quarter turns lead from one to the other."""
-    forms = []
-    for k in range(4):
-        turned = np.rot90(grid, k, axes=(1, 2))
-        columns = np.argwhere(turned.any(axis=0))
-        if not len(columns):
-            return b""
-        low, high = columns.min(axis=0), columns.max(axis=0)
-        cut = turned[:, low[0] : high[0] + 1, low[1] : high[1] + 1]
-        forms.append(bytes(cut.shape) + cut.tobytes())
-    return min(forms)
 
 
 def statistics(corpus: Corpus) -> dict[str, Any]:
@@ -236,7 +205,7 @@ def statistics(corpus: Corpus) -> dict[str, Any]:
             "final_blocks_outside_11x11": sum(len(session.outside()) for session in sessions),
             "final_blocks_in_top_layer_Y9": int(sum(np.count_nonzero(grid[8]) for grid in finals)),
             "equal_to_gold_up_to_shift_and_quarter_turns": sum(
-                gold is not None and _canonical(final) == _canonical(gold)
+                gold is not None and canonical(final) == canonical(gold)
                 for final, gold in zip(finals, golds, strict=True)
             ),
             "equal_to_gold_at_same_place": sum(
