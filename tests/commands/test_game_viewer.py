@@ -194,7 +194,7 @@ def test_what_is_watched_is_what_is_played() -> None:
         ("--engine steam", "--engine is 'steam'"),
         ("--speed 1000", "--speed is 1000.0"),
         ("--seed -1", "--seed is -1"),
-        ("--recording nowhere.jsonl", "nowhere.jsonl cannot be read"),
+        ("--recording nowhere.jsonl", "nowhere.jsonl: it cannot be read"),
     ],
 )
 def test_bad_options(wrong: str, said: str) -> None:
