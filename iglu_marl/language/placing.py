@@ -140,6 +140,13 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """What the instruction before does not touch: "but leave the middle block"."""
+
+    of: Reference
+
+
+@dataclass(frozen=True)
 class Check:
     """So many blocks have to have been placed by what was said before: told as a check."""
 

@@ -46,7 +46,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Check, Either, Look, Put, anchors
+from iglu_marl.language.placing import SAME, Check, Either, Keep, Look, Put, anchors
 from iglu_marl.language.references import (
     At,
     Beside,
@@ -208,7 +208,7 @@ def answered(
     new = understand(reply, grid, context)
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
-    nothing = new.instruction is None or isinstance(new.instruction, (Check, Look))
+    nothing = new.instruction is None or isinstance(new.instruction, (Check, Keep, Look))
     return None if isinstance(new.found, Failure) and nothing else new
 
 

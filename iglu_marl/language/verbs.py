@@ -21,6 +21,7 @@ from iglu_marl.language.placing import (
     Clear,
     Corners,
     Either,
+    Keep,
     Look,
     New,
     Places,
@@ -338,6 +339,7 @@ Instruction = (
     | Copy
     | Mirror
     | Extend
+    | Keep
     | Look
     | Resize
     | Rotate
@@ -362,6 +364,7 @@ INSTRUCTIONS = (
     Copy,
     Mirror,
     Extend,
+    Keep,
     Look,
     Resize,
     Rotate,
@@ -553,6 +556,22 @@ def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
     if isinstance(instruction.at, (Spot, Beside)):
         return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
+
+
+def _keep(instruction: Keep, setting: Setting) -> list[ExpectedWorld]:
+    """Puts back what the instruction before has changed of something, if it has."""
+    if setting.before is None:
+        return [ExpectedWorld(setting.grid, setting.last)]
+    met = replace(setting, grid=setting.before[1], _blocks=None)
+    kept = instruction.of
+    try:
+        own = replace(kept, where=PartOf(It())) if isinstance(kept, Blocks) and kept.where is None else kept
+        cells = _cells(own, met)
+    except Unresolved:
+        cells = _cells(kept, met)
+    back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
+    rest = tuple(cell for cell in setting.last if cell not in cells)
+    return [replace(_changed(setting, back), cells=rest)]
 
 
 def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
@@ -983,6 +1002,7 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     Build: _build,
     Put: _put_new,
     Clear: _clear,
+    Keep: _keep,
     Look: _look,
     Resize: _resize,
     Rotate: _rotate,

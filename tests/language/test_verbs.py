@@ -450,6 +450,55 @@ def test_no_number_of_blocks_can_be_asked_for_that_cannot_be(number: int) -> Non
     assert found.reason is Reason.NO_NUMBER
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Remove the red blocks, but leave the middle one.", [(1, -1, 0, RED), (5, -1, 0, BLUE)]),
+        (
+            "Take away the red row but keep the red block farthest to the east.",
+            [(2, -1, 0, RED), (5, -1, 0, BLUE)],
+        ),
+        ("Remove everything but leave the blue block.", [(5, -1, 0, BLUE)]),
+        (
+            "Change the red row to green but keep the blue block.",
+            [*((x, -1, 0, GREEN) for x in range(3)), (5, -1, 0, BLUE)],
+        ),
+    ],
+)
+def test_what_is_to_be_kept_is_kept(text: str, left: list[Any]) -> None:
+    found = after(text, *((x, -1, 0, RED) for x in range(3)), (5, -1, 0, BLUE))
+    assert sorted(found) == sorted(left)
+
+
+def test_the_same_again_after_the_same_again_and_a_correction_of_it() -> None:
+    grid, context = world(), Context()
+    for text in (
+        "Put a red block in the northwest corner.",
+        "The same in the northeast corner.",
+        "And in the southeast corner too.",
+        "No, blue.",
+    ):
+        told = parse(text)
+        found = outcomes(told, grid, context)
+        assert not isinstance(found, Failure), (text, found)
+        context = context.after(told, grid, found[0])
+        grid = found[0].grid
+    assert sorted(grid_to_blocks(grid)) == [(-5, -1, -5, RED), (5, -1, -5, RED), (5, -1, 5, BLUE)]
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("Put a blue block in the opposite corner.", [(5, -1, 5)]),
+        ("Skip one space to the east and put a blue block.", [(-3, -1, -5)]),
+        ("Go 2 blocks south and place a blue block.", [(-5, -1, -3)]),
+    ],
+)
+def test_places_told_from_what_was_spoken_of(text: str, added: list[Any]) -> None:
+    found = after(text, (-5, -1, -5, RED), last=((-5, -1, -5),))
+    assert [block for block in found if block[3] == BLUE] == [(*cell, BLUE) for cell in added]
+
+
 def test_next_to_leaves_a_choice_and_any_of_it_is_right() -> None:
     before = world((0, -1, 0, BLUE), (1, -1, 0, GREEN))
     instruction = parse("Place a red block next to the blue block")

@@ -16,6 +16,7 @@ from iglu_marl.language.placing import (
     Check,
     Clear,
     Corners,
+    Keep,
     Look,
     New,
     Opposite,
@@ -786,9 +787,9 @@ def new_figure(
 
 
 @maker
-def new_around(of: Any, colors: int | None = None, colors2: int | None = None) -> Any:
+def new_around(of: Any, colors: int | None = None, colors2: int | None = None, k: int | None = None) -> Any:
     color = colors2 if colors is None else colors
-    return Around(New(None, color), Sides(of, "around"))
+    return Around(New(k, color), Sides(of, "around"))
 
 
 @maker
@@ -898,6 +899,16 @@ _value(
     "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
 )
 _value("look_from", lambda offset: Look(Beside(offset, It())))
+_value("keep", lambda of, c=None: Keep(of))
+
+
+@maker
+def look_gap(of: Any) -> Any:
+    if isinstance(of, Blocks) and of.kind is not Kind.BLOCK:
+        of = replace(of, kind=Kind.BLOCK, count=None, size=None)  # what has a gap is two of its kind
+    return Look(of)
+
+
 _value("look_past", lambda n, way, of=None: Look(Beside(((way, n + 1),), It() if of is None else of)))
 _value("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Mods(origin=of))
 _value("mod_middle", lambda where: mod_where(where))
@@ -1350,14 +1361,7 @@ def keep_only(of: Any) -> Any:
 
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
-    kept = of
-    if isinstance(of, Portion) and isinstance(of.of, It):
-        kept = replace(of, of=whole)
-    elif (isinstance(of, Blocks) and of.where is None) or (
-        isinstance(of, Blocks) and of.where == PartOf(It())
-    ):
-        kept = replace(of, where=PartOf(whole))
-    return Remove(Blocks(count=None, where=PartOf(whole), unless=kept))
+    return NOTHING if isinstance(whole, You) else Then((Remove(whole), Keep(of)))
 
 
 @maker
