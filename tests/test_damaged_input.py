@@ -415,7 +415,12 @@ PREDICTION = {
     "placed": [1, 1, 1],
     "removed": [0, 0, 0],
     "changed": [1, 1, 1],
+    "aligned": [1, 1, 1],
+    "types": [1, 1, 1],
+    "colors": [1, 1, 1],
+    "cells": [1, 1, 1],
     "made": [[True, 0, -1, 0, 1]],
+    "states": [3, 5],
 }
 
 

@@ -338,7 +338,8 @@ class Prediction:
         """The inverse of `to_json`. Raises `DataError` for numbers and names that are none, and others (`reading`)."""
         counts = {name: Counts(*row[name]) for name in KINDS if name != "acted"}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
-        numbers = [number for part in (*counts.values(), *made) for number in part]
+        states = row["states"]
+        numbers = [number for part in (*counts.values(), *made, states or ()) for number in part]
         texts = [row[name] for name in ("name", "unit", "structure", "error")] + row["tags"]
         if not all(type(n) in (int, bool) and abs(n) < 1e9 for n in numbers) or not all(
             isinstance(text, str) for text in texts
@@ -352,7 +353,7 @@ class Prediction:
             **counts,
             made=made,
             error=row["error"],
-            states=None if row["states"] is None else tuple(row["states"]),
+            states=None if states is None else tuple(states),
         )
 
 

@@ -302,7 +302,7 @@ def test_render_diff(structures: Path) -> None:
         (["diff", "kite", "--session", 0, "--turn", 1], ConfigError, r"--session is 0, expected 1\.\."),
         (["diff", "x", "--turn", 1], ConfigError, "no session of 'x'"),
         (["diff", "kite", "--turn", 1, "--to", "train"], ConfigError, "--to"),
-        (["replay", "gone.html"], RenderError, "gone.html cannot be read"),
+        (["replay", "gone.html"], RenderError, "gone.html: it cannot be read"),
         (["replay", "mine.json"], RenderError, "mine.json has the format None"),
         (["replay", "--controls", "swimming"], ConfigError, "swimming"),
         (["replay", "--seed", -1], ConfigError, "--seed is -1"),
