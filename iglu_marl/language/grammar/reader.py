@@ -17,7 +17,7 @@ from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import Either, Keep, Look, Put
+from iglu_marl.language.placing import Either, Look, Put
 from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
@@ -310,7 +310,7 @@ def _read_words(said: list[str], text: str) -> Any:
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
-        if all(isinstance(part, (View, Look, Keep)) for part in parts):
+        if all(isinstance(part, (View, Look)) for part in parts):
             continue
         try:
             made.append(instruction_of(parts))
