@@ -22,8 +22,8 @@ from iglu_marl.data.report import Report, SkipReason
 SESSION_LIMIT, GOLD_LIMIT = 256 * MIB, MIB  # bytes of a file; upstream's largest ones have 3 MB and 5 kB
 
 _BLOCK_TYPE = re.compile(r"(?:cwcmod:)?cwc_(?:minecraft_)?([a-z]+)_rn")
-_DRAW = re.compile(r"<DrawBlock\b([^>]*?)/?>")
-_ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
+_DRAW = re.compile(r"<DrawBlock\b([^<>]*)>")  # linear: an attribute holds no "<"
+_ATTRIBUTE = re.compile(r"""\b(\w+)\s*=\s*["']([^"']*)["']""")
 
 
 class CorpusSkip(SkipReason, unit="state"):
@@ -254,7 +254,7 @@ def read_gold(
         if good:
             grid[index_of((x, y, z))] = color
         else:
-            faults.append(attributes.strip())
+            faults.append(attributes.strip(" /"))
     if not found:
         raise DataError(f"{name} has no <DrawBlock .../>, expected one per block")
     for fault in faults:
