@@ -75,6 +75,7 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "start": _COLOR,
     "target": _COLOR,
     "spare": (0, 0),
+    "completion_reward": (-_LARGEST, _LARGEST),
 }
 """The least and the largest value of each field of `WORLD`, for each of its entries where they differ."""
 

@@ -75,6 +75,7 @@ class Terms:
     completion: Completion = "exact"
     right_scale: float = 2.0
     wrong_scale: float = 1.0
+    completion_reward: float = 0.0
     step_cost: float = 0.0
     size_reward: bool = False
     max_steps: int = 0
@@ -102,6 +103,7 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     for name in (
         "right_scale",
         "wrong_scale",
+        "completion_reward",
         "step_cost",
         "size_reward",
         "max_steps",

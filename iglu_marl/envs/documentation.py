@@ -28,6 +28,7 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 _REWARD = (
     "per builder step: +right_scale when the maximal intersection of build and target grows, -right_scale when it",
     "shrinks; if it stays, +wrong_scale for a block removed and -wrong_scale for one added; less step_cost.",
+    "When the target is completed, completion_reward more. With sparse_reward, 1 then and else 0, instead.",
 )
 REWARDS = (
     *_REWARD,

@@ -54,10 +54,12 @@ class GameOptions(TypedDict, total=False):
     builder_sees: tuple[str, ...]
     right_scale: float
     wrong_scale: float
+    completion_reward: float
     message_cost: float
     step_cost: float
     rewards: Literal["shared", "builder"]
     size_reward: bool
+    sparse_reward: bool
     completion: Completion
     shifts: Shifts
     pov_size: tuple[int, int]
@@ -105,12 +107,14 @@ class GameConfig:
     wrong_scale: float = _doc(
         1.0, "reward for removing, minus it for adding, a block when it does not change"
     )
+    completion_reward: float = _doc(0.0, "added when the target is completed")
     message_cost: float = _doc(0.0, "paid by the architect for each word it says")
     step_cost: float = _doc(0.0, "paid for each builder step")
     rewards: Literal["shared", "builder"] = _doc(
         "shared", "who gets the building reward: both, or the builder alone"
     )
     size_reward: bool = _doc(False, "reward is the gain of the best intersection so far, in blocks, instead")
+    sparse_reward: bool = _doc(False, "reward is 1 when the target is completed, else 0, instead")
     completion: Completion = _doc(
         "exact", 'episode ends when the build is the target ("exact"), or covers it ("cover")'
     )
@@ -135,11 +139,15 @@ class GameConfig:
             ("render_mode", (None, *RENDER_MODES)),
         ):
             self._check_option(name, options)
-        for name in ("select_and_place", "strict", "builder_can_ask", "size_reward"):
+        for name in ("select_and_place", "strict", "builder_can_ask", "size_reward", "sparse_reward"):
             if not isinstance(getattr(self, name), bool):
                 raise self._error(name, "True or False")
-        for name in ("right_scale", "wrong_scale", "message_cost", "step_cost"):
+        for name in ("right_scale", "wrong_scale", "completion_reward", "message_cost", "step_cost"):
             self._check_cost(name)
+        if self.sparse_reward and self.size_reward:
+            raise self._error("size_reward", "False with sparse_reward=True")
+        if self.sparse_reward and self.completion_reward:
+            raise self._error("completion_reward", "0 with sparse_reward=True, which pays 1")
         for name in ("turn_steps", "max_steps", "max_turns"):
             if getattr(self, name) is not None:
                 self._check_count(name, 1, 2**31 - 1, " or None")
@@ -246,11 +254,13 @@ class GameConfig:
 
     def terms(self) -> Terms:
         """What the kernel needs to know of this (0 = no limit)."""
+        sparse = self.sparse_reward
         return Terms(
             shifts=self.shifts,
             completion=self.completion,
-            right_scale=self.right_scale,
-            wrong_scale=self.wrong_scale,
+            right_scale=0.0 if sparse else self.right_scale,
+            wrong_scale=0.0 if sparse else self.wrong_scale,
+            completion_reward=1.0 if sparse else self.completion_reward,
             step_cost=self.step_cost,
             size_reward=self.size_reward,
             max_steps=self.max_steps or 0,

@@ -25,8 +25,12 @@ from iglu_marl.game.episode import Episode
 from iglu_marl.game.profiles import compat_of
 
 FORMAT, VERSION = "iglu_marl recording", 1
-LAYOUT = hashlib.blake2b(repr(WORLD.descr).encode(), digest_size=8).hexdigest()
-"""Of the world's record: checksums of another layout cannot be compared."""
+_COMPARED = WORLD.fields["completion_reward"][1]  # type: ignore[index]  # bytes: what follows, the config tells
+LAYOUT = hashlib.blake2b(
+    repr(WORLD.descr[: WORLD.names.index("completion_reward")]).encode(),  # type: ignore[union-attr]
+    digest_size=8,
+).hexdigest()
+"""Of the part of the world's record that is compared: checksums of another layout cannot be."""
 
 _MARK = "~"  # the key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
@@ -162,8 +166,11 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 
 
 def checksum(episode: Episode) -> str:
-    """The checksum of an episode's world and dialogue: 16 hexadecimal digits."""
-    made = hashlib.blake2b(episode.worlds.state.tobytes(), digest_size=8)
+    """The checksum of an episode's world and dialogue: 16 hexadecimal digits.
+
+    Of the world's record, it is made of the fields of version 0.1.0, so that recordings of any version are compared.
+    """
+    made = hashlib.blake2b(episode.worlds.state.tobytes()[:_COMPARED], digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 

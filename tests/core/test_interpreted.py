@@ -29,7 +29,7 @@ TASKS = {
 TERMS = {
     "exact": Terms(step_cost=0.25, turn_steps=7, max_steps=50, max_turns=5),
     "cover": Terms(completion="cover", shifts="inside", right_scale=3.0, wrong_scale=0.5),
-    "size": Terms(size_reward=True),
+    "size": Terms(size_reward=True, completion_reward=2.0),
 }
 POSE = (0.3, -0.25, 0.6, 350, -40)
 

@@ -210,6 +210,14 @@ def test_size_reward_is_the_gain_of_the_best_so_far():
     assert best >= 2
 
 
+def test_rewards_stay_as_they_were_until_the_target_is_completed():
+    plain, more = (
+        [(float(worlds.reward[0]), bool(worlds.terminated[0])) for _, worlds in play_edits(11, terms)]
+        for terms in (Terms(completion="cover"), Terms(completion="cover", completion_reward=10.0))
+    )
+    assert more == [(reward + 10.0 * done, done) for reward, done in plain]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("completion", ["exact", "cover"])
 def test_completion_equals_its_definition(completion):

@@ -218,3 +218,93 @@ def test_tasks_without_grids_in_common_do_not_meet() -> None:
     twin.set_state(np.frombuffer(before, dtype=worlds.state.dtype))
     twin.step(idle)
     assert twin.state[0].tobytes() == worlds.state[1].tobytes()
+
+
+# ---------------------------------------------------------------------------------------------------------- completion
+
+ONE_BLOCK = {"task": Task("", [(0, -1, -2, 6)]), "pose": (0.0, -0.25, 0.0, 0.0, -40.0)}
+WRONG_THEN_RIGHT = (6, 17, 16, 11, 17)  # blue: place, break; red: place
+VIEWS = ("worlds", "single", "AEC", "parallel", "vector", "games")
+
+
+def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
+    """An environment, reset, and a function that lets the builder act: reward and whether the target is completed."""
+    if view == "worlds":
+        worlds, controls = Worlds(1), Controls("walking")
+        worlds.spawn(0, ONE_BLOCK["task"], GameConfig(**options).terms(), ONE_BLOCK["pose"])
+
+        def act(action: int) -> tuple[Any, Any]:
+            worlds.step(controls.encode_batch([action]))
+            return worlds.reward[0], worlds.terminated[0]
+
+        return worlds, act
+    if view in ("single", "vector"):
+        name = "IGLUGridworldVector-v0"
+        env = gym.make(name, **options) if view == "single" else gym.make_vec(name, num_envs=2, **options)
+        env.reset(seed=0, options=ONE_BLOCK)
+        one = view == "single"
+        return env.unwrapped, lambda action: tuple(
+            part if one else part[1] for part in env.step(action if one else np.full(2, action))[1:3]
+        )
+    if view == "games":
+        games = iglu_marl.envs.VectorGame(2, **options)
+        games.reset(seed=0, options=ONE_BLOCK)
+        silence = np.zeros((2, 16), np.int64)
+
+        def act(action: int) -> tuple[Any, Any]:
+            results = games.step({"architect_0": silence, "builder_0": np.full(2, action)})[1:3]
+            assert results[0]["architect_0"][1] == results[0]["builder_0"][1]
+            return tuple(part["builder_0"][1] for part in results)  # type: ignore[return-value]
+
+        return games, act
+    if view == "parallel":
+        both = iglu_marl.parallel_env(**options)
+        both.reset(seed=0, options=ONE_BLOCK)
+        return both, lambda action: tuple(
+            part["builder_0"] for part in both.step({"architect_0": "", "builder_0": action})[1:3]
+        )
+    turns = iglu_marl.raw_env(**options)
+    turns.reset(seed=0, options=ONE_BLOCK)
+    turns.step("")
+
+    def act(action: int) -> tuple[Any, Any]:
+        turns.step(action)
+        assert turns.rewards["architect_0"] == turns.rewards["builder_0"]
+        return turns.rewards["builder_0"], turns.terminations["builder_0"]
+
+    return turns, act
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    ("options", "rewards"),
+    [
+        ({}, [0, -1, 1, 0, 2]),
+        ({"completion_reward": 10}, [0, -1, 1, 0, 12]),
+        ({"completion_reward": 10, "size_reward": True}, [0, 0, 0, 0, 11]),
+        ({"completion_reward": 0.5, "step_cost": 0.25}, [-0.25, -1.25, 0.75, -0.25, 2.25]),
+        ({"sparse_reward": True}, [0, 0, 0, 0, 1]),
+        ({"sparse_reward": True, "step_cost": 0.25}, [-0.25, -0.25, -0.25, -0.25, 0.75]),
+    ],
+    ids=str,
+)
+def test_completion_is_paid_alike_everywhere(
+    view: str, options: dict[str, Any], rewards: list[float]
+) -> None:
+    _, act = steps_of(view, **options)
+    done = [False] * 4 + [True]
+    assert [act(action) for action in WRONG_THEN_RIGHT] == list(zip(rewards, done, strict=True))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_saved_state_keeps_what_completion_pays(view: str) -> None:
+    env, act = steps_of(view, completion_reward=10)
+    for action in WRONG_THEN_RIGHT[:-1]:
+        act(action)
+    saved = env.get_state()
+    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)
+    env.set_state(saved)
+    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)
+    other, act = steps_of(view)  # what a state pays is its own, as with the other scales
+    other.set_state(saved)
+    assert act(WRONG_THEN_RIGHT[-1]) == (12, True)

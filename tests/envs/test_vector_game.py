@@ -112,9 +112,10 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         {"rewards": "builder", "message_cost": 0.5, "step_cost": 0.1},
         {"max_turns": 6, "max_steps": None, "builder_sees": ("inventory",), "architect_sees": ("dialog",)},
         {"tasks": BundledTasks(mode="structures"), "size_reward": True, "completion": "cover"},
+        {"completion_reward": 10, "rewards": "builder"},
         {"num_threads": 3},
     ],
-    ids=["symbols", "short", "builder", "turns", "bundled", "threads"],
+    ids=["symbols", "short", "builder", "turns", "bundled", "completion", "threads"],
 )
 def test_options(options: dict[str, Any]) -> None:
     assert compare(make(**options), 40, **options) >= 8
@@ -123,7 +124,7 @@ def test_options(options: dict[str, Any]) -> None:
 def test_progressive_sessions_go_on() -> None:
     worlds = [[(0, -1, -1, 1)], [(0, -1, -1, 1), (0, -1, 1, 1)]]
     session = Subtasks(["one", "two"], worlds, progressive=True)
-    options = {"tasks": session[0], "max_steps": 150}
+    options = {"tasks": session[0], "max_steps": 150, "completion_reward": 10}
     games = make(8, **options)
     compare(games, 100, pose=(0, -0.25, 0, 0, -35), moves=[17, 13, 13, 0], **options)
     assert any(task == session[1] for task in games.tasks)

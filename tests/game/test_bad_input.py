@@ -758,10 +758,12 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "builder_sees": [*NO_SIGHTS, ("pov", "target_grid"), ("target_view",), ("pov", "intersection")],
     "right_scale": NO_COSTS,
     "wrong_scale": NO_COSTS,
+    "completion_reward": NO_COSTS,
     "message_cost": NO_COSTS,
     "step_cost": NO_COSTS,
     "rewards": [*NO_TEXTS, "architect"],
     "size_reward": NO_FLAGS,
+    "sparse_reward": NO_FLAGS,
     "completion": [*NO_TEXTS, "partial"],
     "shifts": [*NO_TEXTS, "none"],
     "pov_size": [
@@ -780,6 +782,19 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "render_mode": ["", "depth", 5, ["human"], True],
     "tasks": [5, "C8", [], object()],
 }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size_reward": True}, "size_reward is True, expected False with sparse_reward=True"),
+        ({"completion_reward": 10}, "completion_reward is 10.0, expected 0 with sparse_reward=True"),
+    ],
+)
+def test_sparse_reward_stands_alone(options: dict[str, Any], message: str) -> None:
+    refuses(lambda: GameConfig(sparse_reward=True, **options), ConfigError, message)
+    for view in TWO_AGENT_VIEWS:
+        refuses(lambda view=view: VIEWS[view](sparse_reward=True, **options), ConfigError, message)
 
 
 def test_every_field_is_tried() -> None:

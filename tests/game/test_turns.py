@@ -525,6 +525,24 @@ def test_baselines_of_size_reward_begin_anew() -> None:
     assert site.terminated
 
 
+@pytest.mark.parametrize(
+    ("options", "rewards"),
+    [
+        ({"completion_reward": 10}, [-1, 1, 12, 1, 12]),
+        ({"sparse_reward": True}, [0, 0, 1, 0, 1]),
+    ],
+)
+def test_completion_is_paid_in_each_turn(options: dict[str, Any], rewards: list[float]) -> None:
+    turns, worlds = ["a", "b"], [[block(NORTH, RED)], [block(EAST, BLUE)]]
+    task = Subtasks(turns, worlds, invariant=False, progressive=True)[0]
+    site = Site(MAKERS[IDS[1]](completion="cover", **options), task)
+    paid = [site.place(SOUTH, GREEN), site.take(SOUTH), site.place(NORTH, RED)]
+    assert not site.terminated
+    paid += [site.take(NORTH), site.place(EAST, BLUE)]
+    assert site.terminated
+    assert paid == rewards
+
+
 @pytest.mark.parametrize("view", [IDS[1], IDS[2]])
 def test_a_single_turn_ends_the_episode(view: str) -> None:
     site = Site(MAKERS[view](), session(progressive=False)[0])

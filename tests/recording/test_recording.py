@@ -96,6 +96,39 @@ def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
     check_same(played, replay(tmp_path / "game.jsonl"))
 
 
+@pytest.mark.parametrize(
+    ("pay", "total"), [({"completion_reward": 10}, 16), ({"sparse_reward": True}, 1)], ids=["more", "sparse"]
+)
+@pytest.mark.parametrize("view", ["aec", "parallel", "single"])
+def test_pay_for_completion_comes_back(view: str, pay: dict[str, Any], total: float, tmp_path: Path) -> None:
+    file = tmp_path / "game.jsonl"
+    if view == "single":
+        env = gym.make(
+            "IGLUGridworldVector-v0", tasks=Task("", GRID), architect=ScriptedArchitect(), turn_steps=5, **pay
+        )
+        players: Any = ScriptedBuilder.for_env(env)
+    else:
+        env = game(iglu_marl.raw_env if view == "aec" else iglu_marl.parallel_env, **pay)
+        players = agents_for(env)
+    with Recorder(file) as recorder:
+        played = iglu_marl.play(env, players, seed=4, on_step=recorder)
+    assert played.completed
+    assert played.returns[Role.BUILDER] == total
+    assert pay.items() <= lines_of(file)[0]["config"].items()
+    check_same(played, replay(file))
+
+
+def test_another_pay_for_completion_is_told(tmp_path: Path) -> None:
+    """No checksum holds it, so that recordings of version 0.1.0 can be compared; what was paid does."""
+    file, env = tmp_path / "game.jsonl", game(completion_reward=10)
+    with Recorder(file) as recorder:
+        iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace('"completion_reward":10.0', '"completion_reward":9.0'), encoding="utf-8")
+    with pytest.raises(ReplayError, match=r"was paid .*12\.0.*, now .*11\.0"):
+        replay(file)
+
+
 def test_half_characters_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env = game(max_turns=6)
     pair = {Role.ARCHITECT: Garbled(), Role.BUILDER: ScriptedBuilder.for_env(env)}

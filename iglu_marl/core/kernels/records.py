@@ -92,6 +92,8 @@ WORLD = np.dtype(
         ("start", np.int8, (9, 11, 11)),
         ("target", np.int8, (9, 11, 11)),
         ("spare", np.int8),  # fills the record up, so that equal worlds are equal bytes
+        # Recordings compare the fields above (see `recording.values.checksum`); what is added follows here.
+        ("completion_reward", np.float64),
     ],
     align=True,
 )

@@ -128,16 +128,19 @@ def aim_at_target(s, extent, inside):
 
 @jit
 def pay(s, best_before, blocks_before):
-    """The reward of this step's edit; the return of any edits is a potential, so no loop of edits can farm it."""
-    reward = 0.0
+    """The reward of this step: of its edit, and of the target if it is completed now.
+
+    The return of any edits is a potential, so no loop of edits can farm it; completion ends the episode or the turn.
+    """
+    reward = s["completion_reward"] if s["terminated"] != 0 else 0.0
     if s["change"][3] != s["change"][4]:
         gain = int(s["best"]) - best_before
         if s["size_reward"] != 0:
-            reward = float(max(0, int(s["best"]) - int(s["record"])))
+            reward += float(max(0, int(s["best"]) - int(s["record"])))
         elif gain != 0:
-            reward = s["right_scale"] if gain > 0 else -s["right_scale"]
+            reward += s["right_scale"] if gain > 0 else -s["right_scale"]
         else:
-            reward = s["wrong_scale"] * (blocks_before - int(s["blocks"]))
+            reward += s["wrong_scale"] * (blocks_before - int(s["blocks"]))
     s["record"] = max(int(s["record"]), int(s["best"]))
     s["reward"] = reward - s["step_cost"]
 

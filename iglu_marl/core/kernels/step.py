@@ -23,7 +23,7 @@ def sense(s):
 
 @jit
 def step_one(s, c):
-    """One builder step in one world: colour, jump, camera, hands, motion, yaw; then reward, clocks and end."""
+    """One builder step in one world: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks."""
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     if c["hotbar"] != 0:
         s["active"] = c["hotbar"]
@@ -33,8 +33,8 @@ def step_one(s, c):
     use_hands(s, c)
     move(s, c)
     wrap_yaw(s)
-    pay(s, best_before, blocks_before)
     s["terminated"] = complete(s)
+    pay(s, best_before, blocks_before)
     tick(s, c["yields"])
     sense(s)
 
