@@ -149,9 +149,9 @@ def _disentanglement(
     attributes = [_categories(column) for column in meant.T.tolist()]
     joint = [[_paired(column, attribute) for attribute in attributes] for column in columns]
 
-    def statistic(weights: _Floats) -> float:
+    def measure(weights: _Floats, corrected: bool) -> float:
         def entropy(values: _Ints) -> float:
-            return _entropy(values, weights, corrected=corrected)
+            return _entropy(values, weights, corrected)
 
         unknown = [entropy(attribute) for attribute in attributes]
         gaps = []
@@ -161,7 +161,7 @@ def _disentanglement(
                 gaps.append((told[-1] - told[-2]) / own)
         return float(np.mean(gaps)) if gaps else 0.0
 
-    return bootstrap_statistic(statistic, len(said), **options)
+    return _interval(measure, len(said), corrected, options)
 
 
 # --------------------------------------------------------------------------------------------------- information
@@ -182,11 +182,11 @@ def mutual_information(
     x, y = _categories(one), _categories(two)
     both = _paired(x, y)
 
-    def statistic(weights: _Floats) -> float:
-        parts = (_entropy(values, weights, corrected=corrected) for values in (x, y, both))
-        return next(parts) + next(parts) - next(parts)
+    def measure(weights: _Floats, corrected: bool) -> float:
+        one, two, pairs = (_entropy(values, weights, corrected) for values in (x, y, both))
+        return one + two - pairs
 
-    return bootstrap_statistic(statistic, len(x), **options)
+    return _interval(measure, len(x), corrected, options)
 
 
 def speaker_consistency(
@@ -275,20 +275,45 @@ def message_use(
     lengths = np.array([len(row) for row in said])
     kinds, spoken = _categories(said), np.repeat(np.arange(len(said)), lengths)
     symbols = np.array([symbol for row in said for symbol in row], dtype=np.int64)
-    measures: tuple[Callable[[_Floats], float], ...] = (
-        lambda weights: float(np.average(lengths, weights=weights)),
-        lambda weights: _entropy(kinds, weights, corrected=corrected),
-        lambda weights: _entropy(symbols, weights[spoken], corrected=corrected),
-        lambda weights: np.count_nonzero(np.bincount(symbols, weights[spoken])) / vocabulary,
+
+    def length(weights: _Floats) -> float:
+        return float(np.average(lengths, weights=weights))
+
+    def share(weights: _Floats) -> float:
+        return np.count_nonzero(np.bincount(symbols, weights[spoken])) / vocabulary
+
+    def of_messages(weights: _Floats, corrected: bool) -> float:
+        return _entropy(kinds, weights, corrected)
+
+    def of_symbols(weights: _Floats, corrected: bool) -> float:
+        return _entropy(symbols, weights[spoken], corrected)
+
+    return MessageUse(
+        length=bootstrap_statistic(length, len(said), **options),
+        message_entropy=_interval(of_messages, len(said), corrected, options),
+        symbol_entropy=_interval(of_symbols, len(said), corrected, options),
+        symbols_used=bootstrap_statistic(share, len(said), **options),
     )
-    return MessageUse(*(bootstrap_statistic(measure, len(said), **options) for measure in measures))
 
 
 # -------------------------------------------------------------------------------------------------------- pieces
 
 
-def _entropy(values: _Ints, weights: _Floats, *, corrected: bool = False) -> float:
-    """Entropy in bits of category numbers that count so often each; 0 of nothing."""
+def _interval(
+    measure: Callable[[_Floats, bool], float], count: int, corrected: bool, options: BootstrapOptions
+) -> Interval:
+    """The interval of a measure of weights that is made of entropies, with or without their correction."""
+    once = np.ones(count)
+    return bootstrap_statistic(
+        lambda weights: measure(weights, corrected),
+        count,
+        correction=measure(once, corrected) - measure(once, False),
+        **options,
+    )
+
+
+def _entropy(values: _Ints, weights: _Floats, corrected: bool) -> float:
+    """Entropy in bits of category numbers that count so often each; 0 where only one does, or none."""
     counts = np.bincount(values, weights)
     counts = counts[counts > 0]
     if len(counts) < 2:

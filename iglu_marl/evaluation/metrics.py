@@ -286,6 +286,7 @@ def bootstrap_statistic(
     statistic: Callable[[npt.NDArray[np.float64]], float],
     count: int,
     *,
+    correction: float = 0.0,
     units: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -294,9 +295,10 @@ def bootstrap_statistic(
     """Any statistic of `count` entries with its percentile bootstrap interval; `bootstrap` is for ratios of sums.
 
     statistic: of how often each entry counts, float64 [count]: all ones, then how often each was drawn. Resamples in
-    which it is undefined (nan) are left out. units: [count], the independent unit of each entry (a game with several
-    messages, say): entries of one unit are drawn together; each entry is one without them. Raises `ConfigError` for
-    arguments out of range.
+    which it is undefined (nan) are left out. correction: what the statistic adds to its plain value of the entries
+    against a bias; a resample is a sample of a sample, and needs it once more. units: [count], the independent unit
+    of each entry (a game with several messages, say): entries of one unit are drawn together; each entry is one
+    without them. Raises `ConfigError` for arguments out of range.
     """
     _check(confidence, resamples)
     groups = np.arange(count) if units is None else np.asarray(units)
@@ -310,7 +312,7 @@ def bootstrap_statistic(
         np.bincount(generator.integers(total, size=total), minlength=total).astype(np.float64)
         for _ in range(resamples)
     )
-    values = np.array([statistic(drawn[groups]) for drawn in draws])
+    values = np.array([statistic(drawn[groups]) for drawn in draws]) + correction
     return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
 
 
