@@ -1,7 +1,8 @@
 """Evaluation: metrics of games and actions, and every architect with every builder on the same tasks.
 
-`evaluate` plays and measures; `metrics` has the measures by themselves; `action_prediction` asks what a builder does
-next, `clarification` when it asks back, and what. Members load when they are first used.
+`evaluate` plays and measures; `metrics` has the measures by themselves, `language_metrics` those of messages;
+`action_prediction` asks what a builder does next, `clarification` when it asks back, and what. Members load when they
+are first used.
 """
 
 from __future__ import annotations
@@ -23,4 +24,6 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.selection import named as named
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
-__getattr__, __dir__, __all__ = members(__name__, ("action_prediction", "clarification", "metrics"))
+__getattr__, __dir__, __all__ = members(
+    __name__, ("action_prediction", "clarification", "language_metrics", "metrics")
+)

@@ -15,7 +15,7 @@ Minecraft Dialogue (ACL 2020) for net actions and their micro average; Efron, Bo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -275,17 +275,61 @@ def bootstrap(
         raise ConfigError(
             f"numerators and denominators have the shapes {above.shape} and {below.shape}, expected one [n]"
         )
+    _check(confidence, resamples)
+    if not below.sum():
+        return Interval(np.nan, np.nan, np.nan)
+    values = _resampled(above, below, resamples, np.random.default_rng(rng))
+    return _percentiles(float(above.sum() / below.sum()), values, confidence)
+
+
+def bootstrap_statistic(
+    statistic: Callable[[npt.NDArray[np.float64]], float],
+    count: int,
+    *,
+    correction: float = 0.0,
+    units: npt.ArrayLike | None = None,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> Interval:
+    """Any statistic of `count` entries with its percentile bootstrap interval; `bootstrap` is for ratios of sums.
+
+    statistic: of how often each entry counts, float64 [count]: all ones, then how often each was drawn. Resamples in
+    which it is undefined (nan) are left out. correction: what the statistic adds to its plain value of the entries
+    against a bias; a resample is a sample of a sample, and needs it once more. units: [count], the independent unit
+    of each entry (a game with several messages, say): entries of one unit are drawn together; each entry is one
+    without them. Raises `ConfigError` for arguments out of range.
+    """
+    _check(confidence, resamples)
+    groups = np.arange(count) if units is None else np.asarray(units)
+    if count < 1 or groups.shape != (count,):
+        raise ConfigError(
+            f"units have the shape {groups.shape}, expected ({count},): one for each of 1 entry or more"
+        )
+    groups = np.unique(groups, return_inverse=True)[1]
+    generator, total = np.random.default_rng(rng), int(groups.max()) + 1
+    draws = (
+        np.bincount(generator.integers(total, size=total), minlength=total).astype(np.float64)
+        for _ in range(resamples)
+    )
+    values = np.array([statistic(drawn[groups]) for drawn in draws]) + correction
+    return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
+
+
+def _check(confidence: float, resamples: int) -> None:
     if not 0 < confidence < 1 or resamples < 1:
         raise ConfigError(
             f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1 or more"
         )
-    if not below.sum():
-        return Interval(np.nan, np.nan, np.nan)
-    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-    values = _resampled(above, below, resamples, generator)
+
+
+def _percentiles(value: float, values: npt.NDArray[np.float64], confidence: float) -> Interval:
+    """A value with the percentiles of its resamples; nan where it, or each of them, is undefined."""
+    if np.isnan(value) or not len(values):
+        return Interval(value, np.nan, np.nan)
     tail = (1 - confidence) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
-    return Interval(float(above.sum() / below.sum()), float(low), float(high))
+    return Interval(value, float(low), float(high))
 
 
 def _resampled(

@@ -1,0 +1,420 @@
+"""Metrics of emergent languages: what messages tell of their meanings, and what listeners make of them.
+
+| function | what it measures | range |
+|---|---|---|
+| `topographic_similarity` | whether similar meanings have similar messages | -1..1 |
+| `positional_disentanglement` | whether each position tells of one attribute | 0..1 |
+| `bag_of_symbols_disentanglement` | whether each symbol, wherever it stands, tells of one attribute | 0..1 |
+| `mutual_information` | what one variable tells of another | bits |
+| `speaker_consistency` | what a message tells of the speaker's own action | bits |
+| `instantaneous_coordination` | what a message tells of the listener's next action | bits |
+| `causal_influence` | how much another message would change the listener's next action | bits |
+| `message_use` | length, entropies, share of the symbols used | see there |
+
+A row is one message in its place: meanings are int [n, attributes], messages n sequences of integers without padding
+(lists, or int [n, length]; an empty one is silence), actions int [n]. Every metric is an `Interval`: its value on the
+rows as they are, and a percentile bootstrap over them. All functions take the keywords of `BootstrapOptions`.
+
+The intervals are those of a sample. Rows that list each meaning once, with the one message that it has, are a whole
+language and no sample: resampling loses a third of them, the correction of entropies is wrong for them (give
+`corrected=False`), and only the value should be read.
+
+Sources: Brighton and Kirby, Understanding Linguistic Evolution by Visualizing the Emergence of Topographic Mappings
+(Artificial Life 2006); Chaabouni et al., Compositionality and Generalization in Emergent Languages (ACL 2020); Lowe et
+al., On the Pitfalls of Measuring Emergent Communication (AAMAS 2019); Jaques et al., Social Influence as Intrinsic
+Motivation for Multi-Agent Deep Reinforcement Learning (ICML 2019); Miller, Note on the Bias of Information Estimates
+(1955).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import TypedDict, Unpack
+
+from iglu_marl.core.errors import ConfigError, DialogueError
+from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic
+
+Rows: TypeAlias = Sequence[Any] | npt.NDArray[np.integer]
+"""One entry a row: integers [n] or [n, width], or n sequences of integers of any lengths."""
+
+_Ints: TypeAlias = npt.NDArray[np.int64]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class BootstrapOptions(TypedDict, total=False):
+    """How the interval of a metric is made, as of `bootstrap_statistic`.
+
+    units: [n], which rows are drawn together since they are not independent (those of one game, say; by default each
+    row by itself); confidence: 0.95; resamples: 1000; rng: a generator or a seed, 0.
+    """
+
+    units: npt.ArrayLike
+    confidence: float
+    resamples: int
+    rng: np.random.Generator | int
+
+
+class MessageUse(NamedTuple):
+    """How a language uses its channel; see `message_use`."""
+
+    length: Interval
+    message_entropy: Interval
+    symbol_entropy: Interval
+    symbols_used: Interval
+
+
+# ---------------------------------------------------------------------------------------------- compositionality
+
+
+def topographic_similarity(meanings: Rows, messages: Rows, **options: Unpack[BootstrapOptions]) -> Interval:
+    """Spearman's correlation between the distances of meanings and those of their messages (Brighton and Kirby 2006).
+
+    meanings: int [n, attributes], compared by the number of attributes that differ (Hamming); messages: n sequences
+    of symbols, compared by insertions, deletions and substitutions (Levenshtein). Over all pairs of rows with
+    different meanings, so a meaning that was sampled twice is not compared with itself; with ranks, as is the custom,
+    where Brighton and Kirby correlate the distances.
+
+    0 where all messages are equally far from each other (all the same, say): they show no structure. nan where all
+    meanings are (a single attribute, a single meaning): there is no structure to show. Time and memory grow with the
+    square of the number of different rows. Raises `ConfigError` for rows of another form or number.
+    """
+    meant, said = _attributes(meanings), _rows("messages", messages)
+    _check_numbers(meanings=meant, messages=said)
+    kinds = _categories(zip(map(tuple, meant.tolist()), said, strict=True))
+    first = np.unique(kinds, return_index=True)[1]
+    near, far = np.triu_indices(len(first), 1)
+    meaning_distances = (meant[first][near] != meant[first][far]).sum(axis=1)
+    message_distances = _edit_distances([said[row] for row in first])[near, far]
+    other = meaning_distances > 0
+    near, far = near[other], far[other]
+    shape = (meaning_distances.max(initial=0) + 1, message_distances.max(initial=0) + 1)
+    cells = meaning_distances[other] * shape[1] + message_distances[other]
+
+    def statistic(weights: _Floats) -> float:
+        drawn = np.bincount(kinds, weights)
+        pairs = np.bincount(cells, drawn[near] * drawn[far], minlength=shape[0] * shape[1])
+        return _rank_correlation(pairs.reshape(shape))
+
+    return bootstrap_statistic(statistic, len(said), **options)
+
+
+def positional_disentanglement(
+    meanings: Rows, messages: Rows, *, corrected: bool = False, **options: Unpack[BootstrapOptions]
+) -> Interval:
+    """Whether each position of the messages tells of one attribute only: posdis of Chaabouni et al. (2020).
+
+    For each position the mutual information of its symbol with the attribute that it tells most of, less that with
+    the second, over the entropy of the symbol; the mean over positions whose symbol varies, or 0 where none does.
+
+    meanings: int [n, attributes], two attributes or more; messages: n sequences of symbols; beyond the end of a
+    message stands one symbol of its own. corrected: as of `mutual_information`; the source does without, which is
+    exact for a whole language, and of a sample a little below 1 for a compositional code. Codes by chance stay above
+    0: one attribute always fits better than the next. Raises `ConfigError` for rows of another form or number.
+    """
+    said = _rows("messages", messages)
+    columns = [
+        _categories(row[place] if place < len(row) else None for row in said)
+        for place in range(max(map(len, said)))
+    ]
+    return _disentanglement(meanings, said, columns, corrected, options)
+
+
+def bag_of_symbols_disentanglement(
+    meanings: Rows, messages: Rows, *, corrected: bool = False, **options: Unpack[BootstrapOptions]
+) -> Interval:
+    """Whether each symbol, wherever it stands, tells of one attribute only: bosdis of Chaabouni et al. (2020).
+
+    As `positional_disentanglement`, with how often each symbol occurs in a message instead of what stands where.
+    """
+    said = _rows("messages", messages)
+    columns = [_categories(row.count(symbol) for row in said) for symbol in sorted(set().union(*said))]
+    return _disentanglement(meanings, said, columns, corrected, options)
+
+
+def _disentanglement(
+    meanings: Rows,
+    said: list[tuple[int, ...]],
+    columns: list[_Ints],
+    corrected: bool,
+    options: BootstrapOptions,
+) -> Interval:
+    meant = _attributes(meanings)
+    _check_numbers(meanings=meant, messages=said)
+    if meant.shape[1] < 2:
+        raise ConfigError(f"meanings have {meant.shape[1]} attributes, expected 2 or more to tell apart")
+    attributes = [_categories(column) for column in meant.T.tolist()]
+    joint = [[_paired(column, attribute) for attribute in attributes] for column in columns]
+
+    def measure(weights: _Floats, corrected: bool) -> float:
+        def entropy(values: _Ints) -> float:
+            return _entropy(values, weights, corrected)
+
+        unknown = [entropy(attribute) for attribute in attributes]
+        gaps = []
+        for column, pairs in zip(columns, joint, strict=True):
+            if own := entropy(column):
+                told = sorted(each - entropy(pair) for each, pair in zip(unknown, pairs, strict=True))
+                gaps.append((told[-1] - told[-2]) / own)
+        return float(np.mean(gaps)) if gaps else 0.0
+
+    return _interval(measure, len(said), corrected, options)
+
+
+# --------------------------------------------------------------------------------------------------- information
+
+
+def mutual_information(
+    first: Rows, second: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
+) -> Interval:
+    """Mutual information, in bits, of what stands in the same rows of two variables.
+
+    first, second: meanings, single attributes, messages, single symbols or actions; rows are the same value where
+    they are equal as a whole. corrected: with Miller and Madow's correction of the three entropies it is made of,
+    without which independent variables seem to tell of each other; it may fall below 0, and needs several rows for
+    each pair of values. Raises `ConfigError` for rows of another form or number.
+    """
+    one, two = _rows("first", first), _rows("second", second)
+    _check_numbers(first=one, second=two)
+    x, y = _categories(one), _categories(two)
+    both = _paired(x, y)
+
+    def measure(weights: _Floats, corrected: bool) -> float:
+        one, two, pairs = (_entropy(values, weights, corrected) for values in (x, y, both))
+        return one + two - pairs
+
+    return _interval(measure, len(x), corrected, options)
+
+
+def speaker_consistency(
+    messages: Rows, actions: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
+) -> Interval:
+    """Mutual information, in bits, of messages and what their speaker itself did then (Lowe et al. 2019).
+
+    messages: n sequences of symbols; actions: int [n], the speaker's own. An architect has no other actions than its
+    messages: give what it means instead. Jaques et al. (2019) divide by the largest possible entropy. Otherwise as
+    `mutual_information`.
+    """
+    return mutual_information(messages, actions, corrected=corrected, **options)
+
+
+def instantaneous_coordination(
+    messages: Rows, actions: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
+) -> Interval:
+    """Mutual information, in bits, of messages and the listener's next action (Jaques et al. 2019, Lowe et al. 2019).
+
+    messages: n sequences of symbols; actions: int [n], what the listener did first after hearing each. High also
+    where both follow from something that both see: `causal_influence` tells that apart. Otherwise as
+    `mutual_information`.
+    """
+    return mutual_information(messages, actions, corrected=corrected, **options)
+
+
+def causal_influence(
+    probabilities: npt.ArrayLike,
+    message_probabilities: npt.ArrayLike | None = None,
+    **options: Unpack[BootstrapOptions],
+) -> Interval:
+    """How much the listener's next action depends on which message it hears, in bits (Lowe et al. 2019: CIC).
+
+    In each state the message is replaced by each of `k` others, and the listener's policy asked again: the mutual
+    information of message and action in that state, averaged over states (Jaques et al. 2019: the mean divergence
+    from the policy with the message averaged out). 0 for a listener that ignores messages, at most the entropy of
+    the messages.
+
+    probabilities: float [n, k, actions], of the listener's actions in each state after each message (one-hot for
+    what a deterministic listener does); message_probabilities: float [k] or [n, k], by default all alike. Raises
+    `ConfigError` for arrays of other shapes, or whose last axis is no distribution.
+    """
+    policies = _distributions("probabilities", probabilities)
+    if policies.ndim != 3:
+        raise ConfigError(f"probabilities have the shape {policies.shape}, expected [n, messages, actions]")
+    count, kinds = policies.shape[:2]
+    given = np.full(kinds, 1 / kinds) if message_probabilities is None else message_probabilities
+    shares = _distributions("message_probabilities", given)
+    if shares.shape not in ((kinds,), (count, kinds)):
+        raise ConfigError(
+            f"message_probabilities have the shape {shares.shape}, expected ({kinds},) or ({count}, {kinds})"
+        )
+    shares = np.broadcast_to(shares, (count, kinds))
+    average = (shares[:, :, None] * policies).sum(axis=1)
+    influence = _uncertainty(average) - (shares * _uncertainty(policies)).sum(axis=1)
+    return bootstrap_statistic(
+        lambda weights: float(np.average(influence, weights=weights)), count, **options
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- use
+
+
+def message_use(
+    messages: Rows, vocabulary: int, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
+) -> MessageUse:
+    """How much of its channel a language uses: a `MessageUse` of four intervals.
+
+    | field | |
+    |---|---|
+    | `length` | symbols a message, the mean |
+    | `message_entropy` | of whole messages, in bits; 0 where all are the same |
+    | `symbol_entropy` | of single symbols, wherever they stand, in bits; 0 where there are none |
+    | `symbols_used` | the share of the vocabulary that occurs, 0..1; no resample has more |
+
+    messages: n sequences of symbols in 0..vocabulary-1. corrected: entropies with Miller and Madow's correction of
+    the bias. Raises `DialogueError` for symbols outside the vocabulary, `ConfigError` for messages of another form
+    or an empty vocabulary.
+    """
+    said = _rows("messages", messages)
+    if vocabulary < 1:
+        raise ConfigError(f"vocabulary is {vocabulary!r}, expected 1 symbol or more")
+    for place, row in enumerate(said):
+        if row and not 0 <= min(row) <= max(row) < vocabulary:
+            raise DialogueError(f"messages[{place}] is {row}, expected symbols in 0..{vocabulary - 1}")
+    lengths = np.array([len(row) for row in said])
+    kinds, spoken = _categories(said), np.repeat(np.arange(len(said)), lengths)
+    symbols = np.array([symbol for row in said for symbol in row], dtype=np.int64)
+
+    def length(weights: _Floats) -> float:
+        return float(np.average(lengths, weights=weights))
+
+    def share(weights: _Floats) -> float:
+        return np.count_nonzero(np.bincount(symbols, weights[spoken])) / vocabulary
+
+    def of_messages(weights: _Floats, corrected: bool) -> float:
+        return _entropy(kinds, weights, corrected)
+
+    def of_symbols(weights: _Floats, corrected: bool) -> float:
+        return _entropy(symbols, weights[spoken], corrected)
+
+    return MessageUse(
+        length=bootstrap_statistic(length, len(said), **options),
+        message_entropy=_interval(of_messages, len(said), corrected, options),
+        symbol_entropy=_interval(of_symbols, len(said), corrected, options),
+        symbols_used=bootstrap_statistic(share, len(said), **options),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- pieces
+
+
+def _interval(
+    measure: Callable[[_Floats, bool], float], count: int, corrected: bool, options: BootstrapOptions
+) -> Interval:
+    """The interval of a measure of weights that is made of entropies, with or without their correction."""
+    once = np.ones(count)
+    return bootstrap_statistic(
+        lambda weights: measure(weights, corrected),
+        count,
+        correction=measure(once, corrected) - measure(once, False),
+        **options,
+    )
+
+
+def _entropy(values: _Ints, weights: _Floats, corrected: bool) -> float:
+    """Entropy in bits of category numbers that count so often each; 0 where only one does, or none."""
+    counts = np.bincount(values, weights)
+    counts = counts[counts > 0]
+    if len(counts) < 2:
+        return 0.0
+    total = counts.sum()
+    plain = float(np.log2(total) - counts @ np.log2(counts) / total)
+    return plain + corrected * (len(counts) - 1) / (2 * float(total) * np.log(2))
+
+
+def _uncertainty(probabilities: _Floats) -> _Floats:
+    """Entropy in bits of the distributions along the last axis."""
+    logs = np.log2(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+    return -(probabilities * logs).sum(axis=-1)
+
+
+def _rank_correlation(table: _Floats) -> float:
+    """Spearman's correlation of two numbers, of whose values table [x, y] says how often each pair occurs."""
+    across, down = table.sum(axis=1), table.sum(axis=0)
+    if np.count_nonzero(across) < 2:
+        return np.nan
+    if np.count_nonzero(down) < 2:
+        return 0.0
+    # Mean ranks of ties, less the mean of all ranks.
+    x, y = (np.cumsum(counts) - counts / 2 - counts.sum() / 2 for counts in (across, down))
+    return float(x @ table @ y / np.sqrt((across @ x**2) * (down @ y**2)))
+
+
+def _edit_distances(messages: list[tuple[int, ...]]) -> _Ints:
+    """Insertions, deletions and substitutions between all messages, int [n, n] (Wagner and Fischer 1974)."""
+    lengths = np.array([len(message) for message in messages])
+    padded = np.zeros((len(messages), lengths.max()), dtype=np.int64)
+    padded[np.arange(lengths.max()) < lengths[:, None]] = [symbol for each in messages for symbol in each]
+    found = np.empty((len(messages), len(messages)), dtype=np.int64)
+    for row, message in enumerate(messages):
+        table = np.tile(np.arange(lengths.max() + 1), (len(messages), 1))
+        for place, symbol in enumerate(message, start=1):
+            above, table = table, np.full_like(table, place)
+            for k in range(lengths.max()):
+                replaced = above[:, k] + (padded[:, k] != symbol)
+                table[:, k + 1] = np.minimum(replaced, np.minimum(above[:, k + 1], table[:, k]) + 1)
+        found[row] = table[np.arange(len(messages)), lengths]
+    return found
+
+
+def _categories(values: Iterable[Hashable]) -> _Ints:
+    """Each value as a number, 0 for the first kind, int [n]."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
+
+
+def _paired(x: _Ints, y: _Ints) -> _Ints:
+    """Category numbers of the pairs of two variables."""
+    return _categories(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def _rows(name: str, values: Rows) -> list[tuple[int, ...]]:
+    """One tuple of integers a row; a single integer is a row of one."""
+    if not isinstance(values, Sequence | np.ndarray) or not len(values):
+        raise ConfigError(f"{name} is {values!r}, expected one row or more of integers")
+    found = []
+    for place, entry in enumerate(values):
+        try:
+            row = np.atleast_1d(np.asarray(entry))
+        except ValueError:  # a ragged nest
+            row = np.empty((0, 0))
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            raise ConfigError(f"{name}[{place}] is {entry!r}, expected integers")
+        found.append(tuple(row.tolist()))
+    return found
+
+
+def _attributes(meanings: Rows) -> _Ints:
+    """Meanings as int [n, attributes]."""
+    rows = _rows("meanings", meanings)
+    for place, row in enumerate(rows):
+        if len(row) != len(rows[0]) or not row:
+            raise ConfigError(
+                f"meanings[{place}] has {len(row)} attributes, expected as many as meanings[0], and 1 or more"
+            )
+    return np.array(rows, dtype=np.int64)
+
+
+def _check_numbers(**columns: Sequence[Any] | npt.NDArray[Any]) -> None:
+    numbers = {name: len(rows) for name, rows in columns.items()}
+    if len(set(numbers.values())) > 1:
+        listed = ", ".join(f"{number} {name}" for name, number in numbers.items())
+        raise ConfigError(f"there are {listed}, expected as many of each")
+
+
+def _distributions(name: str, values: npt.ArrayLike) -> _Floats:
+    """Float [..., m], each last axis a distribution."""
+    try:
+        found = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):  # no numbers, or a ragged nest
+        found = np.empty(0)
+    if not found.size:
+        raise ConfigError(f"{name} is {values!r}, expected an array of probabilities")
+    wrong = np.argwhere(~((found >= 0).all(axis=-1) & (abs(found.sum(axis=-1) - 1) < 1e-6)))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        raise ConfigError(
+            f"{name}{list(place)} is {found[place].tolist()}, expected probabilities that sum to 1"
+        )
+    return found
