@@ -13,8 +13,7 @@ import json
 import multiprocessing
 import sys
 import time
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+from iglu_marl.evaluation import language_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 100  # games for each meaning in the last measurements
@@ -119,29 +119,9 @@ def best_without_chat(example: ModuleType, settings: Any) -> tuple[float, list[i
 # -------------------------------------------------------------------------------------------- the code
 
 
-def entropy(values: Sequence[Hashable]) -> float:
-    """Entropy in bits of what a sample was drawn from, with Miller and Madow's correction of the bias."""
-    counts = np.array(list(Counter(values).values()), dtype=np.float64)
-    shares = counts / counts.sum()
-    return float(-(shares * np.log2(shares)).sum() + (len(counts) - 1) / (2 * counts.sum() * np.log(2)))
-
-
-def mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Mutual information in bits of paired samples, corrected like the entropies it is made of; may fall below 0."""
-    return entropy(first) + entropy(second) - entropy(list(zip(first, second, strict=True)))
-
-
-def topographic_similarity(meanings: np.ndarray, messages: np.ndarray) -> float:
-    """Spearman's correlation between the distances of meanings and of their messages, both [n, parts].
-
-    A distance is the number of parts that differ. 0 where all distances are equal.
-    """
-    pairs = np.triu_indices(len(meanings), 1)
-    ranks = [
-        pd.Series((part[pairs[0]] != part[pairs[1]]).sum(axis=1)).rank().to_numpy()
-        for part in (meanings, messages)
-    ]
-    return 0.0 if min(map(np.ptp, ranks)) == 0 else float(np.corrcoef(*ranks)[0, 1])
+def information(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """What one of two paired samples tells of the other, in bits; corrected for its bias, so it may fall below 0."""
+    return language_metrics.mutual_information(first, second, resamples=1).value
 
 
 def look_at_code(example: ModuleType, pair: Any) -> dict[str, Any]:
@@ -171,13 +151,15 @@ def look_at_code(example: ModuleType, pair: Any) -> dict[str, Any]:
         "distinct": len({tuple(row) for row in likeliest.tolist()}),
         "consistency": float((said == likeliest).all(-1).mean()),
         "information": {
-            name: {part: mutual_information(symbols, values) for part, values in parts.items()}
+            name: {part: information(symbols, values) for part, values in parts.items()}
             for name, symbols in heard.items()
         },
-        "information about both": mutual_information(
+        "information about both": information(
             heard["message"], list(zip(parts["colour"], parts["place"], strict=True))
         ),
-        "topographic similarity": topographic_similarity(np.stack([colors, places], 1), likeliest),
+        "topographic similarity": language_metrics.topographic_similarity(
+            np.stack([colors, places], 1), likeliest, resamples=1
+        ).value,
     }
 
 

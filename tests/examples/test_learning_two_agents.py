@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -164,28 +163,9 @@ def test_guesses_without_chat(example: ModuleType, limit: int, tries: int) -> No
 # -------------------------------------------------------------------------------------------- measures
 
 
-def test_entropy_and_information_by_hand() -> None:
-    assert two_agents.entropy("aabb") == pytest.approx(1 + 1 / (8 * math.log(2)))
-    # joint ("a", 0) x 2, ("b", 1) x 1, ("b", 0) x 1: H(x) = 1, H(y) = 0.8113, H(x, y) = 1.5; corrections 1 + 1 - 2
-    plain = 1 + 0.811278 - 1.5
-    assert two_agents.mutual_information("aabb", [0, 0, 1, 0]) == pytest.approx(plain, abs=1e-5)
-
-
-def test_information_of_equal_and_of_independent_samples() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(6, size=(2, 5000)).tolist()
-    assert two_agents.mutual_information(x, x) == pytest.approx(math.log2(6), abs=0.01)
-    few = [two_agents.mutual_information(*rng.integers(6, size=(2, 300)).tolist()) for _ in range(40)]
-    assert abs(two_agents.mutual_information(x, y)) < 0.005
-    assert abs(np.mean(few)) < 0.01, "without the correction: 25 / (2 * 300 * ln 2) = 0.06 bits"
-
-
-def test_topographic_similarity() -> None:
-    meanings = np.array([(color, place) for color in range(6) for place in range(4)])
-    assert two_agents.topographic_similarity(meanings, meanings[:, ::-1] + 1) == pytest.approx(1.0)
-    mixed = np.random.default_rng(0).permutation(meanings)
-    assert abs(two_agents.topographic_similarity(meanings, mixed)) < 0.25
-    assert two_agents.topographic_similarity(meanings, np.zeros_like(meanings)) == 0.0
+def test_information_is_that_of_the_measures_of_languages() -> None:
+    # joint (0, 0) x 2, (1, 1) x 1, (1, 0) x 1: H(x) = 1, H(y) = 0.8113, H(x, y) = 1.5; corrections 1 + 1 - 2
+    assert two_agents.information([0, 0, 1, 1], [0, 0, 1, 0]) == pytest.approx(1 + 0.811278 - 1.5, abs=1e-5)
 
 
 # -------------------------------------------------------------------------------------------- the page
