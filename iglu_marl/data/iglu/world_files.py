@@ -23,7 +23,7 @@ from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
 
-VERSION = "2"  # of the arrays; changes whenever they do
+VERSION = "3"  # of the arrays; changes whenever they do
 SECOND_PALETTE = 86  # ids from here on: placed by the annotator of this file
 
 _SET_UP = "finish_recover_world_state"  # the marker in a tape
