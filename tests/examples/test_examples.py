@@ -114,8 +114,8 @@ ON_RAY = ("ray_rollouts", "rllib_two_agents")  # run by test_rllib.py, in an env
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
-    "ppo_builder": {"torch": "torch"},
-    "ppo_two_agents": {"torch": "torch"},
+    "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_two_agents": {"torch": "torch", "tensorboard": "rl"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
@@ -164,13 +164,15 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
     for library, required in LIBRARIES.get(name, {}).items():
         require(required, importlib.util.find_spec(library), f"{library} is not installed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "IGLU_MARL_CACHE": str(tmp_path / "cache")}
-    with at_hand(arguments, tmp_path) as given:
-        command = [sys.executable, *shortened(name, given)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
-        )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.strip()
+    begun = arguments.replace("--resume", "")  # what goes on has been begun before
+    for line in dict.fromkeys((begun, arguments)):
+        with at_hand(line, tmp_path) as given:
+            command = [sys.executable, *shortened(name, given)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
+            )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.strip()
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
@@ -193,6 +195,8 @@ def test_options_that_are_left_out_have_values(
         runpy.run_path(str(root / "examples" / f"{name}.py"), run_name="__main__")
     assert options
     wrong = {
-        key: value for key, value in options.items() if not isinstance(value, (int, float, str, type(None)))
+        key: value
+        for key, value in options.items()
+        if not isinstance(value, (int, float, str, Path, type(None)))
     }
     assert not wrong
