@@ -36,6 +36,8 @@ ELSEWHERE: dict[str, str] = {
     "ppo_two_agents": "test_learning_two_agents.py",
     "ray_rollouts": "test_rllib.py",
     "rllib_two_agents": "test_rllib.py",
+    "agilerl_two_agents": "test_adapters.py",
+    "benchmarl_two_agents": "test_adapters.py",
     "sb3_silent_builder": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
     "llm_architect": "test_llm_endpoint.py",
@@ -92,6 +94,8 @@ def test_scripted_pair_names_the_structures(root: Path) -> None:
 
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
+    "agilerl_two_agents": "--steps 1000 --envs 1",
+    "benchmarl_two_agents": "--iterations 1 --batch 200",
     "aec_loop": "--steps 60",
     "behaviour_cloning": "--epochs 1",
     "custom_tasks": "",
@@ -109,7 +113,8 @@ SHORT = {
     "torchrl_two_agents": "--iterations 1 --batch 100",
     "your_own_agent": "",
 }
-ON_RAY = ("ray_rollouts", "rllib_two_agents")  # run by test_rllib.py, in an environment of their own
+# Run by test_rllib.py and test_adapters.py, in environments of their own.
+APART = ("ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
@@ -158,7 +163,7 @@ def test_every_example_has_a_documented_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [line for line in documented() if line[0] not in ON_RAY], ids=str
+    ("name", "arguments"), [line for line in documented() if line[0] not in APART], ids=str
 )
 def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
     for library, required in LIBRARIES.get(name, {}).items():
@@ -176,7 +181,7 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
-@pytest.mark.parametrize("name", [name for name in SHORT if name not in ON_RAY])
+@pytest.mark.parametrize("name", [name for name in SHORT if name not in APART])
 def test_options_that_are_left_out_have_values(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
