@@ -54,7 +54,6 @@ def main(steps: int = 20_000, envs: int = 4, max_steps: int = 50, seed: int = 0)
     """Train, and return the best mean return of an evaluation, of both agents together."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    np.random.seed(seed)
     games = AsyncPettingZooVecEnv([lambda: make_env(max_steps)] * envs)
     agent = IPPO(
         observation_spaces=[games.single_observation_space(name) for name in games.agents],

@@ -5,7 +5,8 @@
 BenchMARL takes any TorchRL environment that a `TaskClass` describes, and its `PettingZooClass` describes what TorchRL's
 PettingZoo wrapper makes. `align` gives both agents the same Box and the same actions, so that they are one group, and
 `mask` tells what has an effect. The game is that of examples/torchrl_two_agents.py: the architect sees a blue or a red
-block and says one of four symbols. BenchMARL goes with an older TorchRL: `make adapters` gives it an environment of its own.
+block and says one of four symbols. BenchMARL goes with an older TorchRL, so `make adapters` gives it an environment of
+its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The examples of libraries that need environments of their own, which `make adapters` makes: each learns for a little."""
+"""The examples of libraries that need environments of their own, which `make adapters` makes: each learns a little.
+
+examples/agilerl_two_agents.py and examples/benchmarl_two_agents.py.
+"""
 
 from __future__ import annotations
 
