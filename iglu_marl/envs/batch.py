@@ -307,9 +307,12 @@ class Batch:
         return episode
 
     def _score_objectives(self) -> int:
-        """Rewards and ends of worlds whose tasks have objectives of their own; returns how many are reached."""
+        """Rewards and ends of worlds whose tasks have objectives of their own; returns how many are reached.
+
+        Of those alone whose builder acted in this step, rather than the architect whose turn it was.
+        """
         groups: dict[Any, list[int]] = {}
-        for world in np.flatnonzero(~self.idle).tolist():
+        for world in np.flatnonzero(~self.idle & (self.worlds.steps_in_turn > 0)).tolist():
             objective = self._objectives[world]
             if objective is not None:
                 together = hasattr(objective, "score_each")
