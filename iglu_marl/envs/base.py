@@ -148,6 +148,8 @@ class GameSetup:
     ) -> None:
         """Begin an episode from `options["task"]` and `options["pose"]`, or with a drawn task at the given pose.
 
+        Without either pose it begins where the task says.
+
         `from_recording`: the dialogue begins as the task tells it, rather than empty. `adapt` changes the drawn or
         given task.
         """
@@ -159,6 +161,8 @@ class GameSetup:
             task = draw(self.tasks, self.rng)
         if adapt is not None:
             task = adapt(task)
+        if pose is None and task.pose is not None:
+            self.read_pose(task.pose)
         self.episode.begin(task, pose, from_recording)
 
     def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:

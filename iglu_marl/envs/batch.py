@@ -125,7 +125,8 @@ class Batch:
         self.tasks, self.dialogues = np.empty(self.count, object), np.empty(self.count, object)
         self.dialogs = rows_of_dialogs(self.chat, self.count)
         self.prepared = Prepared(setup.episode.terms, self.chat, recorded)
-        self.sampling = TaskSampling(self.count, adapt, self.prepared)
+        self._adapt = adapt
+        self.sampling = TaskSampling(self.count, self._played, self.prepared)
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin, if not where worlds do
         self._goes_on = np.zeros(self.count, np.bool_)
@@ -207,6 +208,13 @@ class Batch:
         if mask is None:
             self.begun = True
         return chosen
+
+    def _played(self, task: Task) -> Task:
+        """A task as the environment plays it. Raises `PoseError` for one that begins where this game cannot."""
+        task = self._adapt(task)
+        if task.pose is not None:
+            self.setup.read_pose(task.pose)
+        return task
 
     def _use_source(self) -> None:
         """Draw from the setup's tasks, which may be others than before."""

@@ -150,15 +150,14 @@ def builder_tables(
     asked = inspect.signature(make_observer).parameters.values()
     flags = {one.name: given[one.name].default for one in asked if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
-    def shown(config: GameConfig | None = None, **chosen: bool) -> dict[str, spaces.Space[Any]]:
-        config = config or GameConfig()
+    def shown(config: GameConfig, /, **chosen: bool) -> dict[str, spaces.Space[Any]]:
         return dict(make_observer(config, make_chat(config, None), conventions, **{**flags, **chosen}).space)
 
-    where = {key: (space, "always") for key, space in shown().items()}
+    where = {key: (space, "always") for key, space in shown(GameConfig()).items()}
     for flag in flags:
         for value in (True, False):
-            only = shown(**{flag: value})
-            for key in only.keys() - shown(**{flag: not value}).keys():
+            only = shown(GameConfig(), **{flag: value})
+            for key in only.keys() - shown(GameConfig(), **{flag: not value}).keys():
                 where[key] = only[key], f"{flag}={value}"
     for key, space in shown(GameConfig(builder_sees=COMPUTED_SIGHTS)).items():
         where.setdefault(key, (space, "in builder_sees"))

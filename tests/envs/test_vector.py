@@ -27,7 +27,7 @@ from iglu_marl.envs import VectorGame, task_sampling
 from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
-from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks
+from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses
 
 IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
@@ -134,9 +134,24 @@ def test_every_encoding(controls: str, select_and_place: bool) -> None:
         {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "action_space": "flying"},
         {"builder_sees": ("egocentric",), "egocentric_radius": 2, "compat": "iglu2022"},
         {"tasks": lambda rng: FEW.sample(rng)},
+        {"tasks": SpawnPoses(FEW, pitch_deg=(-60, 0))},
+        {"tasks": [Task("", [(0, -1, 0, 1)], pose=(x, 0, x, 90, -45)) for x in range(3)]},
         {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
     ],
-    ids=["iglu2022", "tokens", "cover", "size", "sparse", "keys", "sights", "near", "function", "custom"],
+    ids=[
+        "iglu2022",
+        "tokens",
+        "cover",
+        "size",
+        "sparse",
+        "keys",
+        "sights",
+        "near",
+        "function",
+        "poses",
+        "fixed poses",
+        "custom",
+    ],
 )
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_options(options: dict[str, Any], mode: str) -> None:

@@ -14,7 +14,7 @@ from iglu_marl import ActionError, AgentError, ConfigError, StateError, Subtasks
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
 from iglu_marl.language.goals import GoalTasks
-from iglu_marl.tasks import BundledTasks, RandomTasks
+from iglu_marl.tasks import BundledTasks, RandomTasks, SpawnPoses
 
 ARCHITECT, BUILDER = AGENTS = ("architect_0", "builder_0")
 FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
@@ -115,10 +115,22 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         {"tasks": BundledTasks(mode="structures"), "size_reward": True, "completion": "cover"},
         {"completion_reward": 10, "rewards": "builder"},
         {"num_threads": 3},
+        {"tasks": SpawnPoses(FEW, y=(0, 3)), "builder_sees": ("pose", "compass")},
         {"builder_sees": ("aim", "egocentric"), "controls": "flying"},
         {"builder_sees": ("egocentric", "dialog"), "egocentric_radius": 1},
     ],
-    ids=["symbols", "short", "builder", "turns", "bundled", "completion", "threads", "sights", "near"],
+    ids=[
+        "symbols",
+        "short",
+        "builder",
+        "turns",
+        "bundled",
+        "completion",
+        "threads",
+        "poses",
+        "sights",
+        "near",
+    ],
 )
 def test_options(options: dict[str, Any]) -> None:
     assert compare(make(**options), 40, **options) >= 8
