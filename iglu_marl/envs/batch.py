@@ -20,6 +20,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
 from iglu_marl.core.kernels.sights import see_many
 from iglu_marl.core.kernels.step import sense_at
+from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds
@@ -54,8 +55,8 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, and how far the
-    source of the tasks is.
+    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, how far the
+    source of the tasks is, and the clocks of training.
     """
 
     worlds: Array
@@ -65,6 +66,7 @@ class BatchState(NamedTuple):
     over: Array
     sampling: TaskSamplingState
     sources: tuple[Any, ...] = ()
+    clock: Any = None
 
 
 def _same(task: Task) -> Task:
@@ -127,6 +129,7 @@ class Batch:
         self.prepared = Prepared(setup.episode.terms, self.chat, recorded)
         self._adapt = adapt
         self.sampling = TaskSampling(self.count, self._played, self.prepared)
+        self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin, if not where worlds do
         self._goes_on = np.zeros(self.count, np.bool_)
@@ -257,7 +260,11 @@ class Batch:
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
         words = self.worlds.state.view(np.uint64).reshape(self.count, -1)
+        if self.schedule is not None:
+            self.clock.close(chosen, self.worlds.steps[chosen])
         begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
+        if self.schedule is not None:
+            self.worlds.wrong_scale[chosen] = self.clock.value(self.schedule, chosen)
         self.tasks[chosen] = prepared.tasks[numbers]
         self._goes_on[chosen] = prepared.goes_on[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -384,6 +391,7 @@ class Batch:
             self.over.copy(),
             self.sampling.get_state(),
             self.setup.sources.get_state(),
+            self.clock.get_state(),
         )
 
     def check_state(self, state: Any) -> None:
@@ -400,6 +408,7 @@ class Batch:
         check_like(state.over, self.over, "over")
         self.sampling.check_state(state.sampling)
         self.setup.sources.check_state(state.sources)
+        self.clock.check_state(state.clock)
 
     def set_state(self, state: BatchState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
@@ -414,6 +423,7 @@ class Batch:
         self._any_objective = any(objective is not None for objective in self._objectives)
         self.sampling.set_state(state.sampling)
         self.setup.sources.set_state(state.sources)
+        self.clock.set_state(state.clock)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)
 

@@ -758,7 +758,7 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "builder_sees": [*NO_SIGHTS, ("pov", "target_grid"), ("target_view",), ("pov", "intersection")],
     "egocentric_radius": [*NO_COUNTS, None, 21],
     "right_scale": NO_COSTS,
-    "wrong_scale": NO_COSTS,
+    "wrong_scale": [*NO_COSTS, lambda at: 1.0, ((0, 1),)],
     "completion_reward": NO_COSTS,
     "message_cost": NO_COSTS,
     "step_cost": NO_COSTS,
