@@ -279,13 +279,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
 
     def state(self) -> npt.NDArray[np.float32]:
         """The whole games for a centralised critic, float32 [num_games, n]; columns as `parallel_env().state()`."""
-        worlds, count = self._batch.worlds, self.num_games
-        columns = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
-        columns += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn]
-        columns += [worlds.grid, worlds.target, self._batch.dialogs]
-        return np.concatenate(
-            [column.reshape(count, -1) for column in columns], axis=1, dtype=np.float32, casting="unsafe"
-        )
+        return self._single.scaled_state.read(self._batch.worlds, self._batch.dialogs)
 
     @property
     def state_space(self) -> spaces.Box:
