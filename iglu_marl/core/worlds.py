@@ -85,7 +85,10 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     return state
 
 
-_EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
+@lru_cache(maxsize=1)
+def _empty() -> npt.NDArray[Any]:
+    """What worlds are before their first episode; made when first asked for, as it needs compiled kernels."""
+    return prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
 
 
 class Worlds:
@@ -104,7 +107,7 @@ class Worlds:
     def __init__(self, n: int = 1) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise StateError(f"the number of worlds is {n!r}, expected an integer of 1 or more")
-        self.state = np.repeat(_EMPTY, n)
+        self.state = np.repeat(_empty(), n)
         self._name_fields()
 
     def _name_fields(self) -> None:
