@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.benchmark.audit import Audit as Audit
-    from iglu_marl.benchmark.audit import Control as Control
-    from iglu_marl.benchmark.audit import audit as audit
-    from iglu_marl.benchmark.audit import read_audits as read_audits
-    from iglu_marl.benchmark.audit import write_audits as write_audits
-    from iglu_marl.benchmark.cross_play import OtherPlay as OtherPlay
-    from iglu_marl.benchmark.cross_play import cross_play as cross_play
+    from iglu_marl.benchmark.audits import Audit as Audit
+    from iglu_marl.benchmark.audits import Control as Control
+    from iglu_marl.benchmark.audits import audit as audit
+    from iglu_marl.benchmark.audits import read_audits as read_audits
+    from iglu_marl.benchmark.audits import write_audits as write_audits
+    from iglu_marl.benchmark.ladder import FAMILIES as FAMILIES
+    from iglu_marl.benchmark.ladder import GRID_ACTIONS as GRID_ACTIONS
+    from iglu_marl.benchmark.ladder import Rung as Rung
+    from iglu_marl.benchmark.ladder import find as find
+    from iglu_marl.benchmark.ladder import make as make
+    from iglu_marl.benchmark.ladder import rungs as rungs
+    from iglu_marl.benchmark.pairing import OtherPlay as OtherPlay
+    from iglu_marl.benchmark.pairing import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.results import Result as Result
     from iglu_marl.benchmark.results import Run as Run
     from iglu_marl.benchmark.results import read_result as read_result
-    from iglu_marl.benchmark.rungs import FAMILIES as FAMILIES
-    from iglu_marl.benchmark.rungs import GRID_ACTIONS as GRID_ACTIONS
-    from iglu_marl.benchmark.rungs import Rung as Rung
-    from iglu_marl.benchmark.rungs import find as find
-    from iglu_marl.benchmark.rungs import make as make
-    from iglu_marl.benchmark.rungs import rungs as rungs
     from iglu_marl.benchmark.splits import HeldOut as HeldOut
 
 __getattr__, __dir__, __all__ = members(__name__, ("report", "splits"))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.benchmark.games import BuilderGames
-from iglu_marl.benchmark.rungs import Rung
+from iglu_marl.benchmark.ladder import Rung
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
 

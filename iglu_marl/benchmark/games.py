@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.rungs import GRID_ACTIONS, Rung, builder_env
+from iglu_marl.benchmark.ladder import GRID_ACTIONS, Rung, builder_env
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.envs.parallel import parallel_env
@@ -27,8 +27,8 @@ class Features:
     """What a lone builder sees of many worlds as numbers about 0..1, float32 [count, n].
 
     sees: of "pose", "grid", "target", "inventory", "compass", "dialog", "pov". cells: of the grids those that matter,
-    bool [9, 11, 11]. Grids are one-hot colours by cell, dialogs how often each token occurs, pictures the means of
-    patches.
+    bool [9, 11, 11]. Grids are one-hot colours by cell, which cells are filled, and which
+    colours there are; dialogs how often each token occurs; pictures the means of patches.
     """
 
     def __init__(self, sees: Sequence[str], cells: npt.NDArray[np.bool_], tokens: int) -> None:
@@ -41,7 +41,9 @@ class Features:
         return np.concatenate([part.reshape(count, -1) for part in parts], axis=1, dtype=np.float32)
 
     def _grid(self, seen: Mapping[str, Any], key: str = "grid") -> Array:
-        return seen[key][:, self._cells][..., None] == self._ids
+        colors = seen[key][:, self._cells][..., None] == self._ids  # [count, cells, 6]
+        parts = (colors.reshape(len(colors), -1), colors.any(axis=2), colors.any(axis=1))
+        return np.concatenate(parts, axis=1)
 
     def _target(self, seen: Mapping[str, Any]) -> Array:
         return self._grid(seen, "target_grid")
@@ -228,4 +230,5 @@ def reference_env(rung: Rung, split: Any) -> Any:
         sees = tuple(dict.fromkeys((*rung.sees, "grid", "pose", "dialog")))
         sees = tuple(name for name in sees if name != "pov")
         return parallel_env(rung.config(split, builder_sees=sees))
-    return builder_env(rung, split, sees=("grid", "pose", "dialog"))
+    sees = ("grid", "pose", "dialog", *(("target",) * rung.sees_target))
+    return builder_env(rung, split, sees=sees)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.benchmark.games import Judged, Observing, judged, muted, reference_env, seeing
+from iglu_marl.benchmark.ladder import Rung, find, make
 from iglu_marl.benchmark.results import MEASURES, Result, Run, digest_of, versions
-from iglu_marl.benchmark.rungs import Rung, find, make
 from iglu_marl.benchmark.splits import SplitName, another, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.audit import CONTROLS, WITHOUT, Audit, read_audits, undefined
+from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits, undefined
+from iglu_marl.benchmark.ladder import FAMILIES, find, rungs
 from iglu_marl.benchmark.results import Result, improvement, iqm
-from iglu_marl.benchmark.rungs import FAMILIES, find, rungs
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import replacing, write_text
 from iglu_marl.evaluation.metrics import Interval
@@ -161,9 +161,13 @@ def markdown(
     return text
 
 
-def audit_table(audits: Mapping[str, Audit]) -> str:
-    """The audits of all rungs as Markdown; shares in per cent, – where a control is not defined."""
-    heads = ("rung", "chance", *CONTROLS, "passes")
+AUDIT_HEADS = ("rung", "chance", *CONTROLS, "passes")
+RUNG_HEADS = ("rung", "what is asked for", "held out", "builder", "steps", "budget", "runs")
+UNDEFINED_HEADS = ("control", "not defined, since", "for")
+
+
+def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
+    """The audits of all rungs; shares in per cent, – where a control is not defined."""
     rows = []
     for rung in rungs():
         if (audit := audits.get(rung.name)) is None:
@@ -173,13 +177,17 @@ def audit_table(audits: Mapping[str, Audit]) -> str:
         if audit.digest != rung.digest:
             verdict += " (of another version)"
         rows.append([f"`{rung.name}`", _share(audit.chance), *map(_share, shares), verdict])
-    return _table(heads, rows)
+    return rows
 
 
-def rung_table() -> str:
-    """What the rungs are, as Markdown."""
-    heads = ("rung", "what is asked for", "held out", "builder", "steps", "budget", "runs")
-    rows = [
+def audit_table(audits: Mapping[str, Audit]) -> str:
+    """The audits of all rungs as Markdown."""
+    return _table(AUDIT_HEADS, audit_rows(audits))
+
+
+def rung_rows() -> list[list[str]]:
+    """What the rungs are."""
+    return [
         [
             f"`{rung.name}`",
             rung.about,
@@ -191,19 +199,16 @@ def rung_table() -> str:
         ]
         for rung in rungs()
     ]
-    return _table(heads, rows)
 
 
-def undefined_table() -> str:
-    """Which controls rungs cannot have, and why, as Markdown."""
+def undefined_rows() -> list[list[str]]:
+    """Which controls rungs cannot have, why, and which rungs."""
     found: dict[tuple[str, str], list[str]] = {}
-    for rung in rungs():
-        for control in CONTROLS:
+    for control in CONTROLS:
+        for rung in rungs():
             if why := undefined(rung, control):
                 found.setdefault((control, why), []).append(f"`{rung.name}`")
-    return _table(
-        ("control", "not defined, since", "for"), [[*key, ", ".join(names)] for key, names in found.items()]
-    )
+    return [[*key, ", ".join(names)] for key, names in found.items()]
 
 
 def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.rungs import find
+from iglu_marl.benchmark.ladder import find
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, reading

@@ -136,7 +136,7 @@ def _cell(cells: tuple[Cell, ...], rng: np.random.Generator) -> Cell:
 
 
 @dataclass(frozen=True)
-class Blocks(Content):
+class PlacedBlocks(Content):
     """`count` blocks at once: any way to choose their cells and colours, at their very place.
 
     wordings: of each task of one block, so many instructions in different words; 0: none.
@@ -164,7 +164,7 @@ class Blocks(Content):
 
 
 @lru_cache(maxsize=16)
-def _all_blocks(content: Blocks) -> tuple[Task, ...]:
+def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
     texts = range(content.wordings) if content.wordings else (None,)
     return tuple(
         _blocks(cells, colors, text)

@@ -1,7 +1,7 @@
 """Every architect with every builder in games side by side: learned with learned, learned with scripted.
 
 Who plays is made for a batch of games: it has `begin(count, seed)`, and `act(observations)` gives a batch of actions
-for a batch of observations. `Each` makes one of agents that play one game each.
+for a batch of observations. `AgentBatch` makes one of agents that play one game each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.benchmark.games import Judge, reference_env
-from iglu_marl.benchmark.rungs import Rung, find, make
+from iglu_marl.benchmark.ladder import Rung, find, make
 from iglu_marl.benchmark.splits import SplitName, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -36,7 +36,7 @@ class BatchPlayer(Protocol):
         """A batch of actions for a batch of observations."""
 
 
-class Each:
+class AgentBatch:
     """A player of many games made of agents of one kind: one for each game.
 
     spec: as of `iglu_marl.evaluation.evaluate`. env: a single game like those of the batch.
@@ -114,7 +114,7 @@ def _player(spec: Any, role: Role, env: Any) -> BatchPlayer:
     if callable(getattr(spec, "begin", None)) and callable(getattr(spec, "act", None)):
         player: BatchPlayer = spec
         return player
-    return Each(spec, role, env)
+    return AgentBatch(spec, role, env)
 
 
 def side_by_side(

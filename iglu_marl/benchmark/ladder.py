@@ -6,9 +6,7 @@ A rung's name ends in its version: whatever changes about it gives it another.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,11 +19,11 @@ from iglu_marl.benchmark.splits import (
     AROUND,
     COLORS,
     GROUND,
-    Blocks,
     Changes,
     Content,
     HeldOut,
     HumanInstructions,
+    PlacedBlocks,
     Shapes,
     SplitName,
     Structures,
@@ -66,8 +64,6 @@ GRID_ACTIONS: tuple[dict[str, Any], ...] = (
 """What a builder with grid actions can do in a step: nothing; turn right, left or round, look down or up by 45°; go one
 cell forward, back, left or right; break; place one of six colours."""
 
-Controls = Literal["grid", "walking"]
-
 
 @dataclass(frozen=True)
 class Rung:
@@ -84,7 +80,7 @@ class Rung:
     about: str
     content: Content
     held_out: tuple[HeldOut, ...]
-    controls: Controls
+    controls: Literal["grid", "walking"]
     sees: tuple[str, ...]
     max_steps: int
     budget: int
@@ -146,10 +142,8 @@ class Rung:
 
     @property
     def digest(self) -> str:
-        """12 hexadecimal digits that change with anything that defines the rung."""
-        text = json.dumps(dataclasses.asdict(self), sort_keys=True, default=repr)
-        text += f"{type(self.content).__name__} {self.content!r}"
-        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        """12 hexadecimal digits that change with any field of the rung."""
+        return hashlib.blake2b(repr(self).encode(), digest_size=6).hexdigest()
 
 
 # ---------------------------------------------------------------------------------------------------- environments
@@ -236,11 +230,11 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
 _LISTED: tuple[Rung, ...] = (
     # --- a builder that sees the target
     Rung(
-        "see-place-v0", f"{_PLACE}.", Blocks(), _PAIRS, "grid", ("grid", "pose"), 6, 300_000,
+        "see-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose"), 6, 300_000,
         sees_target=True, seeds=10,
     ),
     Rung(
-        "see-ground-v0", f"{_ANYWHERE}.", Blocks(GROUND), _PAIRS, "grid", ("grid", "pose"), 24, 2_000_000,
+        "see-ground-v0", f"{_ANYWHERE}.", PlacedBlocks(GROUND), _PAIRS, "grid", ("grid", "pose"), 24, 2_000_000,
         sees_target=True,
     ),
     Rung(
@@ -253,11 +247,11 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- a builder that is told
     Rung(
-        "told-place-v0", f"{_PLACE}, told in one of 4 wordings.", Blocks(wordings=4), _PAIRS, "grid", _STATE, 6,
+        "told-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid", _STATE, 6,
         500_000, seeds=10,
     ),
     Rung(
-        "told-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", Blocks(GROUND, wordings=8),
+        "told-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
         (*_PAIRS, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000,
     ),
     Rung(
@@ -274,11 +268,11 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- a builder that is told, and sees pictures
     Rung(
-        "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", Blocks(wordings=4), _PAIRS, "grid", _PICTURES,
+        "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid", _PICTURES,
         6, 500_000, seeds=10, game={"pov_size": (32, 32)},
     ),
     Rung(
-        "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", Blocks(GROUND, wordings=8),
+        "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
         _PAIRS, "walking", _PICTURES, 120, 20_000_000,
     ),
     Rung(
@@ -291,17 +285,17 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- a pair with symbols
     Rung(
-        "symbols-place-v0", f"{_PLACE}; 2 symbols of 8.", Blocks(), _PAIRS, "grid", ("grid", "pose", "dialog"), 6,
+        "symbols-place-v0", f"{_PLACE}; 2 symbols of 8.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose", "dialog"), 6,
         500_000, seeds=10, game=_symbols(8, 2),
     ),
     Rung(
         "symbols-two-v0", "Two blocks of 3 colours in the 8 cells around the builder, 252 meanings; 4 symbols of 12.",
-        Blocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "grid", ("grid", "pose", "dialog"), 16,
+        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "grid", ("grid", "pose", "dialog"), 16,
         5_000_000, game=_symbols(12, 4),
     ),
     Rung(
         "symbols-walk-v0", "Two blocks of 3 colours in the 8 cells around the builder, walking; 4 symbols of 12.",
-        Blocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "walking", ("grid", "pose", "dialog"), 160,
+        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "walking", ("grid", "pose", "dialog"), 160,
         20_000_000, game=_symbols(12, 4),
     ),
     Rung(
@@ -311,10 +305,10 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- a pair with words
     Rung(
-        "words-place-v0", f"{_PLACE}.", Blocks(), _PAIRS, "grid", _STATE, 12, 1_000_000, seeds=10, game=_TALK,
+        "words-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", _STATE, 12, 1_000_000, seeds=10, game=_TALK,
     ),
     Rung(
-        "words-ground-v0", f"{_ANYWHERE}, walking.", Blocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000,
+        "words-ground-v0", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000,
         game=_TALK,
     ),
     Rung(
@@ -327,12 +321,12 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- partners that never met
     Rung(
-        "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", Blocks(), _PAIRS,
+        "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(), _PAIRS,
         "grid", ("grid", "pose", "dialog"), 6, 500_000, seeds=10, game=_symbols(8, 2),
     ),
     Rung(
         "partners-ground-v0", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
-        Blocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET,
+        PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET,
     ),
     Rung(
         "partners-structures-v0",

@@ -34,7 +34,7 @@ from iglu_marl._version import __version__
 from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.benchmark.controls import learned, open_loop, random_play
 from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
-from iglu_marl.benchmark.rungs import Rung, find
+from iglu_marl.benchmark.ladder import Rung, find
 from iglu_marl.benchmark.splits import another, content_key, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
