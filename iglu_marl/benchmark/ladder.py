@@ -25,6 +25,7 @@ from iglu_marl.benchmark.splits import (
     HumanInstructions,
     PlacedBlocks,
     Shapes,
+    Spawned,
     SplitName,
     Structures,
     split_tasks,
@@ -268,16 +269,18 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- a builder that is told, and sees pictures
     Rung(
-        "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid", _PICTURES,
-        6, 500_000, seeds=10, game={"pov_size": (32, 32)},
+        "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid",
+        _PICTURES, 6, 500_000, seeds=10, game={"pov_size": (32, 32)},
     ),
     Rung(
-        "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
-        _PAIRS, "walking", _PICTURES, 120, 20_000_000,
+        "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
+        Spawned(PlacedBlocks(GROUND, wordings=8)), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 150,
+        20_000_000,
     ),
     Rung(
-        "pictures-layers-v0", "One block of the 3 lowest layers placed or removed, among 6 others, walking.",
-        Changes(), _PAIRS, "walking", _PICTURES, 200, 50_000_000,
+        "pictures-layers-v0",
+        "One block of the 3 lowest layers placed or removed, among 6 others, walking from anywhere.",
+        Spawned(Changes()), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 250, 50_000_000,
     ),
     Rung(
         "pictures-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking",
@@ -321,8 +324,8 @@ _LISTED: tuple[Rung, ...] = (
     ),
     # --- partners that never met
     Rung(
-        "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(), _PAIRS,
-        "grid", ("grid", "pose", "dialog"), 6, 500_000, seeds=10, game=_symbols(8, 2),
+        "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(),
+        _PAIRS, "grid", ("grid", "pose", "dialog"), 6, 500_000, seeds=10, game=_symbols(8, 2),
     ),
     Rung(
         "partners-ground-v0", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",

@@ -21,12 +21,13 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import ConfigError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, render
 from iglu_marl.language.shapes import Direction
-from iglu_marl.tasks import FiniteSource, RandomTasks, TaskSource
+from iglu_marl.tasks import FiniteSource, RandomTasks, SpawnPoses, TaskSource
 
 SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
@@ -81,6 +82,10 @@ _RULES: dict[str, tuple[Callable[[Task, float], bool], str]] = {
     "shapes": (_hashed(shape_key), "of the shapes (whatever colours, place and direction), {:.0%}"),
     "sizes": (lambda task, least: task.target_size >= least, "structures of {:g} blocks or more"),
     "sentences": (lambda task, least: words_of(task) >= least, "instructions of {:g} words or more"),
+    "poses": (
+        lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share),
+        "of the directions in which an episode begins, {:.0%}",
+    ),
     "structures": (
         lambda task, _: Split.of(task.task_id or "") is Split.TEST,
         "the structures in the test part of the corpora's split",
@@ -92,9 +97,9 @@ _RULES: dict[str, tuple[Callable[[Task, float], bool], str]] = {
 class HeldOut:
     """A rule that holds contents out of training.
 
-    rule: "pairs", "combinations", "shapes", "sizes", "sentences" or "structures". value: of pairs, 1 in so many; of
-    combinations and shapes, the share; of sizes and sentences, the least number of blocks and words. Raises
-    `ConfigError` for another rule.
+    rule: "pairs", "combinations", "shapes", "sizes", "sentences", "poses" or "structures". value: of pairs, 1 in so
+    many; of combinations, shapes and poses, the share; of sizes and sentences, the least number of blocks and words.
+    Raises `ConfigError` for another rule.
     """
 
     rule: str
@@ -310,6 +315,22 @@ def _human_instructions() -> tuple[Task, ...]:
         for task in tasks
         if not task.is_complete_at_start
     )
+
+
+@dataclass(frozen=True)
+class Spawned(Content):
+    """The tasks of another content, each begun anywhere in the zone, looking in any direction."""
+
+    content: Content
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        return _spawned(self.content).sample(rng)
+
+
+@lru_cache(maxsize=16)
+def _spawned(content: Content) -> SpawnPoses:
+    return SpawnPoses(content.sample)
 
 
 # --------------------------------------------------------------------------------------------------------- splits

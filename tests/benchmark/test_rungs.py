@@ -221,3 +221,15 @@ def test_what_is_asked_for_follows_from_the_seed() -> None:
     env, many = make("told-ground-v0", "test"), make("told-ground-v0", "test", 3)
     single = [env.reset(seed=4 + world)[0]["dialog"] for world in range(3)]
     assert np.array_equal(single, many.reset(seed=4)[0]["dialog"])
+
+
+def test_some_rungs_begin_anywhere() -> None:
+    rung = find("pictures-ground-v0")
+    poses = {split: [task.pose for task in some_of(rung.tasks(split), 30)] for split in SPLITS}
+    turned = {split: [pose.yaw_deg for pose in found if pose] for split, found in poses.items()}
+    assert len(set(poses["train"])) == 30
+    assert max(turned["train"]) < 270 <= min(turned["test"])
+    env = make(rung, "test")
+    env.reset(seed=0)
+    worlds = env.unwrapped.episode.worlds
+    assert worlds.seen_pose[0, 4] == pytest.approx(env.unwrapped.task.pose.yaw_deg)
