@@ -27,8 +27,8 @@ class Features:
     """What a lone builder sees of many worlds as numbers about 0..1, float32 [count, n].
 
     sees: of "pose", "grid", "target", "inventory", "compass", "dialog", "pov". cells: of the grids those that matter,
-    bool [9, 11, 11]. Grids are one-hot colours by cell, which cells are filled, and which
-    colours there are; dialogs how often each token occurs; pictures the means of patches.
+    bool [9, 11, 11]. Grids are one-hot colours by cell, which cells are filled, and which colours there are; dialogs
+    how often each token occurs; pictures the means of patches.
     """
 
     def __init__(self, sees: Sequence[str], cells: npt.NDArray[np.bool_], tokens: int) -> None:

@@ -71,8 +71,8 @@ class Rung:
     """One step of the ladder.
 
     content, held_out: what is asked for, and by what the splits differ. controls: "grid" (`GRID_ACTIONS`) or "walking"
-    (the 18 actions). sees: of the builder. max_steps: of an episode. game: other fields of `GameConfig`.
-    partners: who plays the other role, in training and in the test, by split; "self": nobody, both learn.
+    (the 18 actions). sees: what the builder does; sees_target: whether also the target. max_steps: of an episode.
+    architects: names of the scripted ones that speak, by split, where some do. game: other fields of `GameConfig`.
     spare: how many changes of blocks more than asked for a success may have taken; None: any number.
     budget: environment steps of training. seeds: how many runs a result is made of.
     """
@@ -105,11 +105,6 @@ class Rung:
     def is_live(self) -> bool:
         """Whether a scripted architect speaks within the environment of a lone builder."""
         return bool(self.architects) and not self.is_pair
-
-    @property
-    def is_told(self) -> bool:
-        """Whether anything is said to the builder."""
-        return not self.sees_target
 
     def tasks(self, split: SplitName) -> TaskSource:
         """What is asked for in a split."""

@@ -161,13 +161,13 @@ def markdown(
     return text
 
 
-AUDIT_HEADS = ("rung", "chance", *CONTROLS, "passes")
+AUDIT_HEADS = ("rung", "tasks", "steps", "chance", *CONTROLS, "passes")
 RUNG_HEADS = ("rung", "what is asked for", "held out", "builder", "steps", "budget", "runs")
 UNDEFINED_HEADS = ("control", "not defined, since", "for")
 
 
 def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
-    """The audits of all rungs; shares in per cent, – where a control is not defined."""
+    """The audits of all rungs: steps of training, and shares in per cent, – where a control is not defined."""
     rows = []
     for rung in rungs():
         if (audit := audits.get(rung.name)) is None:
@@ -176,7 +176,9 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
         verdict = "yes" if audit.passes else "**no**"
         if audit.digest != rung.digest:
             verdict += " (of another version)"
-        rows.append([f"`{rung.name}`", _share(audit.chance), *map(_share, shares), verdict])
+        steps = max((part.budget for part in audit.controls.values() if part), default=0)
+        about = f"`{rung.name}`", str(audit.tasks), f"{steps:,}"
+        rows.append([*about, _share(audit.chance), *map(_share, shares), verdict])
     return rows
 
 
