@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.games import BuilderGames
+from iglu_marl.benchmark.games import BuilderGames, Features, features_for
 from iglu_marl.benchmark.ladder import Rung
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
 
@@ -37,7 +40,7 @@ def cells_of_tasks(tasks: Sequence[Task]) -> Flags:
 
 def random_play(rung: Rung, tasks: Sequence[Task], rounds: int, seed: int) -> float:
     """The share of episodes that actions drawn by lot make a success, over all tasks `rounds` times."""
-    games = BuilderGames(rung, len(tasks), (), cells_of_tasks(tasks))
+    games = BuilderGames(rung, len(tasks), features_for(rung, (), cells_of_tasks(tasks)))
     rng, found = np.random.default_rng(seed), 0
     for _ in range(rounds):
         games.begin(tasks)
@@ -55,7 +58,7 @@ def open_loop(rung: Rung, tasks: Sequence[Task], budget: int, seed: int) -> floa
 
     budget: environment steps, at most `max_steps` for each task and try.
     """
-    games = BuilderGames(rung, len(tasks), (), cells_of_tasks(tasks))
+    games = BuilderGames(rung, len(tasks), features_for(rung, (), cells_of_tasks(tasks)))
 
     def played(actions: npt.NDArray[np.int64]) -> tuple[Flags, Score]:
         games.begin(tasks)
@@ -77,16 +80,56 @@ def open_loop(rung: Rung, tasks: Sequence[Task], budget: int, seed: int) -> floa
 class LinearPolicy:
     """A softmax of linear features of what is seen, and of the moment of the episode.
 
-    seen: float32 [features, actions]; times: float32 [TIMES, actions].
+    rung, features: of what it plays and sees. seen: float32 [features, actions]; times: float32 [TIMES, actions].
     """
 
+    rung: Rung
+    features: Features
     seen: Floats
     times: Floats
 
-    def logits(self, features: Floats, moment: int | npt.NDArray[np.int64]) -> Floats:
+    def moment(self, step: int) -> int:
+        """The row of `times` for a step of an episode."""
+        return step if self.rung.max_steps <= TIMES else min(step * TIMES // self.rung.max_steps, TIMES - 1)
+
+    def logits(self, features: Floats, step: int) -> Floats:
         """Of each action, float32 [n, actions]."""
-        result: Floats = features @ self.seen + self.times[moment]
+        result: Floats = features @ self.seen + self.times[self.moment(step)]
         return result
+
+    def successes(self, tasks: Sequence[Task]) -> Flags:
+        """Who succeeds, each at a task, doing what the policy likes best; bool [n]."""
+        games = BuilderGames(self.rung, len(tasks), self.features)
+        features = games.begin(tasks)
+        for step in range(self.rung.max_steps):
+            features, _ = games.step(self.logits(features, step).argmax(axis=1))
+            if not games.playing.any():
+                break
+        games.close()
+        return games.success
+
+
+class LinearBuilder:
+    """An agent that does what a `LinearPolicy` likes best, in the environment that `make` gives for its rung."""
+
+    def __init__(self, policy: LinearPolicy) -> None:
+        self.policy, self._step = policy, 0
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        if role != Role.BUILDER:
+            raise AgentError(f"a LinearBuilder cannot play the {role}")
+        self._step = 0
+
+    def act(self, observation: Any) -> int:
+        """The number of the action."""
+        batch = {key: np.asarray(value)[None] for key, value in observation.items()}
+        logits = self.policy.logits(self.policy.features(batch, 1), self._step)
+        self._step += 1
+        return int(logits.argmax())
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class _Adam:
@@ -106,36 +149,35 @@ class _Adam:
             array += scale * mean / (np.sqrt(square) + 1e-8)
 
 
-def learned(
+def train(
     rung: Rung,
     tasks: Sequence[Task],
     sees: Sequence[str],
     budget: int,
     seed: int,
-    test: Sequence[Task] | None = None,
-) -> float:
-    """The share of tasks that a policy makes a success which learned on `tasks`, doing what it likes best.
+    *,
+    cells: Flags | None = None,
+    after: Callable[[int, LinearPolicy], None] = lambda steps, policy: None,
+) -> LinearPolicy:
+    """A `LinearPolicy` that learned on these tasks, of `sees` and the time, for `budget` environment steps.
 
-    A `LinearPolicy` of `sees` and the time, by policy gradient (REINFORCE, baselines by time, Adam), for `budget`
-    environment steps; it is paid the rung's reward, and 1 for a success. test: other tasks that it is measured by;
-    None: those that it learned on.
+    By policy gradient (REINFORCE, baselines by time, Adam); it is paid the rung's reward, and 1 for a success. sees: of
+    `Features`. cells: those that it may see; None: those that the tasks fill. after: is called after each update with
+    the environment steps so far.
     """
-    rng, cells = np.random.default_rng(seed), cells_of_tasks([*tasks, *(test or ())])
-    games = BuilderGames(rung, worlds_for(rung), sees, cells)
+    rng = np.random.default_rng(seed)
+    features = features_for(rung, sees, cells_of_tasks(tasks) if cells is None else cells)
+    games = BuilderGames(rung, worlds_for(rung), features)
     width = games.begin([tasks[0]] * games.count).shape[1]
-    policy = LinearPolicy(
-        np.zeros((width, games.actions), np.float32), np.zeros((TIMES, games.actions), np.float32)
-    )
+    shapes = (width, games.actions), (TIMES, games.actions)
+    policy = LinearPolicy(rung, features, *(np.zeros(shape, np.float32) for shape in shapes))
     adam, spent = _Adam([policy.seen, policy.times]), 0
     while spent < budget:
         drawn = [tasks[number] for number in rng.integers(len(tasks), size=games.count)]
         spent += _update(policy, adam, games, drawn, rng)
+        after(spent, policy)
     games.close()
-    return _greedy(rung, tasks if test is None else test, sees, cells, policy)
-
-
-def _moment(step: int, steps: int) -> int:
-    return step if steps <= TIMES else step * TIMES // steps
+    return policy
 
 
 def _update(
@@ -147,7 +189,7 @@ def _update(
     rows, rewards, alive = [], [], []
     for step in range(steps):
         playing, before = games.playing, games.success
-        logits = policy.logits(features, _moment(step, steps))
+        logits = policy.logits(features, step)
         actions = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
         if keep[step]:
             rows.append((step, features, logits, actions))
@@ -189,18 +231,5 @@ def _gradients(
         slope -= _ENTROPY * chances * (log + surprise) * alive[step][:, None]
         slope = (slope / count).astype(np.float32)
         seen += features.T @ slope
-        times[_moment(step, steps)] += slope.sum(axis=0)
+        times[policy.moment(step)] += slope.sum(axis=0)
     return [seen, times]
-
-
-def _greedy(
-    rung: Rung, tasks: Sequence[Task], sees: Sequence[str], cells: Flags, policy: LinearPolicy
-) -> float:
-    games = BuilderGames(rung, len(tasks), sees, cells)
-    features = games.begin(tasks)
-    for step in range(rung.max_steps):
-        features, _ = games.step(policy.logits(features, _moment(step, rung.max_steps)).argmax(axis=1))
-        if not games.playing.any():
-            break
-    games.close()
-    return float(games.success.mean())

@@ -74,6 +74,16 @@ def _turned(angle_deg: Array) -> tuple[Array, Array]:
     return np.sin(np.radians(angle_deg)), np.cos(np.radians(angle_deg))
 
 
+def features_for(rung: Rung, sees: Sequence[str], cells: npt.NDArray[np.bool_]) -> Features:
+    """The features of what a lone builder sees on a rung; see `Features`."""
+    env = builder_env(
+        rung, "train", alone=True, sees=tuple(sees), fields={"chat": "tokens", "tasks": _UNPLAYED}
+    )
+    tokens = int(env.observation_space["dialog"].high.max()) + 1
+    env.close()
+    return Features(sees, cells, tokens)
+
+
 class Judge:
     """Who succeeds among first episodes played side by side, by the rung's own rule.
 
@@ -100,20 +110,18 @@ class BuilderGames:
     Nobody speaks but the task's own dialog.
     """
 
-    def __init__(self, rung: Rung, count: int, sees: Sequence[str], cells: npt.NDArray[np.bool_]) -> None:
-        self.rung, self.count = rung, count
+    def __init__(self, rung: Rung, count: int, features: Features) -> None:
+        self.rung, self.count, self._features = rung, count, features
         env = builder_env(
             rung,
             "train",
             num_envs=count,
-            sees=tuple(sees),
+            sees=features.sees,
             alone=True,
             fields={"chat": "tokens", "tasks": _UNPLAYED},
             copy=False,
             info_keys=("event",),
         )
-        dialog = env.single_observation_space["dialog"]
-        self._features = Features(sees, cells, int(dialog.high.max()) + 1)
         self._env = discretize(env, table=GRID_ACTIONS) if rung.controls == "grid" else env
         self.actions = int(self._env.single_action_space.n)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iglu_marl import DataError
-from iglu_marl.benchmark import HeldOut, audit, find, read_audits, rungs, write_audits
+from iglu_marl import DataError, Role
+from iglu_marl.benchmark import HeldOut, audit, find, make, read_audits, rungs, write_audits
 from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, chance, undefined
-from iglu_marl.benchmark.controls import cells_of_tasks, learned, open_loop, random_play
-from iglu_marl.benchmark.games import BuilderGames
+from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loop, random_play, train
+from iglu_marl.benchmark.games import BuilderGames, features_for, judged
 from iglu_marl.benchmark.splits import NEAR, PlacedBlocks, some_of
 
 EASY = find("see-place-v0")
@@ -68,16 +68,23 @@ def test_the_policy_of_the_controls_learns_what_it_sees() -> None:
     content = PlacedBlocks(NEAR[:1])
     rung = dataclasses.replace(EASY, content=content)
     tasks = list(content.all() or ())
-    sighted = learned(rung, tasks, ("grid", "pose", "target"), 60_000, 0)
-    assert sighted == 1.0
-    assert learned(rung, tasks, ("grid", "pose"), 20_000, 0) <= chance(tasks) == 1 / 6
+    sighted = train(rung, tasks, ("grid", "pose", "target"), 60_000, 0)
+    assert sighted.successes(tasks).all()
+    assert train(rung, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= chance(tasks) == 1 / 6
+    env = make(rung)  # one by one it does the same
+    judged_ones = [
+        judged(rung, env, {Role.BUILDER: LinearBuilder(sighted)}, task, 0).success for task in tasks
+    ]
+    assert all(judged_ones)
 
 
 def test_controls_are_decided_by_their_seed() -> None:
     tasks = some_of(EASY.tasks("train"), 10)
     assert random_play(EASY, tasks, 20, 1) == random_play(EASY, tasks, 20, 1)
     assert open_loop(EASY, tasks, 3000, 1) == open_loop(EASY, tasks, 3000, 1) <= chance(tasks)
-    assert learned(EASY, tasks, (), 3000, 2) == learned(EASY, tasks, (), 3000, 2)
+    first, second = (train(EASY, tasks, (), 3000, 2) for _ in range(2))
+    assert np.array_equal(first.times, second.times)
+    assert first.times.any()
 
 
 def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
@@ -85,7 +92,9 @@ def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
         :4
     ]
     north = [number for number, task in enumerate(tasks) if task.target_grid[0, 5, 4]]
-    games = BuilderGames(EASY, len(tasks), ("pose", "grid", "target"), cells_of_tasks(tasks))
+    games = BuilderGames(
+        EASY, len(tasks), features_for(EASY, ("pose", "grid", "target"), cells_of_tasks(tasks))
+    )
     games.begin(tasks)
     games.step(np.full(len(tasks), 4))  # look down
     colors = np.array([int(task.target_grid.max()) for task in tasks])
