@@ -29,6 +29,7 @@ from iglu_marl.benchmark import (
     run,
 )
 from iglu_marl.benchmark.results import improvement, iqm, versions
+from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.metrics import bootstrap_statistic, interquartile_mean
 
@@ -219,6 +220,42 @@ def test_every_architect_plays_with_every_builder() -> None:
     assert mixed == {"scripted": {"own": 0.0}}
     with pytest.raises(ConfigError, match="has no architect"):
         cross_play("see-place-v0", {}, {})
+
+
+class Naming:
+    """An architect of many games with a code made up for the purpose: a symbol for the cell, one for the colour."""
+
+    def begin(self, count: int, seed: int) -> None:
+        pass
+
+    def act(self, observations: Any) -> Any:
+        grids = observations["target_grid"]
+        _, _, x, z = np.argwhere(grids).T
+        return np.stack([1 + (x == 6) + 2 * (z == 6) + 3 * (x == 4), grids.max(axis=(1, 2, 3))], axis=1)
+
+
+class Obeying:
+    """A builder of many games that knows the code."""
+
+    def begin(self, count: int, seed: int) -> None:
+        self.step = 0
+
+    def act(self, observations: Any) -> Any:
+        _, cell, color = observations["dialog"].T
+        self.step += 1
+        turns = np.array([0, 0, 1, 3, 2])[cell % 5]  # north: nothing; right, round, left
+        return [np.full(len(cell), 4), turns, 10 + color % 7, 0 * cell][min(self.step, 4) - 1]
+
+
+@pytest.mark.slow
+def test_symbols_suffice() -> None:
+    for split in SPLITS:
+        found = cross_play("symbols-place-v0", {"code": Naming()}, {"code": Obeying()}, games=20, split=split)
+        assert found == {"code": {"code": 1.0}}
+    two = cross_play(
+        "partners-place-v0", {"code": Naming(), "noise": "random"}, {"code": Obeying()}, games=20
+    )
+    assert two["code"]["code"] == 1.0 > two["noise"]["code"]
 
 
 @pytest.mark.slow
