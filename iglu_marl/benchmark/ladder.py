@@ -274,8 +274,8 @@ _LISTED: tuple[Rung, ...] = (
     ),
     Rung(
         "pictures-layers-v0",
-        "One block of the 3 lowest layers placed or removed, among 6 others, walking from anywhere.",
-        Spawned(Changes()), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 250, 50_000_000,
+        "A block of the 3 lowest layers removed and another one placed, among 6, walking from anywhere.",
+        Spawned(Changes()), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 400, 50_000_000,
     ),
     Rung(
         "pictures-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking",

@@ -25,7 +25,7 @@ from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
-from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, render
+from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, Then, render
 from iglu_marl.language.shapes import Direction
 from iglu_marl.tasks import FiniteSource, RandomTasks, SpawnPoses, TaskSource
 
@@ -214,7 +214,10 @@ class Structures(Content):
 
 @dataclass(frozen=True)
 class Changes(Content):
-    """One block to be placed or removed, told in words, among `others` in the lowest `levels` layers."""
+    """A block to be removed and another one to be placed, told in words, among `others` in the lowest `levels` layers.
+
+    Both at once: who breaks what happens to be in front of it is right too often where a removal is all.
+    """
 
     levels: int = 3
     others: int = 6
@@ -225,19 +228,16 @@ class Changes(Content):
         for _ in range(self.others):
             self._top(grid, rng, self.levels)
         start = grid.copy()
-        tops = [
-            cell
-            for x, y, z in cells_of(grid).tolist()
-            if not color_at(grid, (cell := (x, y, z))[:1] + (y + 1, z))
-        ]
-        if tops and rng.random() < 0.5:
-            cell = tops[int(rng.integers(len(tops)))]
-            edit = CellEdit(EditKind.REMOVE, cell, old_color=color_at(grid, cell))
-            grid[index_of(cell)] = 0
-        else:
-            cell, color = self._top(grid, rng, self.levels)
-            edit = CellEdit(EditKind.PLACE, cell, color=color)
-        return Task(_told(render(edit, rng)), grid, starting_grid=start, invariant=False, ids="iglu")
+        tops = [(x, y, z) for x, y, z in cells_of(grid).tolist() if not color_at(grid, (x, y + 1, z))]
+        gone = tops[int(rng.integers(len(tops)))]
+        grid[index_of(gone)] = 0
+        cell = gone
+        while cell == gone:
+            made = grid.copy()
+            cell, color = self._top(made, rng, self.levels)
+        first = CellEdit(EditKind.REMOVE, gone, old_color=color_at(start, gone))
+        text = render(Then((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
+        return Task(_told(text), made, starting_grid=start, invariant=False, ids="iglu")
 
     @staticmethod
     def _top(grid: npt.NDArray[np.int8], rng: np.random.Generator, levels: int) -> tuple[Cell, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from requirements import require
+from requirements import ROOT, require
 
 from iglu_marl import AgentError, ConfigError, DataError, Role
 from iglu_marl.agents import RandomBuilder
@@ -315,6 +315,16 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
     assert [row["agent"] for row in rows] == ["ours", "ours", "theirs"]
     assert (rows[0]["success"], rows[0]["agent: hidden"], rows[0]["audit: scripted"]) == ("0.625", "0.0", "")
     assert "(of another version)" in report.markdown([result(0.5, digest="0" * 12)])
+
+
+def test_the_page_shows_the_published_results() -> None:
+    published = sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))
+    assert published
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    for path in published:
+        found = read_result(path)
+        assert found.is_current, path.name
+        assert report.markdown([found]).split("\n\n")[1].splitlines()[2] in page, path.name
 
 
 def test_a_report_compares_with_published_results() -> None:

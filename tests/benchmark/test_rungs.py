@@ -28,6 +28,8 @@ from iglu_marl.benchmark.splits import (
     split_tasks,
 )
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.evaluation.metrics import net_actions
+from iglu_marl.language import Context, understand
 
 HUMAN = "told-human-v0"  # needs a corpus
 NAMES = [rung.name for rung in rungs() if rung.name != HUMAN]
@@ -144,6 +146,16 @@ def test_contents_follow_from_the_generator(content: Any) -> None:
     first, second = ([content.sample(rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5)))
     assert first == second
     assert len(set(map(content_key, first))) > 10
+
+
+def test_changes_are_a_removal_and_a_placement() -> None:
+    rng = np.random.default_rng(3)
+    for task in (Changes().sample(rng) for _ in range(20)):
+        parts = sorted(net_actions(task.start_grid, task.target_grid))
+        assert [part.place for part in parts] == [False, True]
+        assert understand(task.instruction, task.start_grid, Context()).found[0].grid.tolist() == (  # type: ignore[index,union-attr]
+            task.target_grid.tolist()
+        )
 
 
 def test_splits_name_what_is_wrong() -> None:
