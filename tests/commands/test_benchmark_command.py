@@ -36,7 +36,7 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     audits, first, second = (tmp_path / name for name in ("audits.json", "first.json", "second.json"))
     done = shell("audit", "see-place-v0", "--quick", "--output", str(audits))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v0` | 16 | 10,000 |" in done.stdout
+    assert "| `see-place-v0` | 12 | 10,000 |" in done.stdout
     assert read_audits(audits)["see-place-v0"].digest == find("see-place-v0").digest
     done = shell("run", "see-place-v0", "--builder", "oracle", "--episodes", "4", "-o", str(first))
     assert done.returncode == 0, done.stderr
