@@ -59,6 +59,7 @@ _MODULES = frozenset(
     {
         "agents",
         "architect_builder_v0",
+        "benchmark",
         "compat",
         "const",
         "core",

@@ -25,6 +25,7 @@ SMALL = {
     "parallel_loop": {"steps": 60},
     "silent_builder": {"episodes": 1, "steps": 20},
     "custom_tasks": {},
+    "ladder": {"seeds": 1, "budget": 3000, "episodes": 2},
     "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
     "scripted_pair": {},
@@ -80,6 +81,9 @@ def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> N
         assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
     elif name == "your_own_agent":
         assert first is True
+    elif name == "ladder":
+        assert (len(first.runs), len(first.runs[0].curve)) == (1, 3)
+        assert first.runs[0].curve[-1][0] >= 3000
     else:
         assert first.completed
         assert first.dialogue[-2].text == "Done."
@@ -100,6 +104,7 @@ SHORT = {
     "behaviour_cloning": "--epochs 1",
     "custom_tasks": "",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
+    "ladder": "--seeds 1 --budget 2000 --episodes 2",
     "llm_architect": "--max-steps 5",
     "offline_minari": "--episodes 5 --epochs 1 --games 2",
     "parallel_loop": "--steps 60",
