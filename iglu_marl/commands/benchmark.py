@@ -49,10 +49,18 @@ def list_rungs(names: Rungs = None, as_json: Json = False) -> None:
         ]
         print(json.dumps(rows))
         return
-    table = Table("rung", "what is asked for", "held out", "steps", "budget")
+    table = Table(show_lines=True)
+    for name in ("rung", "what is asked for, and held out", "steps", "budget", "audit"):
+        table.add_column(
+            name, no_wrap=" " not in name, justify="right" if name in ("steps", "budget") else "left"
+        )
     for rung in chosen:
-        held = "; ".join(map(str, rung.held_out))
-        table.add_row(rung.name, rung.about, held, f"{rung.max_steps:,}", f"{rung.budget:,}")
+        about = f"{rung.about}\nHeld out: {'; '.join(map(str, rung.held_out))}."
+        audit = audits.get(rung.name)
+        told = "none" if audit is None else "passed" if audit.passes else "failed"
+        if audit is not None and audit.digest != rung.digest:
+            told = "old"
+        table.add_row(rung.name, about, f"{rung.max_steps:,}", f"{rung.budget:,}", told)
     text_console(as_json).print(table)
 
 
