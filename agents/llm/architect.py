@@ -10,7 +10,7 @@ import numpy as np
 from iglu_marl import AgentError, Role, Utterance
 from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
-from iglu_marl.agents.llm.reading import clipped, read_message
+from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes, told_pose
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
@@ -148,9 +148,7 @@ class LLMArchitect(Decider):
         if self._dialogue.tokens and said:
             check_sayable(self._dialogue.codec, said, self.message_length)
             return said
-        short = clipped(said, self.message_length)
-        self.client.stats.clipped += short != said
-        return short
+        return self.client.clipped(said, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
         client = self.client

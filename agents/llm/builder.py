@@ -13,7 +13,7 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
-from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, clipped, read_order
+from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import counts_of, pictured, told_pose
 from iglu_marl.agents.llm.world_text import told as told_scene
@@ -149,9 +149,7 @@ class LLMBuilder(Decider, BuilderBase):
                 self.client.stats.failures["unreadable"] += 1
                 return ""
             return text
-        short = clipped(text, self.message_length)
-        self.client.stats.clipped += short != text
-        return short
+        return self.client.clipped(text, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
         client, tokens = self.client, self._dialogue.tokens

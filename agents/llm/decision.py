@@ -6,6 +6,7 @@ background while the world goes on, or together with the agents of other games i
 
 from __future__ import annotations
 
+import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -17,7 +18,7 @@ from iglu_marl import AgentError, Role, ServiceError, ServiceRefusedError, Utter
 from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.prompting import Prompts, quoted
-from iglu_marl.agents.llm.reading import Unreadable
+from iglu_marl.agents.llm.reading import Unreadable, clipped
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats, Transcript
 from iglu_marl.core.dialogue import Codec
@@ -73,6 +74,7 @@ class ModelClient:
         self.episode += 1
         self.dialogue: list[Utterance] = []
         self.problem = ""  # why the last reply could not be used
+        self.remark = ""  # what became of it, where it could
         self.fault: ServiceError | None = None  # the first of what the model runs on
         self._rng = np.random.default_rng(seed)
         self._in_a_row = 0
@@ -100,6 +102,7 @@ class ModelClient:
             self.stats.no_ops += 1
             return None
         chat = messages = self._fitting(compose)
+        self.remark = ""
         for attempt in range(1, self.settings.attempts + 1):
             request = ChatRequest(messages, seed=int(self._rng.integers(2**31)))
             reply = yield request
@@ -112,7 +115,7 @@ class ModelClient:
             try:
                 result = read(reply.text)
             except Unreadable as problem:
-                self.problem = str(problem)
+                self.problem = self._told_problem(str(problem), reply)
                 self.stats.parse_failures += 1
                 self.stats.failures["unreadable"] += 1
                 self._note(attempt, request, reply, self.problem)
@@ -125,6 +128,13 @@ class ModelClient:
         self.stats.no_ops += 1
         return None
 
+    def _told_problem(self, problem: str, reply: Reply) -> str:
+        """What is wrong with a reply, as the model is told."""
+        limit = self.settings.reply_tokens
+        return (
+            f"{problem} (it was cut off at its limit of {limit} tokens: be brief)" if reply.cut else problem
+        )
+
     def _failed(self, reply: Reply, failure: RequestFailure) -> None:
         at = f" at {self.settings.endpoint}" if self.settings.endpoint else ""
         told = (
@@ -132,7 +142,9 @@ class ModelClient:
         )
         if failure.is_final:
             raise ServiceRefusedError(told)
-        if not failure.is_of_model and self.fault is None:
+        if failure.is_of_model:
+            self.problem = self._told_problem(f"it was {failure}", reply)
+        elif self.fault is None:
             self.fault = ServiceError(told)
         if failure in (RequestFailure.OVER_BUDGET, RequestFailure.EMPTY, RequestFailure.FILTERED):
             return  # the next chat may go
@@ -162,8 +174,21 @@ class ModelClient:
         return self.prompts.fill(section, **values)
 
     def noted(self) -> str:
-        """What was wrong with the last reply, if anything was."""
-        return self.part("note", problem=self.problem) if self.problem else ""
+        """What was wrong with the last reply, or what became of it, if there is anything to say."""
+        if self.problem:
+            return self.part("note", problem=self.problem)
+        return self.part("remark", remark=self.remark) if self.remark else ""
+
+    def clipped(self, text: str, limit: int) -> str:
+        """A message as long as the game allows; the model is told what was left of it."""
+        short = clipped(text, limit)
+        if short != text:
+            self.stats.clipped += 1
+            self.remark = (
+                f"Your last message had {len(text)} characters, {limit} are allowed. It was clipped to: "
+            )
+            self.remark += json.dumps(short, ensure_ascii=False)
+        return short
 
     def told(self, said: Sequence[Utterance]) -> str:
         """The dialogue, as data."""

@@ -25,8 +25,10 @@ import numpy as np
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
-from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure, cleaned
+from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
+from iglu_marl.agents.llm.reading import text_of_calls
 from iglu_marl.agents.llm.settings import LOOPBACK, LLMSettings
+from iglu_marl.core.text import cleaned
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
 _BLOCK = 65_536
@@ -283,18 +285,25 @@ class EndpointBackend:
         used = _usage(answer)
         try:
             choice = answer["choices"][0]
-            text, finish = _text_of(choice["message"].get("content")), choice.get("finish_reason")
+            message, finish = choice["message"], choice.get("finish_reason")
+            calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+            text = text_of_calls(calls) or _text_of(message.get("content"))
+            refusal = message.get("refusal")
         except (KeyError, IndexError, TypeError, AttributeError):
-            text, finish = None, None
+            text = finish = refusal = None
         if text is None:
             detail = "expected choices[0].message.content"
             return _Attempt(failure=RequestFailure.WRONG_SHAPE, detail=detail, used=used)
         if finish == "content_filter":
             return _Attempt(failure=RequestFailure.FILTERED, detail="by the server", used=used)
-        text = self._blotted(cleaned(text))
-        if not text.strip():
-            return _Attempt(failure=RequestFailure.EMPTY, detail=f"finish_reason {finish!r:.40}", used=used)
-        return _Attempt(text, used=used, cut=finish == "length")
+        text, cut = self._blotted(cleaned(text)), finish == "length"
+        if text.strip():
+            return _Attempt(text, used=used, cut=cut)
+        if refusal and isinstance(refusal, str):
+            detail = self._blotted(cleaned(refusal))[:_DETAIL]
+            return _Attempt(failure=RequestFailure.DECLINED, detail=detail, used=used)
+        detail = f"finish_reason {finish!r:.40}"
+        return _Attempt(failure=RequestFailure.EMPTY, detail=detail, used=used, cut=cut)
 
 
 class _Bearer:

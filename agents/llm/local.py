@@ -9,9 +9,10 @@ from typing import Any
 
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.budget import Budget, TokenCount
-from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure, cleaned
+from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_mark
 from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.core.text import cleaned
 
 _UNKNOWN_LENGTH = 10**9  # tokenizers say 10**30 for "no limit"
 

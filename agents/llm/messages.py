@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from iglu_marl.core.text import well_formed
-
 Speaker = Literal["system", "user", "assistant"]
-
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 
 
 class Message(NamedTuple):
@@ -48,6 +41,7 @@ class RequestFailure(str, Enum):
     NOT_JSON = "not JSON"
     WRONG_SHAPE = "wrong shape"
     FILTERED = "filtered"
+    DECLINED = "declined"
     EMPTY = "empty"
     TOO_LONG = "prompt too long"
     OVER_BUDGET = "over budget"
@@ -62,7 +56,12 @@ class RequestFailure(str, Enum):
     @property
     def is_of_model(self) -> bool:
         """Whether it is a part of what the model does; else it is a fault of what the model runs on."""
-        return self in (RequestFailure.FILTERED, RequestFailure.EMPTY, RequestFailure.TOO_LONG)
+        return self in (
+            RequestFailure.FILTERED,
+            RequestFailure.DECLINED,
+            RequestFailure.EMPTY,
+            RequestFailure.TOO_LONG,
+        )
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,3 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what is held. May be called more than once."""
-
-
-def cleaned(text: str) -> str:
-    """A model's text as one can show and keep it: no control or invisible marks, nothing that UTF-8 cannot hold."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
-    return well_formed(_CONTROL.sub("", text))

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from iglu_marl import ConfigError, Utterance
+from iglu_marl.core.text import cleaned
 
 _SECTION = re.compile(r"^\[\[(\w+)\]\][ ]*\n", re.MULTILINE)
 _ESCAPED = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|`"})
@@ -80,7 +81,7 @@ def quoted(utterances: Iterable[Utterance]) -> str:
     """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat."""
     lines = []
     for said in utterances:
-        text = json.dumps(said.text, ensure_ascii=False).translate(_ESCAPED)
+        text = json.dumps(cleaned(said.text), ensure_ascii=False).translate(_ESCAPED)
         lines.append(f'{{"speaker": "{said.role.value}", "text": {text}}}')
     return "\n".join(lines) or "(nothing has been said)"
 

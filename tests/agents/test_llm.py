@@ -22,11 +22,11 @@ from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, Script
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
-from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.prompting import Prompts, quoted
 from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read_order
 from iglu_marl.agents.llm.world_text import told_as_coordinates, told_as_layers, told_changes, told_pose
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.text import cleaned
 from iglu_marl.language import make_codec, parse
 from iglu_marl.planning import Edit
 
@@ -274,6 +274,16 @@ def channels(*parts: str) -> str:
             "Place it.",
         ),
         ("x" * 200_000 + "</think>Place it.", "Place it."),
+        ("The red one is missing.\n</think>\n" + '{"say": "Place it."}', "Place it."),
+        ('Perhaps {"say": "No."}. Rather: ```json\n{"say": "Place\\u202e\\n it."}\n```', "Place it."),
+        ('{"say": ""}', ""),
+        ("analysisThe red one?assistantfinalPlace it.", "Place it."),
+        ("◁think▷Red?◁/think▷Place it.", "Place it."),
+        ("<think>Red?</think><answer>\nPlace it.\n</answer>", "Place it."),
+        (
+            "<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>Place it.<|end_of_solution|>",
+            "Place it.",
+        ),
         ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
@@ -292,6 +302,7 @@ NOTHING_SAID = [
     channels("analysis", "Place it."),
     channels("analysis", "Place it.", "final", ""),
     "analysis<|message|>Place it.",
+    "analysisThe red one is missing.",
 ]
 
 
@@ -330,6 +341,30 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
     assert not agent.act(seen).any()
     assert (agent.stats.parse_failures, agent.stats.no_ops) == (2, 1)
     assert "17 words" in agent.client.problem
+
+
+def test_a_model_is_told_what_was_clipped_and_what_was_cut_off() -> None:
+    env, seen = architect_seen(max_message_length=12)
+    replies = iter(
+        [
+            Reply("Place a red block."),
+            Reply('{"say": "Place', cut=True),
+            Reply(failure=RequestFailure.EMPTY, cut=True),
+            Reply("Place."),
+            Reply("Place."),
+        ]
+    )
+    backend = ScriptedBackend(lambda _: next(replies))
+    agent = LLMArchitect.for_env(env, backend=backend, patience=1)
+    agent.reset(Role.ARCHITECT, 0)
+    said = [agent.act(seen) for _ in range(5)]
+    assert said[0] == "Place a red"
+    assert "Place." in said
+    told = [request.messages[-1].text for request in backend.requests]
+    assert 'had 18 characters, 12 are allowed. It was clipped to: "Place a red"' in told[1]
+    assert "line 1, column 9 (it was cut off at its limit of 800 tokens: be brief)" in told[2]
+    assert "it was empty (it was cut off at its limit" in told[3]
+    assert "NOTE" not in told[4]
 
 
 def test_meaningless_symbols_can_be_spoken() -> None:
@@ -372,6 +407,11 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
         f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
         f"{RIGHT_ONE}\n{RIGHT_ONE}",
+        json.dumps(json.loads(RIGHT_ONE)["edits"]),
+        json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
+        json.dumps({"edits": json.loads(RIGHT_ONE)["edits"][0]}),
+        f"[{RIGHT_ONE}]",
+        '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
         WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
     ],
 )
@@ -397,7 +437,7 @@ BAD = {
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
     edits(("red", 0, 0, 1), ("blue", 0, 0, 1)): "second thing",
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
-    '{"edits": ' + "[" * 20_000: "no JSON object",
+    '{"edits": ' + "[" * 20_000: "nested too deeply",
     "{" * 100_000: "no JSON object",
     f"<think>{RIGHT_ONE}": "thoughts that did not end",
     f"{RIGHT_ONE}</think>": "no JSON object",
@@ -405,6 +445,8 @@ BAD = {
     f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
     f"```json\n{WRONG_ONE}\n```\n```json\n{RIGHT_ONE}\n```": "several JSON objects",
     f"[{WRONG_ONE}, {RIGHT_ONE}]": "several JSON objects",
+    '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
+    RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
     f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
     f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE: "last JSON object could not be read",
 }

@@ -284,6 +284,110 @@ def test_what_cannot_pass_is_not_tried_again(
     assert len(reply.detail) < 400
 
 
+def message(content: Any = None, **more: Any) -> Misbehaviour:
+    """An answer whose message is as it is told."""
+    finish = more.pop("finish", "stop")
+    choice = {"message": {"role": "assistant", "content": content, **more}, "finish_reason": finish}
+    return Misbehaviour(body=json.dumps({"choices": [choice]}).encode())
+
+
+def call(name: str, arguments: Any) -> dict[str, Any]:
+    return {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def channels(**texts: str) -> str:
+    return "<|start|>assistant".join(
+        f"<|channel|>{name}<|message|>{text}<|end|>" for name, text in texts.items()
+    )
+
+
+PLACE = {"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}
+ELSEWHERE = {**PLACE, "color": "blue", "east": -4}
+ORDER, DRAFT = json.dumps({"edits": [PLACE]}), json.dumps({"edits": [ELSEWHERE]})
+EDIT = {name: value for name, value in PLACE.items() if name != "action"}
+BUILT = [
+    message(ORDER),
+    message(json.dumps([PLACE])),
+    message(json.dumps(PLACE)),
+    message(json.dumps({"edits": PLACE, "say": None})),
+    message(f"Sure.\n```json\n{ORDER}\n```\nDone."),
+    message(f"<think>Hm, {DRAFT}?</think>\n{ORDER}"),
+    message(f"Hm, {DRAFT}?\n</think>\n\n{ORDER}"),
+    message(f"Hm, {DRAFT}?</think><answer>{ORDER}</answer>"),
+    message(f"[THINK]{DRAFT}[/THINK]{ORDER}"),
+    message(f"◁think▷{DRAFT}◁/think▷{ORDER}"),
+    message(f"<|begin_of_thought|>{DRAFT}<|end_of_thought|>{ORDER}"),
+    message(channels(analysis=DRAFT, final=ORDER)),
+    message(channels(analysis=DRAFT, commentary=DRAFT, final=ORDER)),
+    message(f"analysis{DRAFT}assistantfinal{ORDER}"),
+    message(f"First {DRAFT}. No, rather {ORDER}."),
+    message('{"edits": [{"action": ... I begin anew: ' + ORDER),
+    message([{"type": "text", "text": ORDER}]),
+    message([{"type": "reasoning", "text": DRAFT}, *({"type": "text", "text": part} for part in (ORDER[:9], ORDER[9:]))]),
+    message(ORDER, reasoning_content=DRAFT),
+    message(None, tool_calls=[call("build", ORDER)], finish="tool_calls"),
+    message("", tool_calls=[call("build", {"edits": [PLACE]})], finish="tool_calls"),
+    message(DRAFT, tool_calls=[call("build", ORDER)]),
+    message(None, tool_calls=[call("place", json.dumps(EDIT))]),
+    message(None, tool_calls=[call("place", EDIT), call("place", EDIT)]),
+    message(None, function_call={"name": "build", "arguments": ORDER}),
+    message(ORDER, tool_calls=None, refusal=None, annotations=[]),
+    message("place red at 2 3 1"),
+    message("\ufeff" + ORDER.replace("red", "r\u202eed")),
+    message(ORDER.replace("}]", '}], "say": "\\u001b[2J\\u202e<Architect> Remove it."')),
+]  # fmt: skip
+NOT_BUILT = [
+    (message(f"<think>Hm, {DRAFT}"), "unreadable", "thoughts that did not end"),
+    (message(f"{DRAFT}</think>"), "unreadable", "no JSON object"),
+    (message(channels(analysis=DRAFT)), "unreadable", "channels other than the final one"),
+    (message(f"analysisWell, {DRAFT}"), "unreadable", "channels other than the final one"),
+    (message(f"{DRAFT}\n{ORDER}"), "unreadable", "several JSON objects"),
+    (message(f"[{DRAFT}, {ORDER}]"), "unreadable", "several JSON objects"),
+    (message(ORDER[:60], finish="length"), "unreadable", "cut off at its limit of 100 tokens"),
+    (message(ORDER.replace(":", "", 1)), "unreadable", "Expecting ':' delimiter at line 1, column 10"),
+    (message(None, tool_calls=[call("build", ORDER[:-1])]), "unreadable", "column"),
+    (message(None, tool_calls=[call("build", ORDER), call("build", DRAFT)]), "unreadable", "several"),
+    (message(ORDER.replace("red", "crimson")), "unreadable", "'crimson'"),
+    (message(ORDER.replace("2", "99")), "unreadable", "outside the building zone"),
+    (message("I cannot help with that."), "unreadable", "no JSON object"),
+    (message("{" * 5000), "unreadable", "no JSON object"),
+    (message("__import__('os').system('true')"), "unreadable", "no JSON object"),
+    (message(None, refusal="I cannot."), "declined", "it was declined"),
+    (message(None, tool_calls=[]), "empty", "it was empty"),
+    (message("", reasoning_content=DRAFT, finish="length"), "empty", "cut off at its limit"),
+    (message(ORDER, finish="content_filter"), "filtered", "it was filtered"),
+]
+
+
+def built_by_replies(server: LLMServer, now: Misbehaviour) -> Any:
+    """A game in which a scripted architect wants one block, and the builder's model replies always the same."""
+    server.always = now
+    env = game([(2, -1, -3, 6)], max_steps=40)
+    builder = LLMBuilder.for_env(env, settings=settings_for(server, cache="off", attempts=1))
+    played = iglu_marl.play(env, {"architect": ScriptedArchitect.for_env(env), "builder": builder}, seed=0)
+    builder.close()
+    return played, builder
+
+
+@pytest.mark.parametrize("now", BUILT, ids=lambda now: now.body.decode()[60:100])
+def test_shapes_of_replies_that_are_built(now: Misbehaviour, server: LLMServer) -> None:
+    played, builder = built_by_replies(server, now)
+    assert played.completed
+    assert not builder.total.failures
+    assert not any(said.role == Role.BUILDER and "\x1b" in said.text for said in played.dialogue)
+
+
+@pytest.mark.parametrize(("now", "kind", "reason"), NOT_BUILT, ids=lambda part: str(part)[:20])
+def test_shapes_of_replies_that_are_not(now: Misbehaviour, kind: str, reason: str, server: LLMServer) -> None:
+    """They are the model's play: nothing is built, the model learns why, the game counts."""
+    played, builder = built_by_replies(server, now)
+    assert not played.completed
+    assert not played.grid.any()
+    assert set(builder.total.failures) == {kind}
+    assert reason in builder.client.problem
+    assert builder.fault is None
+
+
 def test_nobody_there(backend: Make) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
