@@ -38,6 +38,8 @@ class LLMArchitect(Decider):
     reply is there.
     """
 
+    role = Role.ARCHITECT
+
     def __init__(
         self,
         settings: LLMSettings | None = None,

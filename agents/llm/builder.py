@@ -43,6 +43,8 @@ class LLMBuilder(Decider, BuilderBase):
     the reply is there, instead of waiting for it.
     """
 
+    role = Role.BUILDER
+
     def __init__(
         self,
         settings: LLMSettings | None = None,

@@ -10,7 +10,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -247,6 +247,7 @@ class Decider(ABC):
     background: do not wait for a reply, but go on with `waiting()` until it is there; for games with people.
     """
 
+    role: ClassVar[Role]
     client: ModelClient
     background = False
     _course: Deciding | None = None
@@ -261,9 +262,19 @@ class Decider(ABC):
         """The action while a reply is not there yet."""
 
     @classmethod
-    def describe(cls) -> dict[str, Any]:
-        """The settings of agents made by `for_env(env)`, as the environment variables tell them."""
-        return LLMSettings.from_environment().describe()
+    def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
+        """What decides what agents do that are made by `for_env(env)`: settings, and a digest of the prompts.
+
+        settings: None = as the environment variables tell them.
+        """
+        settings = settings or LLMSettings.from_environment()
+        return {**settings.describe(), "prompts": Prompts(cls.role.value, settings.prompts).digest}
+
+    @classmethod
+    def games_at_once(cls, settings: LLMSettings | None = None) -> int:
+        """In how many games at once agents are to play: as many as may wait for the endpoint. A local model is busy."""
+        settings = settings or LLMSettings.from_environment()
+        return settings.concurrency if settings.endpoint else 1
 
     @property
     def stats(self) -> Stats:

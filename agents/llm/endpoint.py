@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from iglu_marl import ConfigError
-from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
+from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount, shared_file
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import text_of_calls
@@ -34,6 +34,15 @@ PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of 
 _BLOCK = 65_536
 _MAY_PASS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _DETAIL = 200
+# What servers say about a request that they reject because of what the model is asked or answers.
+_TOO_LONG = re.compile(
+    r"context.(?:length|size|window)|maximum context|prompt is too long|too many tokens", re.I
+)
+_FILTERED = re.compile(r"content.?(?:filter|policy|management)|responsible.?ai", re.I)
+_INVALID = re.compile(r"json_validate_failed|tool_use_failed")
+_NO_CREDIT = re.compile(
+    r"insufficient.?(?:quota|funds|balance|credit)|exceeded your current quota|billing", re.I
+)
 _log = logging.getLogger(__name__)
 
 
@@ -66,12 +75,21 @@ class EndpointBackend:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
         self.budget = Budget.of(settings)
-        self._limit = RateLimit(settings.requests_per_minute, clock=clock, sleep=sleep)
+        shared = shared_file(settings)  # with the clock that all processes have
+        self._limit = RateLimit(
+            settings.requests_per_minute,
+            file=f"{shared}.rate" if shared and settings.requests_per_minute else "",
+            clock=time.time if shared and clock is time.monotonic else clock,
+            sleep=sleep,
+        )
+        self._under_way = threading.BoundedSemaphore(settings.concurrency)
         self._cache = None if settings.cache == "off" else ReplyCache(settings.cache or default_folder())
         self._sleep, self._clock = sleep, clock
         self._rng = np.random.default_rng()  # of waiting times, which decide nothing
         # Sessions with their connections, of which each is used by one thread at a time.
         self._idle: list[Any] = []
+        self._asking: dict[str, tuple[threading.Lock, int]] = {}  # and how many threads want it
+        self._answered = False  # whether there ever was a reply
         self._lock = threading.Lock()
         self.check_key()
 
@@ -140,12 +158,39 @@ class EndpointBackend:
     def _one(self, request: ChatRequest) -> Reply:
         body = self._body(request)
         asked = {"endpoint": self.settings.endpoint.rstrip("/"), **body}
+        with self._alone(asked):
+            return self._reply_to(request, body, asked)
+
+    @contextmanager
+    def _alone(self, asked: dict[str, Any]) -> Iterator[None]:
+        """Where replies are kept: of equal requests in several threads, one is sent, and the others wait for it."""
+        if self._cache is None:
+            yield
+            return
+        name = self._cache.path_of(asked).stem
+        with self._lock:
+            lock, users = self._asking.get(name, (threading.Lock(), 0))
+            self._asking[name] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                users = self._asking[name][1]
+                self._asking[name] = lock, users - 1
+                if users == 1:
+                    del self._asking[name]
+
+    def _reply_to(self, request: ChatRequest, body: dict[str, Any], asked: dict[str, Any]) -> Reply:
         if self._cache is not None and (kept := self._cache.find(asked)) is not None:
+            self._answered = True
             return Reply(self._blotted(kept["text"]), cut=kept["cut"], cached=True)
         reply = self._persist(request, json.dumps(body).encode("ascii"))
         if reply.failure is not None:
             _log.warning("%s: %s. %s", self.settings.endpoint, reply.failure, reply.detail)
-        elif self._cache is not None:
+            return reply
+        self._answered = True
+        if self._cache is not None:
             self._cache.keep(asked, reply.text, reply.cut)
         return reply
 
@@ -179,7 +224,8 @@ class EndpointBackend:
             used = most
             try:
                 self._limit.wait()
-                attempt = self._send(body)
+                with self._under_way:
+                    attempt = self._send(body)
                 used = most if attempt.used is None else attempt.used
             finally:
                 self.budget.settle(most, used)
@@ -266,14 +312,32 @@ class EndpointBackend:
         if status in (401, 403):
             detail = f"{status}: {said}. The key is expected in {self.settings.key_variable}"
             return _Attempt(failure=RequestFailure.REFUSED, detail=detail, used=TokenCount())
-        kind = RequestFailure.NOT_FOUND if status == 404 else RequestFailure.REJECTED
-        if status in _MAY_PASS or status >= 500:
-            kind = RequestFailure.RATE_LIMITED if status == 429 else RequestFailure.SERVER_ERROR
+        kind = self._kind(status, said)
         wait_s = _asked_wait(response.headers.get("Retry-After"))
         passing = kind in (RequestFailure.RATE_LIMITED, RequestFailure.SERVER_ERROR)
         return _Attempt(
             failure=kind, detail=f"{status}: {said}", used=TokenCount(), may_pass=passing, asked_wait_s=wait_s
         )
+
+    def _kind(self, status: int, said: str) -> RequestFailure:
+        """What a status that is none of success, and what the server says about it, come to."""
+        if status == 402 or (status in (400, 429) and _NO_CREDIT.search(said)):
+            return RequestFailure.NO_CREDIT
+        if status == 429:
+            return RequestFailure.RATE_LIMITED
+        if status in _MAY_PASS or (status >= 500 and status not in (501, 505)):
+            return RequestFailure.SERVER_ERROR
+        if status == 404:
+            return RequestFailure.NOT_FOUND
+        for pattern, kind in (
+            (_TOO_LONG, RequestFailure.TOO_LONG),
+            (_FILTERED, RequestFailure.FILTERED),
+            (_INVALID, RequestFailure.INVALID),
+        ):
+            if pattern.search(said):
+                return kind
+        # One that was never answered dislikes the settings; else it is this request.
+        return RequestFailure.REJECTED if self._answered else RequestFailure.UNSUITABLE
 
     def _read(self, content: bytes) -> _Attempt:
         """The reply in the content of a good answer."""
@@ -384,6 +448,8 @@ def _complaint(content: bytes) -> str:
     try:
         said = json.loads(content)["error"]
         text = str(said["message"] if isinstance(said, dict) else said)
+        if isinstance(said, dict) and isinstance(said.get("code"), str) and said["code"] not in text:
+            text = f"{said['code']}: {text}"
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     return " ".join(text.split())

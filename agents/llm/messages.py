@@ -34,14 +34,17 @@ class RequestFailure(str, Enum):
     RATE_LIMITED = "rate limited"
     SERVER_ERROR = "server error"
     REFUSED = "key refused"
+    NO_CREDIT = "no credit"
     NOT_FOUND = "not found"
     REJECTED = "request rejected"
+    UNSUITABLE = "settings rejected"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
     NOT_JSON = "not JSON"
     WRONG_SHAPE = "wrong shape"
     FILTERED = "filtered"
     DECLINED = "declined"
+    INVALID = "invalid"
     EMPTY = "empty"
     TOO_LONG = "prompt too long"
     OVER_BUDGET = "over budget"
@@ -51,7 +54,13 @@ class RequestFailure(str, Enum):
     @property
     def is_final(self) -> bool:
         """Whether every request will fail like this."""
-        return self in (RequestFailure.REFUSED, RequestFailure.NOT_FOUND, RequestFailure.REDIRECTED)
+        return self in (
+            RequestFailure.REFUSED,
+            RequestFailure.NO_CREDIT,
+            RequestFailure.NOT_FOUND,
+            RequestFailure.REDIRECTED,
+            RequestFailure.UNSUITABLE,
+        )
 
     @property
     def is_of_model(self) -> bool:
@@ -59,6 +68,7 @@ class RequestFailure(str, Enum):
         return self in (
             RequestFailure.FILTERED,
             RequestFailure.DECLINED,
+            RequestFailure.INVALID,
             RequestFailure.EMPTY,
             RequestFailure.TOO_LONG,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import string
@@ -54,6 +55,11 @@ class Prompts:
     def fill(self, section: str, **values: object) -> str:
         """The text of a section with its places filled in; values are taken as they are."""
         return string.Template(self._sections[section]).substitute(values)
+
+    @property
+    def digest(self) -> str:
+        """A name for what they say: 12 hexadecimal digits."""
+        return hashlib.blake2b(json.dumps(self._sections).encode(), digest_size=6).hexdigest()
 
     def __repr__(self) -> str:
         return f"Prompts({self._place})"

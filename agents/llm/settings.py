@@ -19,6 +19,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
+KEY_AT = PREFIX + "KEY_AT_"  # and the host: the key for that endpoint
 _LONGEST = 10**9
 
 
@@ -120,6 +121,8 @@ class LLMSettings:
             name = variable.removeprefix(PREFIX).lower()
             if not variable.startswith(PREFIX) or variable in (named, f"{PREFIX}KEY") or name in given:
                 continue
+            if variable.startswith(KEY_AT):
+                continue
             if name not in fields:
                 raise ConfigError(f"the environment variable {variable} is no setting; see LLMSettings")
             found[name] = _read(fields[name], text, variable)
@@ -134,7 +137,7 @@ class LLMSettings:
         """The settings that decide what agents do, JSON-ready; not how patiently, nor what may be spent."""
         names = (
             *("model", "endpoint", "view", "temperature", "top_p", "reply_tokens", "context_tokens", "stop"),
-            *("history", "attempts", "max_edits", "prompts", "dtype", "extra"),
+            *("history", "attempts", "max_edits", "dtype", "extra"),
         )
         found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names}))
         return found

@@ -858,6 +858,24 @@ def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
         Budget(100, ledger=path / "deeper")
 
 
+def test_a_rate_is_kept_by_several_together(tmp_path: Path) -> None:
+    now, went = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    limits = [RateLimit(2, file=tmp_path / "rate", clock=lambda: now[0], sleep=sleep) for _ in range(2)]
+    for number in range(6):
+        limits[number % 2].wait()
+        went.append(now[0])
+    assert went == [0, 0, 60, 60, 120, 120]
+    limits[0].hold(500)
+    assert limits[1].closed_s == 500
+    (tmp_path / "rate").write_text("{")
+    with pytest.raises(ConfigError, match="rate"):
+        limits[1].wait()
+
+
 @pytest.mark.parametrize("per_minute", [3, 0.5])
 def test_the_rate_is_kept_in_every_minute(per_minute: float) -> None:
     now, sent = [0.0], []
