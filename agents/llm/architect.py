@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,27 @@ from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
+from iglu_marl.language import At, Beside, Blocks, Build, CellEdit, Instruction, Place, Shape, render
 
 PATIENCE = 3  # turns in which nothing visible happens before something new is said
 BLIND_PATIENCE = 20  # the same where the builder's pose is not seen
 SETTLE_AFTER = 60  # turns since the build has changed, even though the builder moves about
 MAX_SILENCE = 64  # turns
+
+
+@lru_cache(maxsize=1)
+def examples() -> str:
+    """Instructions as the grammar says them, a line each: every builder of this package reads them."""
+    said: tuple[Instruction, ...] = (
+        CellEdit.between((2, -1, -3), 0, 6),
+        CellEdit.between((0, 0, 0), 0, 1),
+        Build(Shape("row", (3,), ("east",)), (6,), At((-1, -1, 0))),
+        Build(Shape("tower", (4,)), (3,), At((0, -1, 2))),
+        Place(2, Beside((("up", 1),), Blocks((3,), "tower"))),
+        CellEdit.between((-1, 1, 0), 3, 0),
+        CellEdit.between((4, -1, 4), 1, 5),
+    )
+    return "\n".join(f"  {render(instruction)}" for instruction in said)
 
 
 class LLMArchitect(Decider):
@@ -34,7 +51,8 @@ class LLMArchitect(Decider):
     settings: see `LLMSettings`; None = from the environment. backend: one of your own instead. codec: the vocabulary of
     token chat. message_length: of an utterance, in characters or tokens. patience: turns in which nothing visible
     happens before it is asked again; settle_after: turns after a change of the build, however the builder moves.
-    show_changes: whether it is told what is still to be done, besides what there is. background: be silent until the
+    show_changes: whether it is told what is still to be done, besides what there is; None: as the settings say
+    (`changes`). background: be silent until the
     reply is there.
     """
 
@@ -49,14 +67,16 @@ class LLMArchitect(Decider):
         message_length: int | None = None,
         patience: int = PATIENCE,
         settle_after: int = SETTLE_AFTER,
-        show_changes: bool = True,
+        show_changes: bool | None = None,
         background: bool = False,
     ) -> None:
         if patience < 1 or settle_after < 1:
             raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
         self.client = ModelClient(Role.ARCHITECT, settings, backend)
         self.patience, self.settle_after = patience, settle_after
-        self.show_changes, self.background = show_changes, background
+        changes = self.client.settings.changes
+        shown = changes == "shown" or (changes == "auto" and self.client.settings.view != "picture")
+        self.show_changes, self.background = shown if show_changes is None else show_changes, background
         self.message_length = Settings(codec=codec, message_length=message_length).most
         self._dialogue = DialogueTracker(codec, self.message_length)
         self._forget(None)
@@ -156,7 +176,10 @@ class LLMArchitect(Decider):
         client = self.client
         tokens = self._dialogue.tokens
         limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        system = client.part("system", limit=limit) + client.channel(self._dialogue.codec if tokens else None)
+        form = client.part("structured" if client.settings.structured else "plain").strip()
+        system = client.part("system", limit=limit, examples=examples(), form=form) + client.channel(
+            self._dialogue.codec if tokens else None
+        )
         pictures: list[bytes] = []
         parts = {
             "target": self._scene(observation, "target", pictures),
@@ -184,7 +207,8 @@ class LLMArchitect(Decider):
         if grid is None and view_key not in observation:
             return ""
         pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
-        shown = self.client.part("pictures", which=len(pictures))
+        section = "given_picture" if grid is None else "pictures"
+        shown = self.client.part(section, which=len(pictures))
         return self.client.part(what, scene=shown.strip())
 
     def _changes(self, observation: Any) -> str:

@@ -15,16 +15,18 @@ from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import counts_of, pictured, told_pose
+from iglu_marl.agents.llm.world_text import as_png, counts_of, pictured, told_edits, told_pose
 from iglu_marl.agents.llm.world_text import told as told_scene
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import cell_index
-from iglu_marl.planning import Plan
+from iglu_marl.planning import Edit, Plan
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps of doing nothing before the same is asked once more after a failure
+
+_NOT_YET = "not yet"
 
 
 class LLMBuilder(Decider, BuilderBase):
@@ -67,6 +69,9 @@ class LLMBuilder(Decider, BuilderBase):
         self._remark = ""  # what is to be said when the plan is done
         self._unheeded = False  # whether the architect's latest words have come to nothing yet
         self._pause, self._failures = 0, 0
+        self._done: dict[int, str] = {}  # what was done for messages of the architect, by their number
+        self._newest = -1  # the number of the latest one
+        self._order: tuple[int, list[Edit]] | None = None  # what is being done, and for which message
 
     @property
     def plan(self) -> Plan | None:
@@ -102,6 +107,7 @@ class LLMBuilder(Decider, BuilderBase):
         self.client.dialogue.extend(fresh)
         if any(said.role == Role.ARCHITECT for said in fresh):
             self._unheeded, self._pause, self._failures = True, 0, 0
+            self._hear()
         self._pause = max(0, self._pause - 1)
         if executor.lost:
             return self.waiting()
@@ -116,6 +122,7 @@ class LLMBuilder(Decider, BuilderBase):
 
     def _decide(self, observation: Any) -> Deciding:
         """Ask the model what the newest words come to, and plan for it."""
+        self._settle_order()
         self._executor.drop()  # of what was being done, what is in place counts
         self._remark = ""
         reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._planned)
@@ -124,6 +131,24 @@ class LLMBuilder(Decider, BuilderBase):
             self._failures += 1
             return
         self._unheeded, self._remark = False, reply.say
+        self._order = self._newest, reply.edits
+        for number in range(self._newest):
+            if self._done.get(number) == _NOT_YET:
+                self._done[number] = "see the next messages"
+
+    def _hear(self) -> None:
+        """Note the architect's messages that nothing was done for so far."""
+        for number in range(self._newest + 1, len(self.client.dialogue)):
+            if self.client.dialogue[number].role == Role.ARCHITECT:
+                self._done[number] = _NOT_YET
+                self._newest = number
+
+    def _settle_order(self) -> None:
+        """Note what is in place of what was being done."""
+        if self._order is not None:
+            number, edits = self._order
+            self._done[number] = told_edits(edits, self._executor.state.grid)
+            self._order = None
 
     def _planned(self, text: str) -> BuilderReply:
         """A reply as an order that can be carried out; its plan is at hand then. Raises `Unreadable`."""
@@ -168,6 +193,9 @@ class LLMBuilder(Decider, BuilderBase):
         if client.settings.view == "picture":
             pictures = (pictured(settled),)
             scene = client.part("pictures", which=1).strip()
+            if "pov" in observation:
+                pictures = (*pictures, as_png(observation["pov"]))
+                scene += "\n" + client.part("pov", which=2).strip()
         else:
             scene = told_scene(settled, client.settings.view)
         left = ""
@@ -179,7 +207,7 @@ class LLMBuilder(Decider, BuilderBase):
             build=client.part("build", scene=scene),
             inventory=left,
             pose=client.part("pose", place=place, gaze=gaze),
-            dialogue=client.told(said),
+            dialogue=client.told(said, self._done),
             note=client.noted(),
         )
         return Message("system", system.strip()), Message("user", user.strip(), pictures)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.prompting import Prompts, quoted
 from iglu_marl.agents.llm.reading import Unreadable, clipped
+from iglu_marl.agents.llm.schemas import SCHEMAS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats, Transcript
 from iglu_marl.core.dialogue import Codec
@@ -104,7 +105,8 @@ class ModelClient:
         chat = messages = self._fitting(compose)
         self.remark = ""
         for attempt in range(1, self.settings.attempts + 1):
-            request = ChatRequest(messages, seed=int(self._rng.integers(2**31)))
+            schema = SCHEMAS[self.role] if self.settings.structured else None
+            request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
             reply = yield request
             self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
@@ -130,7 +132,7 @@ class ModelClient:
 
     def _told_problem(self, problem: str, reply: Reply) -> str:
         """What is wrong with a reply, as the model is told."""
-        limit = self.settings.reply_tokens
+        limit = self.settings.most_tokens
         return (
             f"{problem} (it was cut off at its limit of {limit} tokens: be brief)" if reply.cut else problem
         )
@@ -190,9 +192,11 @@ class ModelClient:
             self.remark += json.dumps(short, ensure_ascii=False)
         return short
 
-    def told(self, said: Sequence[Utterance]) -> str:
-        """The dialogue, as data."""
-        return self.part("dialogue", lines=quoted(said))
+    def told(self, said: Sequence[Utterance], done: Mapping[int, str] | None = None) -> str:
+        """The end of the dialogue, as data. done: what was done for a message, by its number in the dialogue."""
+        first = len(self.dialogue) - len(said)
+        of_shown = {number - first: text for number, text in (done or {}).items()}
+        return self.part("dialogue", lines=quoted(said, of_shown))
 
     def channel(self, codec: Codec | None) -> str:
         """Which words a token chat carries; nothing for text."""

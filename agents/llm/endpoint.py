@@ -113,7 +113,7 @@ class EndpointBackend:
     def fits(self, request: ChatRequest) -> bool:
         """By a rough estimate, of two bytes a token; True when the length of the context is not known."""
         limit = self.settings.context_tokens
-        return not limit or self.at_most(request).prompt // 2 + self.settings.reply_tokens <= limit
+        return not limit or self.at_most(request).prompt // 2 + self.settings.most_tokens <= limit
 
     def at_most(self, request: ChatRequest) -> TokenCount:
         """The tokens that a call can come to: no token of a text is shorter than a byte."""
@@ -121,7 +121,7 @@ class EndpointBackend:
         for message in request.messages:
             prompt += PER_MESSAGE + len(message.text.encode("utf-8"))
             prompt += len(message.pictures) * self.settings.picture_tokens
-        return TokenCount(prompt, self.settings.reply_tokens)
+        return TokenCount(prompt, self.settings.most_tokens)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
@@ -200,10 +200,13 @@ class EndpointBackend:
         body: dict[str, Any] = {
             "model": settings.model,
             "messages": [_message(part.speaker, part.text, part.pictures) for part in request.messages],
-            settings.limit_field: settings.reply_tokens,
+            settings.limit_field: settings.most_tokens,
             "temperature": settings.temperature,
             **settings.extra,
         }
+        if request.schema is not None:
+            form = {"name": "reply", "schema": request.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if settings.temperature:
             body |= {"top_p": settings.top_p, "seed": request.seed}
         if settings.stop:

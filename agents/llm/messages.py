@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Speaker = Literal["system", "user", "assistant"]
 
@@ -19,10 +19,11 @@ class Message(NamedTuple):
 
 
 class ChatRequest(NamedTuple):
-    """One chat to be gone on with. seed: what is drawn at random follows from it."""
+    """One chat to be gone on with. seed: what is drawn at random follows from it. schema: the form of the reply."""
 
     messages: tuple[Message, ...]
     seed: int = 0
+    schema: Mapping[str, Any] | None = None
 
 
 class RequestFailure(str, Enum):

@@ -83,12 +83,16 @@ def _names(text: str) -> list[str]:
     return found
 
 
-def quoted(utterances: Iterable[Utterance]) -> str:
-    """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat."""
+def quoted(utterances: Iterable[Utterance], done: Mapping[int, str] | None = None) -> str:
+    """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat.
+
+    done: what was done for a message, by its number.
+    """
     lines = []
-    for said in utterances:
+    for number, said in enumerate(utterances):
+        came = "" if done is None or number not in done else f', "done": {json.dumps(done[number])}'
         text = json.dumps(cleaned(said.text), ensure_ascii=False).translate(_ESCAPED)
-        lines.append(f'{{"speaker": "{said.role.value}", "text": {text}}}')
+        lines.append(f'{{"speaker": "{said.role.value}", "text": {text}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from requirements import ROOT
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for, llm
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading, world_text
+from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
 from iglu_marl.agents.llm.prompting import Prompts, quoted
@@ -27,8 +30,10 @@ from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read
 from iglu_marl.agents.llm.world_text import told_as_coordinates, told_as_layers, told_changes, told_pose
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.text import cleaned
-from iglu_marl.language import make_codec, parse
+from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
+from iglu_marl.rendering import axes_view
+from iglu_marl.rendering.palette import block_color
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
@@ -226,10 +231,10 @@ def test_pictures_of_target_and_build() -> None:
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     message = backend.requests[0].messages[1]
-    assert "See picture 1." in message.text
-    assert "See picture 2." in message.text
+    assert "Picture 1 shows it twice" in message.text
+    assert "Picture 2 shows it twice" in message.text
     shown = [np.asarray(Image.open(io.BytesIO(picture))) for picture in message.pictures]
-    assert [picture.shape for picture in shown] == [(512, 512, 3)] * 2
+    assert [picture.shape for picture in shown] == [(512, 1024, 3)] * 2
     assert (shown[0] != shown[1]).any()
     env, seen = architect_seen(architect_sees=("target_view", "dialog"))
     agent.reset(Role.ARCHITECT, 0)
@@ -240,9 +245,102 @@ def test_pictures_of_target_and_build() -> None:
     builder.reset(Role.BUILDER, 0)
     builder.act({**hearing("Hello"), "grid": EMPTY})
     assert len(backend.requests[2].messages[1].pictures) == 1
+    builder.reset(Role.BUILDER, 0)
+    builder.act({**hearing("Hello"), "grid": EMPTY, "pov": np.full((4, 6, 3), 9, np.uint8)})
+    _, eyes = backend.requests[-1].messages[1].pictures
+    assert np.asarray(Image.open(io.BytesIO(eyes))).tolist() == np.full((4, 6, 3), 9).tolist()
+    assert "Picture 2 shows what you see now" in backend.requests[-1].messages[1].text
     backend.sees_pictures = False  # type: ignore[misc]
     with pytest.raises(AgentError, match="reads text only"):
         LLMArchitect(settings, backend=backend)
+
+
+def test_a_prompt_with_pictures_tells_no_place_of_the_target() -> None:
+    """Unless the settings say so: then the list of changes stands beside them."""
+    settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
+    env, seen = architect_seen()
+    for changes, shown in (("auto", False), ("hidden", False), ("shown", True)):
+        backend = ScriptedBackend(lambda _: "Place a red block.")
+        agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(**settings, changes=changes))
+        agent.reset(Role.ARCHITECT, 0)
+        agent.act(seen)
+        told = backend.requests[0].messages[1].text
+        assert ("STILL TO DO" in told) == shown
+        assert bool(re.search(r"\d (?:blocks? )?(?:east|west|north|south)|height \d", told)) == shown
+        assert not any(name in told for name in ("red", "blue", "green")) or shown
+
+
+def test_the_shorter_view() -> None:
+    one, wall = blocks_to_grid([(2, -1, -3, 6)]), np.ones((9, 11, 11), np.int8)
+    for grid in (one, wall):
+        views = {view: world_text.told(grid, view) for view in ("layers", "coordinates", "auto")}
+        assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
+    assert world_text.told(one, "auto") == "red: 2 east, 3 north, height 1"
+    assert "height 9:" in world_text.told(wall, "auto")
+
+
+def test_pictures_have_axes_on_both_sides() -> None:
+    """From one side a block is hidden that is seen from the other; one in the air differs from one on the ground."""
+    tower = [(0, y, 0, 6) for y in range(-1, 4)]
+    hidden = axes_view(blocks_to_grid([*tower, (-1, -1, -1, 1)]))
+    plain = axes_view(blocks_to_grid(tower))
+    assert hidden.shape == (512, 1024, 3)
+    changed = (hidden != plain).any(axis=2)
+    blue = (hidden == block_color(1)).all(axis=2)
+    assert not blue[:, :512].any()
+    assert blue[:, 512:].sum() > 100
+    assert changed[:, 512:].sum() > 300
+    lower, upper = axes_view(blocks_to_grid([(0, -1, 0, 3)])), axes_view(blocks_to_grid([(-2, 1, -2, 3)]))
+    assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
+
+
+def test_the_builder_is_told_what_it_did_for_which_message() -> None:
+    prompts: list[str] = []
+    said = iter(
+        [edits(("red", 0, 0, 1), ("blue", 1, 0, 1)), Reply(failure=RequestFailure.EMPTY), edits(), edits()]
+    )
+
+    def answer(messages: list[dict[str, Any]]) -> Any:
+        prompts.append(messages[1]["content"])
+        return next(said)
+
+    env = game(about=task([(5, -1, 5, 1)]))
+    builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
+    words = iter(["Red and blue.", "And green.", "Green, please.", "Thanks."])
+
+    class Talker:
+        def reset(self, role: Role, seed: int | None) -> None: ...
+        def close(self) -> None: ...
+        def act(self, observation: Any) -> str:
+            return next(words, "")
+
+    env = game(about=task([(5, -1, 5, 1)]), max_steps=60, turn_steps=15)
+    iglu_marl.play(env, {"architect": Talker(), "builder": builder}, seed=0)
+    dialogues = [text.partition("(newest last)\n")[2].partition("\n\n")[0].splitlines() for text in prompts]
+    first = '"done": "red at centre, height 1; blue at 1 east, height 1"}'
+    assert [line.partition(', "done"')[2] for line in dialogues[0]] == [': "not yet"}']
+    assert dialogues[1][0].endswith(first)
+    assert dialogues[1][1].endswith('"And green.", "done": "not yet"}')
+    assert [line.rpartition('"done": ')[2] for line in dialogues[2][1:]] == ['"not yet"}', '"not yet"}']
+    assert dialogues[3][1].endswith('"done": "see the next messages"}')
+    assert dialogues[3][2].endswith('"done": "nothing"}')
+    assert dialogues[3][0] == dialogues[1][0], "what stands there stays: prompts begin alike"
+
+
+def test_prompts_begin_with_what_stays() -> None:
+    prompts: list[str] = []
+    env = game()
+    backend = ScriptedBackend(lambda chat: prompts.append(chat[1]["content"]) or obedient(chat))  # type: ignore[func-returns-value]
+    iglu_marl.play(env, {**pair(env, backend), "builder": ScriptedBuilder.for_env(env)}, seed=0)
+    for one, other in itertools.pairwise(prompts):
+        dialogue = one.partition("BUILD NOW")[0].replace("(nothing has been said)", "").rstrip()
+        assert other.startswith(dialogue)
+        assert "TARGET" in dialogue
+
+
+def test_examples_of_the_architect_are_those_of_the_grammar() -> None:
+    for line in architect_examples().splitlines():
+        assert render(parse(line.strip())) == line.strip()
 
 
 def channels(*parts: str) -> str:
@@ -748,7 +846,7 @@ def test_changes_can_be_followed_to_the_target() -> None:
             told = told_changes(grid, target)
             if np.array_equal(grid, target):
                 break
-            found = parse(architect_says(told))
+            found = parse(architect_says(f"STILL TO DO\n{told}"))
             x, y, z = found.cell  # type: ignore[union-attr]
             grid[y + 1, x + 5, z + 5] = found.color or 0  # type: ignore[union-attr]
         assert told == "(nothing: the build is the target)"

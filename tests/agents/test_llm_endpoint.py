@@ -30,9 +30,21 @@ from test_examples import load
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
-from iglu_marl.agents.llm import ChatRequest, LLMSettings, Message, Reply, RequestFailure, make_backend
+from iglu_marl.agents.llm import (
+    EDIT_SCHEMA,
+    MESSAGE_SCHEMA,
+    ORDER_SCHEMA,
+    TOOLS,
+    ChatRequest,
+    LLMSettings,
+    Message,
+    Reply,
+    RequestFailure,
+    make_backend,
+)
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
+from iglu_marl.agents.llm.reading import read_order
 from iglu_marl.cli import main
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published, task_samples
@@ -161,6 +173,44 @@ def test_what_is_sent(server: LLMServer, backend: Make) -> None:
     assert {name: server.seen[1][name] for name in ("temperature", "top_p", "seed")} == {
         "temperature": 0.7, "top_p": 0.9, "seed": 7,
     }  # fmt: skip
+
+
+def test_replies_are_kept_to_a_schema(tmp_path: Path) -> None:
+    """Both roles answer in JSON; hidden reasoning has tokens of its own."""
+
+    def answer(messages: list[dict[str, Any]]) -> str:
+        said = obedient(messages)
+        if "You are the architect" not in messages[0]["content"]:
+            return said.partition("```json")[2].strip("` \n") or said
+        assert '{"say": "the message"}' in messages[0]["content"]
+        return json.dumps({"say": "" if said == "WAIT" else said})
+
+    with llm_server(answer) as server:
+        settings = settings_for(server, cache="off", structured=True, reasoning_tokens=400)
+        env = game()
+        agents = pair(env, settings)
+        assert iglu_marl.play(env, agents, seed=0).completed
+        assert all(asked["max_tokens"] == 500 for asked in server.seen)
+        schemas = [asked["response_format"]["json_schema"]["schema"] for asked in server.seen]
+        assert schemas[:2] == [MESSAGE_SCHEMA, ORDER_SCHEMA]
+        for agent in agents.values():
+            agent.close()
+    (build,), (tell,) = TOOLS[Role.BUILDER], TOOLS[Role.ARCHITECT]
+    assert build["function"]["parameters"] is ORDER_SCHEMA
+    assert tell["function"]["parameters"] is MESSAGE_SCHEMA
+    with pytest.raises(ConfigError, match="expected an endpoint"):
+        LLMSettings(model="m", structured=True)
+
+
+def test_the_schema_is_what_is_read() -> None:
+    """What it allows is read; a null colour takes away."""
+    order = {
+        "edits": [{**PLACE}, {**PLACE, "action": "remove", "color": None, "east": 0, "north": 0}],
+        "say": "",
+    }
+    for schema, value in ((ORDER_SCHEMA, order), (EDIT_SCHEMA, order["edits"][0])):
+        assert [*schema["properties"]] == schema["required"] == [*value]
+    assert len(read_order(json.dumps(order), blocks_to_grid([(0, -1, 0, 3)]), 5).edits) == 2
 
 
 def test_without_a_key_none_is_sent(

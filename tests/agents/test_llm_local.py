@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -275,6 +277,47 @@ def test_roles_cannot_be_forged(model: Path) -> None:
     assert ids.count(mark) == plain.count(mark) == 2
     assert ids.count(tokenizer.eos_token_id) == 1
     assert tokenizer.pad_token_id not in ids
+
+
+def test_a_template_is_told_whether_to_think(tmp_path: Path) -> None:
+    template = (
+        TEMPLATE + "{% if enable_thinking is defined %}{{ 'yes' if enable_thinking else 'no' }}{% endif %}"
+    )
+    folder = save_model(tmp_path, template=template)
+    lengths = []
+    for thinking in ("auto", "on", "off"):
+        backend: Any = make_backend(settings_for(folder, thinking=thinking))
+        ids = backend._ids((Message("system", "Build."), Message("user", "red")))
+        lengths.append(backend._load()[0].decode(ids).partition("assistant\n")[2])
+        backend.close()
+    assert lengths == ["", "yes", "no"]
+
+
+def test_an_adapter_is_merged_into_the_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PeftModel:
+        def __init__(self, model: Any, folder: str) -> None:
+            if folder != "mine":
+                raise ValueError("no adapter_config.json")
+            self.model = model
+
+        from_pretrained = classmethod(lambda cls, model, folder: cls(model, folder))
+
+        def merge_and_unload(self) -> Any:
+            self.model.lm_head.weight.data.neg_()
+            return self.model
+
+    monkeypatch.setitem(sys.modules, "peft", types.SimpleNamespace(PeftModel=PeftModel))
+    replies = []
+    for adapter in ("", "mine"):
+        backend = make_backend(settings_for(model, adapter=adapter))
+        replies.append(backend.complete(chats(1))[0].text)
+        backend.close()
+    assert replies[0] != replies[1]
+    with pytest.raises(AgentError, match=r"'other' could not be loaded.*no adapter_config"):
+        make_backend(settings_for(model, adapter="other")).complete(chats(1))
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(AgentError, match="pip install peft"):
+        make_backend(settings_for(model, adapter="mine")).complete(chats(1))
 
 
 def test_a_template_without_a_system(tmp_path: Path) -> None:
