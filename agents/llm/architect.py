@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -173,53 +173,84 @@ class LLMArchitect(Decider):
         return self.client.clipped(said, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        client = self.client
         tokens = self._dialogue.tokens
-        limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        form = client.part("structured" if client.settings.structured else "plain").strip()
-        system = client.part("system", limit=limit, examples=examples(), form=form) + client.channel(
-            self._dialogue.codec if tokens else None
+        return architect_chat(
+            self.client,
+            said,
+            observation,
+            limit=f"{self.message_length} {'words' if tokens else 'characters'}",
+            show_changes=self.show_changes,
+            codec=self._dialogue.codec,
+            tokens=tokens,
         )
-        pictures: list[bytes] = []
-        parts = {
-            "target": self._scene(observation, "target", pictures),
-            "build": self._scene(observation, "build", pictures),
-            "difference": self._changes(observation),
-            "pose": "",
-            "goal": self._goal(observation),
-            "dialogue": client.told(said),
-            "note": client.noted(),
-        }
-        if "agentPos" in observation:
-            place, gaze = told_pose(np.asarray(observation["agentPos"]))
-            parts["pose"] = client.part("pose", place=place, gaze=gaze)
-        user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
-        return Message("system", system.strip()), user
 
-    def _scene(self, observation: Any, what: str, pictures: list[bytes]) -> str:
-        """Target or build, as far as they are observed; pictures are added to the list."""
-        grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
-        grid = observation.get(grid_key)
-        if self.client.settings.view != "picture":
-            if grid is None:
-                return ""
-            return self.client.part(what, scene=told(np.asarray(grid), self.client.settings.view))
-        if grid is None and view_key not in observation:
-            return ""
-        pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
-        section = "given_picture" if grid is None else "pictures"
-        shown = self.client.part(section, which=len(pictures))
-        return self.client.part(what, scene=shown.strip())
 
-    def _changes(self, observation: Any) -> str:
-        if not self.show_changes or not {"target_grid", "grid"} <= set(observation):
-            return ""
-        changes = told_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
-        return self.client.part("difference", changes=changes)
+def architect_rules(client: ModelClient, *, limit: str, codec: Codec | None = None) -> Message:
+    """The rules of an architect's chat. limit: of an utterance, with its unit. codec: of token chat."""
+    form = client.part("structured" if client.settings.structured else "plain").strip()
+    system = client.part("system", limit=limit, examples=examples(), form=form)
+    return Message("system", (system + client.channel(codec)).strip())
 
-    def _goal(self, observation: Any) -> str:
-        if "goal" not in observation:
+
+def architect_chat(
+    client: ModelClient,
+    said: Sequence[Utterance],
+    observation: Mapping[str, Any],
+    *,
+    limit: str,
+    show_changes: bool,
+    codec: Codec | None = None,
+    tokens: bool = False,
+) -> tuple[Message, ...]:
+    """A chat in which an architect is to say something: the rules, and what it sees.
+
+    said: the end of the dialogue. limit: of an utterance, with its unit. codec: the vocabulary of token chat (tokens).
+    """
+    pictures: list[bytes] = []
+    parts = {
+        "target": _scene(client, observation, "target", pictures),
+        "build": _scene(client, observation, "build", pictures),
+        "difference": told_difference(client, observation) if show_changes else "",
+        "pose": "",
+        "goal": _goal(client, observation, codec),
+        "dialogue": client.told(said),
+        "note": client.noted(),
+    }
+    if "agentPos" in observation:
+        place, gaze = told_pose(np.asarray(observation["agentPos"]))
+        parts["pose"] = client.part("pose", place=place, gaze=gaze)
+    user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
+    return architect_rules(client, limit=limit, codec=codec if tokens else None), user
+
+
+def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictures: list[bytes]) -> str:
+    """Target or build, as far as they are observed; pictures are added to the list."""
+    grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
+    grid = observation.get(grid_key)
+    if client.settings.view != "picture":
+        if grid is None:
             return ""
-        goal = observation["goal"]
-        text = goal if isinstance(goal, str) else self._dialogue.codec.decode(goal[goal != 0].tolist())
-        return self.client.part("goal", text=text) if text else ""
+        return client.part(what, scene=told(np.asarray(grid), client.settings.view))
+    if grid is None and view_key not in observation:
+        return ""
+    pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
+    section = "given_picture" if grid is None else "pictures"
+    return client.part(what, scene=client.part(section, which=len(pictures)).strip())
+
+
+def told_difference(client: ModelClient, observation: Mapping[str, Any]) -> str:
+    """What is still to be done, where target and build are observed."""
+    if not {"target_grid", "grid"} <= set(observation):
+        return ""
+    changes = told_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
+    return client.part("difference", changes=changes)
+
+
+def _goal(client: ModelClient, observation: Mapping[str, Any], codec: Codec | None) -> str:
+    if "goal" not in observation:
+        return ""
+    goal = observation["goal"]
+    if not isinstance(goal, str):
+        assert codec is not None
+        goal = codec.decode(goal[goal != 0].tolist())
+    return client.part("goal", text=goal) if goal else ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from typing_extensions import Unpack
 
 from iglu_marl import Role, Utterance
@@ -21,6 +22,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index
 from iglu_marl.planning import Edit, Plan
 
@@ -179,35 +181,66 @@ class LLMBuilder(Decider, BuilderBase):
         return self.client.clipped(text, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        client, tokens = self.client, self._dialogue.tokens
-        limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        system = client.part(
-            "system",
-            max_edits=client.settings.max_edits,
-            say=client.part("can_ask", limit=limit) if self.can_ask else "",
-            say_form=client.part("can_ask_form").strip() if self.can_ask else "",
+        tokens = self._dialogue.tokens
+        return builder_chat(
+            self.client,
+            said,
+            observation,
+            self._executor.settled,
+            limit=f"{self.message_length} {'words' if tokens else 'characters'}",
+            can_ask=self.can_ask,
+            codec=self._dialogue.codec if tokens else None,
+            done=self._done,
         )
-        system += client.channel(self._dialogue.codec if tokens else None)
-        settled = self._executor.settled
-        pictures: tuple[bytes, ...] = ()
-        if client.settings.view == "picture":
-            pictures = (pictured(settled),)
-            scene = client.part("pictures", which=1).strip()
-            if "pov" in observation:
-                pictures = (*pictures, as_png(observation["pov"]))
-                scene += "\n" + client.part("pov", which=2).strip()
-        else:
-            scene = told_scene(settled, client.settings.view)
-        left = ""
-        if "inventory" in observation:
-            left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
-        place, gaze = told_pose(np.asarray(observation["agentPos"]))
-        user = client.part(
-            "turn",
-            build=client.part("build", scene=scene),
-            inventory=left,
-            pose=client.part("pose", place=place, gaze=gaze),
-            dialogue=client.told(said, self._done),
-            note=client.noted(),
-        )
-        return Message("system", system.strip()), Message("user", user.strip(), pictures)
+
+
+def builder_rules(client: ModelClient, *, limit: str, can_ask: bool, codec: Codec | None = None) -> Message:
+    """The rules of a builder's chat. limit: of an utterance, with its unit. codec: of token chat."""
+    system = client.part(
+        "system",
+        max_edits=client.settings.max_edits,
+        say=client.part("can_ask", limit=limit) if can_ask else "",
+        say_form=client.part("can_ask_form").strip() if can_ask else "",
+    )
+    return Message("system", (system + client.channel(codec)).strip())
+
+
+def builder_chat(
+    client: ModelClient,
+    said: Sequence[Utterance],
+    observation: Mapping[str, Any],
+    grid: npt.NDArray[Any],
+    *,
+    limit: str,
+    can_ask: bool,
+    codec: Codec | None = None,
+    done: Mapping[int, str] | None = None,
+) -> tuple[Message, ...]:
+    """A chat in which a builder is to answer: the rules, and what it knows.
+
+    said: the end of the dialogue. observation: agentPos, and perhaps inventory and pov. grid: the build [9, 11, 11].
+    limit: of an utterance, with its unit. codec: of token chat. done: see `ModelClient.told`.
+    """
+    pictures: tuple[bytes, ...] = ()
+    if client.settings.view == "picture":
+        pictures = (pictured(grid),)
+        scene = client.part("pictures", which=1).strip()
+        if "pov" in observation:
+            pictures = (*pictures, as_png(observation["pov"]))
+            scene += "\n" + client.part("pov", which=2).strip()
+    else:
+        scene = told_scene(grid, client.settings.view)
+    left = ""
+    if "inventory" in observation:
+        left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
+    place, gaze = told_pose(np.asarray(observation["agentPos"]))
+    user = client.part(
+        "turn",
+        build=client.part("build", scene=scene),
+        inventory=left,
+        pose=client.part("pose", place=place, gaze=gaze),
+        dialogue=client.told(said, done),
+        note=client.noted(),
+    )
+    rules = builder_rules(client, limit=limit, can_ask=can_ask, codec=codec)
+    return rules, Message("user", user.strip(), pictures)
