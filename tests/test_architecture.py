@@ -31,6 +31,7 @@ FLOORS = {
     "agents": 4,
     "recording": 4,
     "evaluation": 4,
+    "text": 4,
     "cli": 5,
     "commands": 5,
     "__main__": 5,

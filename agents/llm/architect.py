@@ -17,7 +17,19 @@ from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.language import At, Beside, Blocks, Build, CellEdit, Instruction, Place, Shape, render
+from iglu_marl.language import (
+    At,
+    Beside,
+    Blocks,
+    Build,
+    CellEdit,
+    Direction,
+    Instruction,
+    Kind,
+    Place,
+    Shape,
+    render,
+)
 
 PATIENCE = 3  # turns in which nothing visible happens before something new is said
 BLIND_PATIENCE = 20  # the same where the builder's pose is not seen
@@ -31,9 +43,9 @@ def examples() -> str:
     said: tuple[Instruction, ...] = (
         CellEdit.between((2, -1, -3), 0, 6),
         CellEdit.between((0, 0, 0), 0, 1),
-        Build(Shape("row", (3,), ("east",)), (6,), At((-1, -1, 0))),
-        Build(Shape("tower", (4,)), (3,), At((0, -1, 2))),
-        Place(2, Beside((("up", 1),), Blocks((3,), "tower"))),
+        Build(Shape(Kind.ROW, (3,), (Direction.EAST,)), (6,), At((-1, -1, 0))),
+        Build(Shape(Kind.TOWER, (4,)), (3,), At((0, -1, 2))),
+        Place(2, Beside(((Direction.UP, 1),), Blocks((3,), Kind.TOWER))),
         CellEdit.between((-1, 1, 0), 3, 0),
         CellEdit.between((4, -1, 4), 1, 5),
     )

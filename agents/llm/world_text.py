@@ -74,7 +74,8 @@ def _mark(number: int, positive: str, negative: str) -> str:
 
 def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
     """What is still to be done, an instruction a line: what is wrong, then what is missing from the ground up."""
-    wrong, missing = [], []
+    wrong: list[str] = []
+    missing: list[str] = []
     for x, y, z in cells_of(grid != target).tolist():
         cell = (x, y, z)
         old, new = color_at(grid, cell), color_at(target, cell)

@@ -318,8 +318,8 @@ class TextGame:
             return architect_chat(client, said, seen, limit=limit, show_changes=self.show_changes)
         numbers = range(len(self.dialogue))
         done = {n: self._done.get(n, "not yet") for n in numbers if self.dialogue[n].role is Role.ARCHITECT}
-        seen = {"agentPos": np.zeros(5), "inventory": self._inventory(self.grid)}
-        return builder_chat(client, said, seen, self.grid, limit=limit, can_ask=self._can_ask, done=done)
+        has = {"agentPos": np.zeros(5), "inventory": self._inventory(self.grid)}
+        return builder_chat(client, said, has, self.grid, limit=limit, can_ask=self._can_ask, done=done)
 
     @property
     def _can_ask(self) -> bool:
