@@ -70,6 +70,7 @@ class ModelClient:
 
     def begin(self, seed: int | None) -> None:
         """Begin an episode: everything drawn follows from the seed."""
+        self.seed = seed
         self.total.add(self.stats)
         self.stats = Stats()
         self.episode += 1
@@ -166,7 +167,7 @@ class ModelClient:
 
     def _note(self, attempt: int, request: ChatRequest, reply: Reply, problem: str) -> None:
         if self._transcript is not None:
-            about = {"role": self.role.value, "episode": self.episode, "attempt": attempt}
+            about = {"role": self.role.value, "episode": self.episode, "game": self.seed, "attempt": attempt}
             self._transcript.note(about, request, reply, problem)
 
     # -- parts of prompts

@@ -9,6 +9,17 @@
 
 from iglu_marl.text.baselines import BASELINES, baseline_scores
 from iglu_marl.text.batch import TextGames, play_async
+from iglu_marl.text.export import message_reward, order_reward, rewards
 from iglu_marl.text.game import ChatMessage, TextGame
 
-__all__ = ["BASELINES", "ChatMessage", "TextGame", "TextGames", "baseline_scores", "play_async"]
+__all__ = [
+    "BASELINES",
+    "ChatMessage",
+    "TextGame",
+    "TextGames",
+    "baseline_scores",
+    "message_reward",
+    "order_reward",
+    "play_async",
+    "rewards",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ ChatMessage = dict[str, Any]
 """A message of a chat as trainers and servers have it: {"role": …, "content": …}."""
 
 
-class _NoBackend:
+class NoBackend:
     """Replies come from whoever calls `step`."""
 
     sees_pictures = False
@@ -138,7 +138,7 @@ class TextGame:
         self.invariant, self.max_replies = invariant, max_replies
         self._tasks = _source(tasks)
         settings = LLMSettings(model="text game", view=view, max_edits=max_edits, prompts=prompts)
-        self._clients = {one: ModelClient(one, settings, _NoBackend()) for one in Role}
+        self._clients = {one: ModelClient(one, settings, NoBackend()) for one in Role}
         self._partner = _partner(role, partner)
         self._replies: list[Any] | None = None  # of this episode; None: not begun, or over
 
@@ -369,8 +369,13 @@ def _text_of(reply: Any) -> str:
             return text_of_calls(reply.get("tool_calls")) or str(reply.get("content") or "")
         return json.dumps(dict(reply))
     if isinstance(reply, Sequence) and all(isinstance(edit, Edit) for edit in reply):
-        return json.dumps({"edits": [_told(edit) for edit in reply], "say": ""})
+        return order_text(reply)
     raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of Edit")
+
+
+def order_text(edits: Iterable[Edit], say: str = "") -> str:
+    """A builder's reply."""
+    return json.dumps({"edits": [_told(edit) for edit in edits], "say": say})
 
 
 def _told(edit: Edit) -> dict[str, Any]:
