@@ -1004,6 +1004,42 @@ def test_a_game_that_the_server_spoils_is_no_result_and_is_played_again(
         assert (code, again, len(server.seen)) == (0, out, 2)
 
 
+SPOILT = {
+    "429": (Misbehaviour(429), "rate limited"),
+    "500": (Misbehaviour(500), "server error"),
+    "slow": (Misbehaviour(stall_s=3), "timeout"),
+    "endless": (Misbehaviour(drip_s=0.05), "timeout"),
+    "cut": (Misbehaviour(cut=20), "broken off"),
+    "reset": (Misbehaviour(reset=True), "broken off"),
+    "HTML": (Misbehaviour(body=b"<html>Welcome</html>"), "not JSON"),
+    "shape": (Misbehaviour(body=b"[]"), "wrong shape"),
+    "flood": (Misbehaviour(text="x" * 90_000), "reply too large"),
+    "rejected": (Misbehaviour(422), "request rejected"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPOILT)
+def test_whatever_the_server_does_is_told_and_played_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    now, kind = SPOILT[name]
+    with llm_server() as server:
+        server.plan = [OK, now]  # in the second game
+        command = Command(server, tmp_path, monkeypatch, capsys)
+        monkeypatch.setenv("IGLU_MARL_LLM_TIMEOUT_S", "0.5")
+        monkeypatch.setenv("IGLU_MARL_LLM_REPLY_BYTES", "50000")
+        monkeypatch.setenv("IGLU_MARL_LLM_REPLY_TOKENS", "90000")
+        code, out, _ = command.run()
+        told = json.loads(out)
+        assert (code, told["pairs"][0]["games"], told["pairs"][0]["failed"]) == (1, 1, 1)
+        assert told["models"][0]["failures"] == {kind: 1}
+        assert f"1 {kind}" in (command.output / "evaluation.md").read_text()
+        code, out, _ = command.run()
+        (pair,) = json.loads(out)["pairs"]
+        assert (code, pair["games"], pair["failed"], pair["completed"][0]) == (0, 2, 0, 1.0)
+
+
 @pytest.mark.slow
 def test_failures_of_a_model_are_a_part_of_its_play(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
