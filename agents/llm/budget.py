@@ -19,7 +19,7 @@ from iglu_marl.core.parsing import parse_json, reading
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.005
 
 
-SHARED = "IGLU_MARL_SHARED"  # the folder in which processes of one job share what may be spent
+SHARED = "IGLU_MARL_SPENDING"  # the folder in which processes of one job share what may be spent
 
 
 def shared_file(settings: LLMSettings) -> str:

@@ -30,7 +30,7 @@ from iglu_marl.game.agent import Agent, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
 
-SHARED = "IGLU_MARL_SHARED"
+SHARED = "IGLU_MARL_SPENDING"
 """The environment variable that names a folder in which the agents of several processes share what they may spend."""
 
 

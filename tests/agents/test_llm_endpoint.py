@@ -930,7 +930,7 @@ def test_processes_share_a_budget_and_a_rate(monkeypatch: pytest.MonkeyPatch) ->
         assert 0 < server.billed <= 9000
         assert any("over budget" in row["error"] for row in found.rows)
         assert not any(row["scored"] for row in found.rows if row["error"])
-    assert "IGLU_MARL_SHARED" not in os.environ
+    assert "IGLU_MARL_SPENDING" not in os.environ
 
 
 class Command:
