@@ -614,26 +614,27 @@ def predict_actions(
             from_json=Prediction.from_json,
             to_json=Prediction.to_json,
         )
-    rows = {row.name: row for row in (log.rows if log else []) if row.scored}
-    wanted: list[str] = []
+    known = {row.name: row for row in (log.rows if log else []) if row.scored}
+    rows: dict[int, Prediction] = {}  # by the number of the sample
 
-    def left() -> Iterator[Sample]:
-        for sample in samples:
-            wanted.append(sample.name)
-            if sample.name in rows:
+    def left() -> Iterator[tuple[int, Sample]]:
+        for number, sample in enumerate(samples):
+            if sample.name in known:
+                rows[number] = known[sample.name]
                 on_done()
             else:
-                yield sample
+                yield number, sample
+
+    def predicted(numbered: tuple[int, Sample]) -> Prediction:
+        return _predicted(predict, numbered[1], on_error)
 
     try:
-        for sample, row in in_flight(
-            lambda sample: _predicted(predict, sample, on_error), left(), concurrency
-        ):
-            rows[sample.name] = row
+        for (number, _), row in in_flight(predicted, left(), concurrency):
+            rows[number] = row
             if log is not None:
                 log.add(row)
             on_done()
-        result.rows = [rows[name] for name in wanted]
+        result.rows = [rows[number] for number in sorted(rows)]
     finally:
         if log is not None:
             log.close()
