@@ -204,22 +204,18 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
             "Instruct or Chat)"
         )
     if settings.adapter:
-        model = _adapted(model, settings.adapter)
+        _adapt(model, settings.adapter)
     return tokenizer, model.to(device).eval()
 
 
-def _adapted(model: Any, adapter: str) -> Any:
-    """A model with an adapter's weights merged into its own. Raises `AgentError`."""
+def _adapt(model: Any, adapter: str) -> None:
+    """Put an adapter's weights beside those of a model. Raises `AgentError`."""
     try:
-        from peft import PeftModel
-    except ImportError as error:
-        raise AgentError(f"the adapter {adapter!r} needs peft ({error}): pip install peft") from None
-    try:
-        return PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        model.load_adapter(adapter)
+    except (ImportError, OSError, ValueError, KeyError, RuntimeError) as error:
         raise AgentError(
-            f"the adapter {adapter!r} could not be loaded, expected the folder or name of one for this model: "
-            f"{error!s:.500}"
+            f"the adapter {adapter!r} could not be loaded, expected the folder or name of one for this model, and peft "
+            f"(pip install peft): {error!s:.500}"
         ) from error
 
 

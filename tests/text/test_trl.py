@@ -78,7 +78,7 @@ def test_a_run_of_the_trainer_ends_and_earns_what_the_game_is_worth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tiny model with random weights calls no tool, so what it generates is forced: every other rollout builds."""
-    require("trl", importlib.util.find_spec("trl"), "the extra trl is not installed")
+    require("trl", importlib.util.find_spec("trl"), "trl is not installed")
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
