@@ -156,7 +156,7 @@ class TextGame:
 
     @property
     def score(self) -> float:
-        """How far the build is, 0 at the start and 1 at the target; below 0 where it got worse."""
+        """How far the build is: 0 at the start, 1 at the target (of blocks: below 0 where it got worse)."""
         return self._score(self.grid)
 
     @property
