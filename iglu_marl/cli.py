@@ -22,6 +22,7 @@ from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
 from iglu_marl.commands.language import check, parse, sample
+from iglu_marl.commands.llm import export_prompts
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -103,6 +104,7 @@ _add_group(
     audit=audit_rungs,
     report=report_results,
 )
+_add_group("llm", "Data to train language models with.", export=export_prompts)
 _add_group("train", "Training of the models that come with the package.", edits=train_edits)
 
 

@@ -32,6 +32,7 @@ FLOORS = {
     "recording": 4,
     "evaluation": 4,
     "benchmark": 4,
+    "text": 4,
     "cli": 5,
     "commands": 5,
     "__main__": 5,

@@ -84,7 +84,9 @@ def make_agents(
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
     from iglu_marl.agents.human.controls import InputMapper
     from iglu_marl.agents.human.player import PlayerWindow
-    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
+    from iglu_marl.agents.registry import named
+
+    kind = partner.partition(":")[0]
 
     controls = env.unwrapped.config.controls
     cockpit = PlayerWindow(window)
@@ -97,7 +99,7 @@ def make_agents(
         inputs.yield_turn()
         builder = Nobody({"act": inputs.action(0.0), "say": ""})
     else:
-        builder = BUILDERS[partner].for_env(env, **_MANNERS[BUILDER].get(partner, {}))
+        builder = named(partner, Role.BUILDER).for_env(env, **_MANNERS[BUILDER].get(kind, {}))
     if role in ("architect", "both"):
         architect: Any = HumanArchitect.for_env(env, cockpit=cockpit, **pace)
     elif partner == "none":
@@ -105,7 +107,7 @@ def make_agents(
     elif partner == "replay":
         architect = ReplayArchitect.for_env(env, patience=1)  # the floor comes back when the person says so
     else:
-        architect = ARCHITECTS[partner].for_env(env, **_MANNERS[ARCHITECT].get(partner, {}))
+        architect = named(partner, Role.ARCHITECT).for_env(env, **_MANNERS[ARCHITECT].get(kind, {}))
     return {ARCHITECT: architect, BUILDER: builder}
 
 
