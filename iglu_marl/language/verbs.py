@@ -36,6 +36,7 @@ from iglu_marl.language.references import (
     Beside,
     Blocks,
     Context,
+    Edge,
     It,
     Item,
     LastBlock,
@@ -175,23 +176,33 @@ class Move:
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None and not isinstance(self.to, Spot):
+        if self.to is not None and not isinstance(self.to, Edge):
             _check_where(self.to, "a move")
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Repeats blocks so many steps away."""
+    """Repeats blocks so many steps away, or at a place; in another color, where it is told."""
 
     blocks: Reference
     by: Offset = ()
     to: Any = None
+    color: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a copy")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a copy by {self.by} to {self.to}, expected one of the two")
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two things, or the two that one description means, change places; of things of one shape, also their colours."""
+
+    one: Reference
+    other: Reference | None = None
+    only_colors: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,8 +244,8 @@ class Extend:
 class Resize:
     """Makes something taller or longer, or shorter.
 
-    By `size` blocks, or `to` so many in all; or as tall as `like`; or so many `times` as large. way: where it grows;
-    None = up, or of a row the only way there is. color: of what is added.
+    By `size` blocks, or `to` so many in all; or as tall as `like`, and `size` more; or so many `times` as large. way:
+    where it grows; None = up, or of a row the way in which it was just laid. color: of what is added.
     """
 
     blocks: Reference
@@ -338,6 +349,7 @@ Instruction = (
     | Move
     | Copy
     | Mirror
+    | Swap
     | Extend
     | Keep
     | Look
@@ -363,6 +375,7 @@ INSTRUCTIONS = (
     Move,
     Copy,
     Mirror,
+    Swap,
     Extend,
     Keep,
     Look,
@@ -677,6 +690,10 @@ def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
     """The vectors that bring something to a place: its lowest block there, of several the one that fits a corner."""
+    if isinstance(to, Edge):
+        step = VECTORS[setting.on_map(to.way)]
+        far = 5 - max(sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells)
+        return [(far * step[0], 0, far * step[2])]
     groups = anchors(to, setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
@@ -709,15 +726,14 @@ def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
         step = setting.vector(((way, 1),))
         reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
         far = max(reach) - min(reach) + count
-        by = far * step[0], far * step[1], far * step[2]
-        return [_added(setting, [(shifted(cell, by), setting.color_at(cell)) for cell in cells])]
-    vectors = (
-        [setting.vector(instruction.by)]
-        if instruction.to is None
-        else _vectors_to(instruction.to, cells, setting)
-    )
+        vectors = [(far * step[0], far * step[1], far * step[2])]
+    elif instruction.to is None:
+        vectors = [setting.vector(instruction.by)]
+    else:
+        vectors = _vectors_to(instruction.to, cells, setting)
+    color = instruction.color
     return [
-        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])
+        _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
         for vector in vectors
     ]
 
@@ -725,6 +741,22 @@ def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
 def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
     _check_free(blocks, setting)
     return _changed(setting, blocks)
+
+
+def _swap(instruction: Swap, setting: Setting) -> list[ExpectedWorld]:
+    """Each in the colour of the other: the same as each in the other's place, for what is of one shape and colour."""
+    parts = [instruction.one] if instruction.other is None else [instruction.one, instruction.other]
+    items = [_cells(part, setting) for part in parts]
+    if instruction.other is None:
+        items = [list(item) for item in _filled(instruction.one, setting)]
+    colors = [{setting.color_at(cell) for cell in item} for item in items]
+    if any(len(color) > 1 for color in colors):
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
+    shapes = [{tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items]
+    if shapes[0] != shapes[1] and not instruction.only_colors:
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+    told = zip(items, reversed(colors), strict=True)
+    return [_changed(setting, [(cell, color) for item, (color,) in told for cell in item])]
 
 
 def _mirror(instruction: Mirror, setting: Setting) -> list[ExpectedWorld]:
@@ -779,11 +811,17 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
         way = setting.on_map(instruction.way)
         axis = next(i for i in range(3) if VECTORS[way][i])
     elif spans[1] == 1 and (instruction.times is not None or not instruction.to) and max(spans) > 1:
-        raise Unresolved(Reason.NO_DIRECTION, "")
+        axis = spans.index(max(spans))
+        laid = [cell for cell in setting.last if cell in item]
+        if len(laid) < 2 or len(laid) < len(item) or sum(span > 1 for span in spans) > 1:
+            raise Unresolved(Reason.NO_DIRECTION, "")
+        ahead = laid[-1][axis] > laid[0][axis]
+        way = next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
     now = spans[axis]
     if instruction.like is not None:
         like = [cell for part in resolve(instruction.like, setting) for cell in part]
         wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
+        wanted += instruction.size or 0
     elif instruction.times is not None:
         if now * instruction.times % 1:
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
@@ -1016,6 +1054,7 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     Move: _move,
     Copy: _copy,
     Mirror: _mirror,
+    Swap: _swap,
     Extend: _extend,
     Pick: _pick,
     Facing: _facing,

@@ -43,6 +43,8 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # what digits begin with, in tables of first words
+OPEN = (NUMBER, "rest", "some")
+"""Slots without rules: digits, all words up to the end of the sentence, and some of them."""
 
 
 # ------------------------------------------------------------------------------------------------------ patterns
@@ -288,7 +290,7 @@ class Grammar:
                 raise LanguageError(f"two rules of {category.name!r} with the pattern {twice!r}")
             for rule in category.rules:
                 for slot in slots_of(rule.pattern):
-                    if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
+                    if slot.category not in OPEN and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
                 if rule.maker is not None:
                     _check_maker(rule)
@@ -393,7 +395,7 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     if isinstance(node, Comma):
         return {""}
     if isinstance(node, CategorySlot):
-        return {node.category} if node.category in (NUMBER, "rest") else first[node.category]
+        return {node.category} if node.category in OPEN else first[node.category]
     if isinstance(node, Choice):
         return set().union(
             *(_first(option, first) for option in node.options), {""} if node.optional else set()
@@ -447,7 +449,7 @@ class Parser:
         if word is not None and is_number(word):
             found += table.get(NUMBER, ())
         if word is not None:
-            found += table.get("rest", ())
+            found += table.get("rest", []) + table.get("some", [])
         known = {id(entry) for entry in found}
         return found + [entry for entry in table.get("", ()) if id(entry) not in known]
 
@@ -472,12 +474,12 @@ class Parser:
         elif isinstance(node, Comma):
             yield (), at, 0
         elif isinstance(node, CategorySlot):
-            if node.category == "rest":
+            if node.category in ("rest", "some"):
                 end = at
                 while end < len(self.said) and self.said[end] != ".":
                     end += 1
-                if end > at:
-                    yield ((node.name, tuple(self.said[at:end])),), end, 0
+                for stop in range(at + 1 if node.category == "some" else max(end, at + 1), end + 1):
+                    yield ((node.name, tuple(self.said[at:stop])),), stop, 0
                 return
             if node.category == NUMBER:
                 if at < len(self.said) and is_number(self.said[at]):

@@ -63,6 +63,7 @@ from iglu_marl.language.verbs import (
     Replace,
     Resize,
     Rotate,
+    Swap,
     Then,
     Undo,
 )
@@ -187,6 +188,7 @@ class Mods:
     bare: bool | None = None
     until: int | None = None
     origin: Any = None
+    more: tuple[tuple[Any, Mods], ...] = ()
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -204,6 +206,7 @@ class Mods:
             also=self.also or other.also,
             split=self.split or other.split,
             one_each=self.one_each or other.one_each,
+            more=(*self.more, *other.more),
             **told,
         )
 
@@ -850,8 +853,10 @@ def shape_stacked(p: Any) -> Any:
 
 
 @maker
-def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
+def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
+    if n not in (None, count):
+        return NOTHING
     return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
 
 
@@ -889,6 +894,91 @@ _value("put_as", lambda shape, new, mods: put(new, mods))
 def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
     made = put(new, mods)
     return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
+
+
+@maker
+def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
+    """What something is made into, and by what: the latter, with that in mind. The former tells no number."""
+    if isinstance(of, You) or _NAMING.difference(_SHAPES).intersection(x):
+        return NOTHING
+    parts = one.parts if isinstance(one, Then) else (one,)
+    return one if isinstance(of, It) else Then((Look(of), *parts))
+
+
+@dataclass(frozen=True)
+class Announced:
+    """Something that is told in full by the sentences behind it: their first place, and their colour."""
+
+    color: int | None = None
+    where: tuple[Places, ...] = ()
+
+
+@maker
+def announced(mods: Mods, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
+    told = [color for color in (colors, colors2, mods.color) if color is not None]
+    if mods != Mods(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(told)) > 1:
+        return NOTHING
+    return Announced(next(iter(told), None), mods.where)
+
+
+@maker
+def mod_with(new: Any, where: Any) -> Any:
+    told = mod_where(where)
+    if told is NOTHING or not isinstance(getattr(told.where[0], "of", None), (It, Portion)):
+        return NOTHING
+    return Mods(more=((new, told),))
+
+
+@maker
+def swap(one: Any, other: Any, what: str = "") -> Any:
+    return Swap(one, other, what == "color")
+
+
+@maker
+def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
+    return NOTHING if one == other else Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
+
+
+@maker
+def swap_two(core: Core) -> Any:
+    return Swap(core.blocks(2))
+
+
+@maker
+def goes_on(n: int, of: Any = None, color: int | None = None, way: Direction | None = None) -> Any:
+    return Resize(It() if of is None else of, n, color=color, way=way)
+
+
+@maker
+def move_to_edge(blocks: Any, way: Direction) -> Any:
+    return Move(blocks, (), Edge(way))
+
+
+@maker
+def core_end(core: Core, way: Direction, of: Any, n: int | None = None) -> Any:
+    if core.where is not None or core.rank != 1 or core.middle or core.extreme is not None:
+        return NOTHING
+    return replace(core, extreme=way, where=PartOf(of), count=n)
+
+
+@maker
+def beside_corner(x: tuple[int, int], of: Any) -> Any:
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    return Beside(((south, 1), (east, 1)), of)
+
+
+@maker
+def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
+    if n not in (None, len(p)) or len(set(p)) == 1:
+        return NOTHING
+    return _shape(Kind.ROW, (len(p),), ways), tuple(p)
+
+
+@maker
+def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
+    shape = shape_stacked(p)
+    return NOTHING if shape is NOTHING else build(shape, mods, before)
 
 
 _value("mod_like_it", lambda: Mods(like=It()))
@@ -984,6 +1074,10 @@ def put(
             if more is None:
                 return NOTHING
             mods = more
+    if mods.more:  # "with a red block on top"
+        made = [put(new, replace(mods, more=())), *(put(other, told) for other, told in mods.more)]
+        whole = NOTHING in made or any(isinstance(part, Then) for part in made)
+        return NOTHING if whole else Then(tuple(made))
     if isinstance(new, Around):
         mods = Mods((new.where, *mods.where), each=mods.each, also=mods.also)
         new = new.new
@@ -1271,18 +1365,18 @@ def longer(of: Any, n: int, way: Direction | None = None) -> Any:
 
 
 @maker
-def shorter(of: Any, n: int) -> Any:
-    return Resize(of, -n)
+def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
+    return Resize(of, -n, way=way)
 
 
 _value("height_to", lambda of, n: Resize(of, n, True))
 
 
 @maker
-def height_like(of: Any, like: Any, color: int | None = None) -> Any:
+def height_like(of: Any, like: Any, color: int | None = None, n: int | None = None) -> Any:
     if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
         like = replace(like, kind=of.kind)  # "the green tower, as tall as the red one"
-    return Resize(of, None, True, like, color)
+    return Resize(of, n, True, like, color)
 
 
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
@@ -1292,26 +1386,28 @@ _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 
 @maker
-def copy_to(blocks: Any, where: Any) -> Any:
+def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, It):
         where = replace(where, of=blocks)
-    return (
-        Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
-    )
+    if where is None or isinstance(where, (Each, Outside)):
+        return NOTHING
+    return Copy(blocks, (), where, color)
 
 
 @maker
-def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
-    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK:
+def copy_kind_to(
+    blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None, color2: int | None = None
+) -> Any:
+    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
-    return copy_to(blocks, where)
+    return copy_to(blocks, where, color2 if color is None else color)
 
 
 @maker
-def copy_it_to(where: Any, kind: Kind) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.kind is kind:
-        return copy_to(where.of, where)
-    return copy_to(Blocks((), kind), where)
+def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | None = None) -> Any:
+    like = isinstance(where, (Beside, NextTo)) and isinstance(where.of, Blocks)
+    of = where.of if like and where.of.kind in (kind, Kind.BLOCK) else Blocks((), kind)
+    return copy_kind_to(of, where, kind, color, color2)
 
 
 @maker
@@ -1499,6 +1595,7 @@ blue yellow green orange purple red block blocks cube cubes brick bricks row tow
 one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
 """
 _NAMING = frozenset(_NAMING_WORDS.split())
+_SHAPES = {"row", "tower", "column", "wall", "square", "line"}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

@@ -15,9 +15,9 @@ from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
+from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.placing import SAME, Either, Look, Put
 from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
@@ -118,7 +118,8 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
+                kind = "put" if isinstance(value, _PLACEMENTS) else "announced"
+                rest_cost, rests = self.texts(end, kind if isinstance(value, (*_PLACEMENTS, Announced)) else "other")
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -158,11 +159,11 @@ class Reader(Parser):
                     todo.append(end)
         found = []
         for start in starts:
-            for category in ("clause", "viewed", "remark", "picked"):
+            for category in ("clause", "viewed", "remark", "picked", "announced"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
-            if at == 0 or start > at:  # a verb can only be left out behind words that join
+            if at == 0 or start > at or after == "announced":  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
         if after and starts:
             last = max(starts)
@@ -199,6 +200,27 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of "a red L in the middle: three blocks north, ..." what comes first is red and in the middle."""
+    found: list[Any] = []
+    told = Announced()
+    for number, part in enumerate(parts):
+        if isinstance(part, Announced):
+            told = part
+            if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
+                raise DialogueError("nothing is told of what was announced")
+            continue
+        put = part.put if isinstance(part, Elided) else part
+        if isinstance(put, Put) and told != Announced():
+            if put.new.color is None or (put.new.color == SAME and not found):
+                put = replace(put, new=replace(put.new, color=told.color))
+            if not put.where:
+                put = replace(put, where=told.where)
+            told = replace(told, where=())
+        found.append(replace(part, put=put) if isinstance(part, Elided) else put)
+    return tuple(found)
+
+
 def first_place(part: Any) -> Any:
     """The place that a placement names first; None of anything else."""
     if isinstance(part, Place):
@@ -216,7 +238,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
-    parts = _told_together(parts)
+    parts = _told_together(_as_announced(parts))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
