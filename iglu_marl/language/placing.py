@@ -673,7 +673,10 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         return [_run(cell, vector, n) for cell in lowest]
     # a level row
     if told is not None:
-        return [_run(cell, told, n, new.gap) for cell in lowest]
+        runs = [_run(cell, told, n, new.gap) for cell in free]
+        return [run for run in runs if set(free).issuperset(run)] or [
+            _run(cell, told, n, new.gap) for cell in lowest
+        ]
     axes = list(group.axes) or _axes(new.axis, setting)
     inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]

@@ -443,9 +443,8 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         x, y, z = setting.position
         return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
     if isinstance(reference, (It, LastBlock)):
-        if not setting.last:
-            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
-        return [setting.last if isinstance(reference, It) else setting.last[-1:]]
+        last = setting.last or _only_thing(setting)
+        return [last if isinstance(reference, It) else last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
     if isinstance(reference, Spot):
@@ -456,8 +455,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
             if len(cells) > 1:
                 break
             cells = list(dict.fromkeys((*part, *cells)))
-        if not cells:
-            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        cells = cells or list(_only_thing(setting))
         standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
         return standing or [tuple(cells)]  # also what was taken away
     if isinstance(reference, Remaining):
@@ -494,6 +492,14 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     return _counted(reference, items, setting)
 
 
+def _only_thing(setting: Setting) -> Item:
+    """What "it" is before anything was changed: the only thing that stands there."""
+    items = find_items(setting, Kind.STRUCTURE, ()) if setting.before is None else []
+    if len(items) != 1:
+        raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+    return items[0]
+
+
 def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     """The `count` items that reach furthest; all that tie for the last place."""
     assert reference.extreme is not None
@@ -525,6 +531,9 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
+    middle = [(min(part) + max(part)) / 2 for part in zip(*(cell for item in items for cell in item), strict=True)]
+    if not out.any() and count == 1 and (tuple(middle),) in items:
+        return [(tuple(map(int, middle)),)]  # type: ignore[list-item]
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))

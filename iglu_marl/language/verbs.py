@@ -54,6 +54,7 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     checked_offset,
+    find_items,
     is_several,
     resolve,
     shifted,
@@ -594,7 +595,15 @@ def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
         for cell in cells
         if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))
     }
-    if len(placed) != instruction.count and len(setting.last) != instruction.count:
+    standing = [cell for cell, color in setting.blocks.items() if instruction.color in (None, color)]
+    near = [
+        cell
+        for item in find_items(setting, Kind.STRUCTURE, ())
+        if not set(item).isdisjoint(setting.last)
+        for cell in item
+        if instruction.color in (None, setting.color_at(cell))
+    ]
+    if instruction.count not in map(len, (placed, setting.last, standing, near)):
         raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {instruction.count}")
     return [ExpectedWorld(setting.grid, setting.last)]
 

@@ -935,12 +935,12 @@ def swap(one: Any, other: Any, what: str = "") -> Any:
 
 
 @maker
-def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
+def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK, x: Any = None) -> Any:
     return NOTHING if one == other else Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
 
 
 @maker
-def swap_two(core: Core) -> Any:
+def swap_two(core: Core, x: Any = None) -> Any:
     return Swap(core.blocks(2))
 
 
