@@ -308,14 +308,10 @@ class Grammar:
                 if found != first[name]:
                     first[name], grown = found, True
         for category in self.categories.values():
+            category.by_word = _table((rule, _first(rule.pattern, first)) for rule in category.rules)
             for rule in category.rules:
-                for word in _first(rule.pattern, first):
-                    category.by_word.setdefault(word, []).append(rule)
                 for choice in _choices(rule.pattern):
-                    choice.by_word = {}
-                    for option in choice.options:
-                        for word in _first(option, first):
-                            choice.by_word.setdefault(word, []).append(option)
+                    choice.by_word = _table((option, _first(option, first)) for option in choice.options)
         self.first = first
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
@@ -337,6 +333,17 @@ class Grammar:
         rules = [rule for category in self.categories.values() for rule in category.rules]
         inside = {slot.category for rule in rules for slot in slots_of(rule.pattern)}
         return tuple(name for name in self.categories if name not in inside)
+
+
+def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
+    """What can begin with each word, "rest" with any other one and "" with none: the surest first."""
+    told = list(entries)
+    table: dict[str, list[Any]] = {}
+    for word in set().union({"rest", ""}, *(first for _, first in told)):
+        keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", "")
+        met = {id(entry): entry for key in keys for entry, first in told if key in first}
+        table[word] = list(met.values())
+    return table
 
 
 def _check_maker(rule: Rule) -> None:
@@ -444,14 +451,12 @@ class Parser:
 
     def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
         """The rules or options that can begin here."""
-        word = self.said[at] if at < len(self.said) else None
-        found = [*table.get(word, ())] if word is not None else []
-        if word is not None and is_number(word):
-            found += table.get(NUMBER, ())
-        if word is not None:
-            found += table.get("rest", []) + table.get("some", [])
-        known = {id(entry) for entry in found}
-        return found + [entry for entry in table.get("", ()) if id(entry) not in known]
+        if at == len(self.said):
+            return table[""]
+        word = self.said[at]
+        if word not in table:
+            word = NUMBER if is_number(word) and NUMBER in table else "rest"
+        return table[word]
 
     def _apply(self, rule: Rule, at: int) -> Iterator[Read]:
         for slots, end, cost in self._match(rule.pattern, at):
