@@ -260,11 +260,15 @@ class Resize:
 
 @dataclass(frozen=True)
 class Rotate:
-    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place."""
+    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place.
+
+    along: "x" or "z", the axis along which it lies then, whether it has to be turned for that or not.
+    """
 
     blocks: Reference
     quarters: int
     about: Any = None
+    along: str | None = None
 
 
 @dataclass(frozen=True)
@@ -726,10 +730,8 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    if (
-        isinstance(instruction.to, Beside)
-        and instruction.to.of == instruction.blocks
-        and instruction.to.offset
+    if isinstance(instruction.to, Beside) and instruction.to.offset and not set(cells).isdisjoint(
+        cell for item in resolve(instruction.to.of, setting) for cell in item
     ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))
@@ -858,6 +860,11 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
 def _rotate(instruction: Rotate, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     about = instruction.about
+    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in (0, 2)]
+    if instruction.along is not None and spans[0] == spans[1]:
+        raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
+    if instruction.along is not None and (spans[0] > spans[1]) == (instruction.along == "x"):
+        return [ExpectedWorld(setting.grid, tuple(cells))]
     if about is None:
         low = [min(cell[i] for cell in cells) for i in range(3)]
         high = [max(cell[i] for cell in cells) for i in range(3)]

@@ -159,6 +159,7 @@ _SINGLE = (
     "bare",
     "until",
     "origin",
+    "taller",
 )
 
 
@@ -188,6 +189,7 @@ class Mods:
     bare: bool | None = None
     until: int | None = None
     origin: Any = None
+    taller: int | None = None
     more: tuple[tuple[Any, Mods], ...] = ()
 
     def plus(self, other: Mods) -> Mods | None:
@@ -364,7 +366,11 @@ def corners(z: Any = None) -> Any:
     return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
 
 
-_value("opposite", Opposite)
+@maker
+def opposite(of: Any = None) -> Any:
+    return Opposite(It() if of is None else of)
+
+
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
@@ -461,6 +467,7 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     return Portion(It() if of is None else of, which, way)
 
 
+_value("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
 _value("part_upper", lambda which, of: Portion(of, which, Direction.UP))
 _value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
 _value("half", lambda way, of: Portion(of, "half", way))
@@ -594,6 +601,11 @@ def core_counted(n: int, way: Direction, core: Core) -> Any:
     if core.extreme is not None or n < 2:
         return NOTHING
     return replace(core, extreme=way, count=n)
+
+
+@maker
+def core_centre(core: Core) -> Any:
+    return core_where(core, Spot(0, 0))
 
 
 @maker
@@ -898,11 +910,13 @@ def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
 
 @maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
-    """What something is made into, and by what: the latter, with that in mind. The former tells no number."""
-    if isinstance(of, You) or _NAMING.difference(_SHAPES).intersection(x):
+    """What something is made into, and by what: the latter, with that in mind; a number that was told is a check."""
+    if isinstance(of, You) or _NAMING.difference(_FORMS).intersection(x):
         return NOTHING
     parts = one.parts if isinstance(one, Then) else (one,)
-    return one if isinstance(of, It) else Then((Look(of), *parts))
+    counts = [number for number, word in enumerate(_COUNTS, start=1) if {word, str(number)}.intersection(x)]
+    told = (*((Look(of),) if not isinstance(of, It) else ()), *parts, *map(Check, counts))
+    return told[0] if len(told) == 1 else Then(told)
 
 
 @dataclass(frozen=True)
@@ -982,6 +996,8 @@ def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
 
 
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_more", lambda n, of=None: Mods(like=It() if of is None else of, taller=n))
+_value("mod_less", lambda n, of=None: Mods(like=It() if of is None else of, taller=-n))
 _value("mod_bare", lambda: Mods(bare=True))
 _value("mod_until", lambda n, k=None, c=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
@@ -1100,6 +1116,8 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    if len(wheres) == 2 and Beside((), It()) in wheres:  # "instead, in the corner"
+        wheres = tuple(where for where in wheres if where != Beside((), It())) or wheres
     if len(wheres) > 2:
         return NOTHING
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
@@ -1184,6 +1202,7 @@ def _described(new: New, mods: Mods) -> Any:
         gap=mods.gap or 0,
         hollow=bool(mods.hollow),
         like=mods.like,
+        taller=mods.taller or 0,
         centred=bool(mods.centred),
         bare_ends=bool(mods.bare),
         until=mods.until,
@@ -1361,7 +1380,7 @@ def taller(of: Any, n: int, color: int | None = None) -> Any:
 
 @maker
 def longer(of: Any, n: int, way: Direction | None = None) -> Any:
-    return NOTHING if way is None else _grow(of, way, n)
+    return Resize(of, n) if way is None else _grow(of, way, n)
 
 
 @maker
@@ -1369,6 +1388,7 @@ def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
     return Resize(of, -n, way=way)
 
 
+_value("shorter_it", lambda n, way=None: shorter(It(), n, way))
 _value("height_to", lambda of, n: Resize(of, n, True))
 
 
@@ -1379,6 +1399,7 @@ def height_like(of: Any, like: Any, color: int | None = None, n: int | None = No
     return Resize(of, n, True, like, color)
 
 
+_value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
 _value("grown_into", lambda of, n, way=None, m=None, c=None: Resize(of, n, True, way=way, color=c))
@@ -1443,6 +1464,7 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
+_value("turned", lambda of, along: Rotate(of, 1, None, along) if along in ("x", "z") else NOTHING)
 _value("pivot_centre", lambda: Spot(0, 0))
 _value("pivot_middle", lambda: None)
 
@@ -1566,6 +1588,15 @@ def move_to(blocks: Any, where: Any) -> Any:
 
 
 @maker
+def take_to(blocks: Any, where: Any, of: Any = None) -> Any:
+    if of is not None:
+        if not isinstance(blocks, Blocks) or blocks.where is not None:
+            return NOTHING
+        blocks = replace(blocks, where=Beside(((Direction.UP, 1),), of))
+    return move_to(blocks, where)
+
+
+@maker
 def clear_edge(way: Direction) -> Any:
     return Remove(Blocks(count=None, where=Edge(way)))
 
@@ -1595,7 +1626,8 @@ blue yellow green orange purple red block blocks cube cubes brick bricks row tow
 one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
 """
 _NAMING = frozenset(_NAMING_WORDS.split())
-_SHAPES = {"row", "tower", "column", "wall", "square", "line"}
+_COUNTS = "one two three four five six seven eight nine ten".split()
+_FORMS = {"row", "tower", "column", "wall", "square", "line", "block", "blocks", *_COUNTS, *map(str, range(11))}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
