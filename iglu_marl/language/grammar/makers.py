@@ -1322,12 +1322,12 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 
 @maker
-def surround(of: Any, new: Any, mods: Mods) -> Any:
+def surround(of: Any, new: Any, mods: Mods, four: bool = False) -> Any:
     if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
-    which = "four" if mods.four or new.count == 4 else "around"
+    which = "four" if mods.four or four or new.count == 4 else "around"
     made = replace(
         new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
     )
@@ -1479,6 +1479,8 @@ def keep_only(of: Any) -> Any:
 
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
+    if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
+        return Remove(whole)  # a part: what is left is the rest of what it is a part of
     return NOTHING if isinstance(whole, You) else Then((Remove(whole), Keep(of)))
 
 
