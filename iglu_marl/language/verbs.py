@@ -711,6 +711,8 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]
+    if goals and isinstance(to, Beside):  # beside something tall: at its foot
+        goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     floor = min(cell[1] for cell in cells)

@@ -468,6 +468,9 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
 
 
 _value("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
+_value("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
+_value("between_them", lambda: Between(Them()))
+_value("core_atop", lambda core, of: core_where(core, Beside(((Direction.UP, 1),), of)))
 _value("part_upper", lambda which, of: Portion(of, which, Direction.UP))
 _value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
 _value("half", lambda way, of: Portion(of, "half", way))
@@ -1116,8 +1119,12 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
-    if len(wheres) == 2 and Beside((), It()) in wheres:  # "instead, in the corner"
-        wheres = tuple(where for where in wheres if where != Beside((), It())) or wheres
+    if Beside((), It()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
+        wheres = tuple(where for where in wheres if where != Beside((), It()))  # "in the corner instead"
+    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
+        four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
+        if four and wheres[0] == replace(four[0], which="around"):
+            wheres, made = four, replace(made, count=1, each=True)
     if len(wheres) > 2:
         return NOTHING
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
@@ -1393,16 +1400,23 @@ _value("height_to", lambda of, n: Resize(of, n, True))
 
 
 @maker
-def height_like(of: Any, like: Any, color: int | None = None, n: int | None = None) -> Any:
+def height_like(
+    of: Any, like: Any, color: int | None = None, n: int | None = None, tower: bool = False
+) -> Any:
     if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
-        like = replace(like, kind=of.kind)  # "the green tower, as tall as the red one"
+        like = replace(like, kind=Kind.TOWER if tower else of.kind)  # "the green tower, as tall as the red one"
     return Resize(of, n, True, like, color)
 
 
 _value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-_value("grown_into", lambda of, n, way=None, m=None, c=None: Resize(of, n, True, way=way, color=c))
+@maker
+def grown_into(of: Any, n: int, way: Direction | None = None, m: Any = None, c: int | None = None) -> Any:
+    made = Resize(of, n, True, way=way, color=c)
+    return made if c is None else Then((Replace(of, c), replace(made, blocks=It())))
+
+
 _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 
