@@ -18,6 +18,7 @@ from iglu_marl.language.references import (
     At,
     Beside,
     Between,
+    Blocks,
     Edge,
     It,
     Item,
@@ -93,7 +94,7 @@ class New:
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
     its middle. like: as tall or long as that, and `taller` more. centred: in the middle of its place. vague: it was said that there are
-    several, and not how many. bare_ends: all but the two ends of its place. until: so many in all, with those that
+    several, and not how many. bare_ends: all but the two ends of its place. again: "another one", of the shape of what was placed last. until: so many in all, with those that
     stand there already.
     """
 
@@ -112,6 +113,7 @@ class New:
     centred: bool = False
     vague: bool = False
     bare_ends: bool = False
+    again: bool = False
     until: int | None = None
 
     def __post_init__(self) -> None:
@@ -394,6 +396,10 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
         new = replace(new, gap=0)
     if new.like is not None:
         new = replace(new, sizes=(_length(new, resolve(new.like, setting)) + new.taller,), like=None, taller=0)
+    if len(told) == 1 and isinstance(told[0], Spot) and new.way is not None and not new.way.vertical:
+        cell = (told[0].x, FLOOR, told[0].z)
+        if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
+            told = (Beside(((new.way, 1),), Blocks(where=At(cell))),)  # "and two more to the east of the centre"
     groups = _combined(told, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)

@@ -494,7 +494,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
 
 def _only_thing(setting: Setting) -> Item:
     """What "it" is before anything was changed: the only thing that stands there."""
-    items = find_items(setting, Kind.STRUCTURE, ()) if setting.before is None else []
+    items = find_items(setting, Kind.STRUCTURE, ())
     if len(items) != 1:
         raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
     return items[0]
@@ -752,6 +752,8 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             continue
         if reference.nth is not None:
             placed = [cell for part in (*setting.earlier,) for cell in part] or there
+            if reference.colors:
+                placed = [cell for cell in placed if setting.color_at(cell) in reference.colors]
             if len(placed) < reference.nth:
                 break
             return [(placed[reference.nth - 1],)]
@@ -765,4 +767,6 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             return [(cell,) for cell in there]
         if reference.count == 1 and reference.extreme is None and len(there) > 1:
             continue
+    if reference == Recent(nth=1, count=1) and not setting.last:
+        return [_only_thing(setting)]
     raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")

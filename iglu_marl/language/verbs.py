@@ -152,16 +152,18 @@ class Remove:
 
 @dataclass(frozen=True)
 class Replace:
-    """Gives what is referred to another colour. count: how many blocks that are to be, where it was told."""
+    """Gives what is referred to another colour, or that of `like`. count: how many blocks that are to be, if told."""
 
     blocks: Reference
-    color: int
+    color: int | None = None
     count: int | None = None
+    like: Reference | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a change of colour")
         _check_no_cell(self.blocks, "recoloured")
-        object.__setattr__(self, "color", as_color(self.color, "color of a change"))
+        if self.like is None:
+            object.__setattr__(self, "color", as_color(self.color, "color of a change"))
 
 
 @dataclass(frozen=True)
@@ -554,6 +556,11 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
+    if instruction.new.again:
+        last = _as_put(_last_part(setting.before[0])) if setting.before is not None else None
+        shaped = isinstance(last, Put) and last.new.kind is not Kind.BLOCK and instruction.new.kind is Kind.BLOCK
+        new = replace(last.new, color=instruction.new.color) if shaped else replace(instruction.new, again=False)
+        instruction = replace(instruction, new=new)
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
 
@@ -679,7 +686,14 @@ def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
         cells = _cells(instruction.blocks, setting)
     if instruction.count not in (None, len(cells)):
         raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
-    return [_changed(setting, [(cell, instruction.color) for cell in cells])]
+    color = instruction.color
+    if instruction.like is not None:
+        colors = {setting.color_at(cell) for cell in _cells(instruction.like, setting)}
+        if len(colors) > 1:
+            raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=instruction.like)
+        (color,) = colors
+    assert color is not None
+    return [_changed(setting, [(cell, color) for cell in cells])]
 
 
 def _move(instruction: Move, setting: Setting) -> list[ExpectedWorld]:

@@ -436,6 +436,7 @@ def sides(which: str, of: Any) -> Any:
     return Each(Sides(of, which))
 
 
+_value("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(It(), "ends"))))
 _value("sides_of_it", lambda which: Each(Sides(It(), which)))
 
 
@@ -467,6 +468,7 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     return Portion(It() if of is None else of, which, way)
 
 
+_value("part_side", lambda way, of: Portion(of, "blocks", way))
 _value("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
 _value("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
 _value("between_them", lambda: Between(Them()))
@@ -697,7 +699,13 @@ def recent(core: Core, n: int | None = None) -> Any:
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
-_value("recent_nth", lambda n: Recent((), Kind.BLOCK, 1, n))
+@maker
+def recent_nth(n: int, core: Core = Core()) -> Any:
+    if core != Core(core.colors) or len(core.colors) > 1:
+        return NOTHING
+    return Recent(core.colors, Kind.BLOCK, 1, n)
+
+
 
 # ---------------------------------------------------------------------------------------------------- new blocks
 
@@ -725,6 +733,11 @@ def new_colorless(n: int) -> New:
 @maker
 def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
     return New(1, None, kind, () if n is None else (n,))
+
+
+@maker
+def new_again() -> New:
+    return New(1, SAME, again=True)
 
 
 @maker
@@ -837,6 +850,11 @@ def run(n: int, c: int) -> Any:
 @maker
 def runs_more(one: Any, more: Any) -> Any:
     return one + more if len(one) + len(more) <= 11 else NOTHING
+
+
+@maker
+def runs_told(one: int, two: int, three: int | None = None) -> Any:
+    return (one, two) if three is None else (one, two, three)
 
 
 @maker
@@ -1566,6 +1584,11 @@ def replace_line(blocks: Any, new: New) -> Any:
         return NOTHING
     sizes = new.sizes
     return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
+
+
+@maker
+def recolor_like(blocks: Any, like: Any) -> Any:
+    return NOTHING if isinstance(blocks, You) or isinstance(like, You) else Replace(blocks, like=like)
 
 
 _value("replace_it", lambda color, n=None: Replace(It(), color, n))

@@ -187,8 +187,18 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
             continue
-        if not isinstance(parts[number], Elided):
+        if not isinstance(parts[number], Elided) and (before.of != It() or now.of != It()):
             continue
+        if (
+            isinstance(parts[number], Elided)
+            and before.of == now.of == It()
+            and len(now.offset) == len(before.offset) == 1
+            and now.offset[0][0].axis != before.offset[0][0].axis
+            and now.offset[0][0].relative == before.offset[0][0].relative
+        ):  # "a block on its north side and one on its east side"
+            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), It())
+            part = found[number]
+            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
             single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
