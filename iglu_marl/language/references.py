@@ -112,7 +112,12 @@ class Between:
 
 @dataclass(frozen=True)
 class Them:
-    """What was changed last, several things: with what was changed before, when it was only one."""
+    """What was changed last, several things: with what was changed before, when it was only one.
+
+    both: exactly two things, such as two towers that were built one after the other.
+    """
+
+    both: bool = False
 
 
 @dataclass(frozen=True)
@@ -449,6 +454,8 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         return _recent(reference, setting)
     if isinstance(reference, Spot):
         return [((reference.x, -1, reference.z),)]
+    if isinstance(reference, Them) and reference.both and (two := _last_two(setting)):
+        return two
     if isinstance(reference, Them):
         cells = list(setting.last)
         for part in reversed(setting.earlier):
@@ -490,6 +497,26 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     if reference.middle:
         items = _in_the_middle(reference, items)
     return _counted(reference, items, setting)
+
+
+def _last_two(setting: Setting) -> list[Item]:
+    """The two things that were placed last, at once or one after the other; [] if there are not two."""
+    found: list[Item] = []
+    met: set[Cell] = set()
+    for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
+        todo = {cell for cell in part if setting.color_at(cell)} - met
+        flat = len(todo) == 2 and len({cell[1] for cell in todo}) == 1  # two blocks beside each other are two things
+        while todo:
+            item = [todo.pop()]
+            for cell in item:
+                near = set() if flat else {shifted(cell, way) for way in VECTORS.values()} & todo
+                item += near
+                todo -= near
+            found.append(tuple(sorted(item)))
+            met.update(item)
+        if len(found) >= 2:
+            break
+    return found if len(found) == 2 else []
 
 
 def _only_thing(setting: Setting) -> Item:
