@@ -55,9 +55,10 @@ class Corners:
 
 @dataclass(frozen=True)
 class Spots:
-    """Several places of the map, (x, z) each."""
+    """Several places of the map, (x, z) each; free: only those where nothing stands."""
 
     at: tuple[tuple[int, int], ...]
+    free: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         along = [(1, 0, 0)] * (abs(where.z) == REACH) + [(0, 0, 1)] * (abs(where.x) == REACH)
         return [Anchors((_column(where.x, where.z, setting),), axes=tuple(along))]
     if isinstance(where, Spots):
-        return [Anchors((_column(x, z, setting),)) for x, z in where.at]
+        open_ = [(x, z) for x, z in where.at if not where.free or not setting.color_at((x, FLOOR, z))]
+        return [Anchors((_column(x, z, setting),)) for x, z in open_]
     if isinstance(where, Corners):
         up = VECTORS[Direction.UP]
         return [

@@ -977,18 +977,18 @@ def _repeated(instruction: Again, last: Any) -> Any:
             return replace(part, blocks=_like(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, Put):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
-            where = instruction.where
-            if (
-                isinstance(where, Beside)
-                and isinstance(where.of, It)
-                and part.where
-                and isinstance(part.where[0], Beside)
-            ):
-                where = replace(part.where[0], offset=where.offset)
-            return replace(part, new=new, where=(where,))
+            return replace(part, new=new, where=(_told_from(part, instruction.where),))
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
     return _otherwise(_last_part(last), change)
+
+
+def _told_from(part: Put, where: Any) -> Any:
+    """A new place of what was placed: "on its other side" is told from the same thing as before."""
+    told = part.where[0] if part.where else None
+    if isinstance(where, Beside) and isinstance(where.of, It) and isinstance(told, Beside):
+        return replace(told, offset=where.offset)
+    return where
 
 
 def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
@@ -1023,7 +1023,7 @@ def _amended(instruction: Amend, last: Any) -> Any:
         if instruction.way is not None:
             new = replace(new, way=instruction.way)
         if instruction.where is not None:
-            where = (instruction.where,)
+            where = (_told_from(part, instruction.where),)
         return replace(part, new=new, where=where)
 
     try:

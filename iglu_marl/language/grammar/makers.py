@@ -374,6 +374,9 @@ def opposite(of: Any = None) -> Any:
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
+_value("corners_free", lambda z=None: Each(Spots(_CORNERS, True)) if z is None or isinstance(z, Remark) else NOTHING)
+
+
 @maker
 def corners_two(x: tuple[int, int], y: tuple[int, int]) -> Any:
     return NOTHING if x == y else Each(Spots((x, y)))
@@ -1070,8 +1073,9 @@ def mod_split(where: Any, also: Any) -> Any:
 
 
 @maker
-def mod_two_sides(a: Direction, b: Direction, of: Any) -> Any:
-    return NOTHING if a is b else Mods(also=(Beside(((a, 1),), of), Beside(((b, 1),), of)))
+def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
+    ways = [way for way in (a, b, c) if way is not None]
+    return NOTHING if len(set(ways)) < len(ways) else Mods(also=tuple(Beside(((way, 1),), of) for way in ways))
 
 
 @maker
@@ -1177,6 +1181,8 @@ def _described(new: New, mods: Mods) -> Any:
             return NOTHING
         color = mods.color
     if mods.area is not None:
+        if kind is Kind.BLOCK and count == mods.area[0] * mods.area[-1] and len(mods.area) == 2:
+            kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
         if sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW):
             return NOTHING
         sizes = mods.area
@@ -1185,6 +1191,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = mods.long, mods.tall
         elif sizes or (mods.tall and mods.long):
             return NOTHING
+        elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
+            sizes = mods.long, mods.long  # "a cross three blocks across"
         elif kind is Kind.BLOCK:
             if count not in (None, 1):
                 return NOTHING

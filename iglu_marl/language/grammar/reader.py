@@ -58,6 +58,10 @@ _SPELLINGS = {
 }
 
 
+_SHORT = frozenset("it that there what let here who where this he she how everything one".split())
+"""Words behind which "'s" is a verb."""
+
+
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
     """The grammar of instructions."""
@@ -84,7 +88,8 @@ def tokens(text: str) -> list[str]:
             if found and found[-1] != ".":
                 found.append(".")
         else:
-            found.append(_SPELLINGS.get(word, word))
+            owner = word.removesuffix("'s")
+            found += [owner, "'s"] if owner != word and owner not in _SHORT else [_SPELLINGS.get(word, word)]
     while found and found[-1] == ".":
         found.pop()
     return found
@@ -165,6 +170,8 @@ class Reader(Parser):
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if at == 0 or start > at or after == "announced":  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
+            if after == "announced":
+                found += self.read("elided", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):
@@ -178,11 +185,11 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     for number, (before, now) in enumerate(pairwise(found), start=1):
         if (
             isinstance(before, Look)
-            and isinstance(before.at, Beside)
+            and isinstance(before.at, (Beside, Spot))
             and isinstance(now, Put)
             and not now.where
-        ):
-            found[number] = replace(now, where=(Beside((), It()),))  # "go 2 east and place a red block"
+        ):  # "go 2 east and place a red block"
+            found[number] = replace(now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),))
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in found[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
