@@ -1074,8 +1074,8 @@ def mod_split(where: Any, also: Any) -> Any:
 
 @maker
 def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
-    ways = [way for way in (a, b, c) if way is not None]
-    return NOTHING if len(set(ways)) < len(ways) else Mods(also=tuple(Beside(((way, 1),), of) for way in ways))
+    ways = tuple(way for way in (a, b, c) if way is not None)
+    return NOTHING if len(set(ways)) < len(ways) else Mods((Sides(of, ways),), each=True)
 
 
 @maker

@@ -28,7 +28,7 @@ _FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """The categories of what is said of a scene and asked about it, by `questions.txt`."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
@@ -89,7 +89,7 @@ def tokens(text: str) -> list[str]:
                 found.append(".")
         else:
             owner = word.removesuffix("'s")
-            found += [owner, "'s"] if owner != word and owner not in _SHORT else [_SPELLINGS.get(word, word)]
+            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else [_SPELLINGS.get(word, word)]
     while found and found[-1] == ".":
         found.pop()
     return found
@@ -190,8 +190,9 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             and not now.where
         ):  # "go 2 east and place a red block"
             found[number] = replace(now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),))
+    told = [*found]
     for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in found[number - 1 : number + 1])
+        before, now = (_beside(part) for part in told[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
             continue
         if not isinstance(parts[number], Elided) and (before.of != It() or now.of != It()):
