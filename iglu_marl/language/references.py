@@ -505,7 +505,9 @@ def _last_two(setting: Setting) -> list[Item]:
     met: set[Cell] = set()
     for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
         todo = {cell for cell in part if setting.color_at(cell)} - met
-        flat = len(todo) == 2 and len({cell[1] for cell in todo}) == 1  # two blocks beside each other are two things
+        flat = (
+            len(todo) == 2 and len({cell[1] for cell in todo}) == 1
+        )  # two blocks beside each other are two things
         while todo:
             item = [todo.pop()]
             for cell in item:
@@ -558,7 +560,9 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
-    middle = [(min(part) + max(part)) / 2 for part in zip(*(cell for item in items for cell in item), strict=True)]
+    middle = [
+        (min(part) + max(part)) / 2 for part in zip(*(cell for item in items for cell in item), strict=True)
+    ]
     if not out.any() and count == 1 and (tuple(middle),) in items:
         return [(tuple(map(int, middle)),)]  # type: ignore[list-item]
     if not out.any() or (count > 1 and (odd or rest < 0)):

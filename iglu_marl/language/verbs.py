@@ -172,7 +172,7 @@ class Move:
 
     blocks: Reference
     by: Offset = ()
-    to: Where | Spot | None = None
+    to: Where | Spot | Edge | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
@@ -558,8 +558,9 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
 def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
     if instruction.new.again:
         last = _as_put(_last_part(setting.before[0])) if setting.before is not None else None
-        shaped = isinstance(last, Put) and last.new.kind is not Kind.BLOCK and instruction.new.kind is Kind.BLOCK
-        new = replace(last.new, color=instruction.new.color) if shaped else replace(instruction.new, again=False)
+        new = replace(instruction.new, again=False)
+        if isinstance(last, Put) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
+            new = replace(last.new, color=new.color)
         instruction = replace(instruction, new=new)
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
@@ -746,8 +747,10 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    if isinstance(instruction.to, Beside) and instruction.to.offset and not set(cells).isdisjoint(
-        cell for item in resolve(instruction.to.of, setting) for cell in item
+    if (
+        isinstance(instruction.to, Beside)
+        and instruction.to.offset
+        and not set(cells).isdisjoint(cell for item in resolve(instruction.to.of, setting) for cell in item)
     ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))

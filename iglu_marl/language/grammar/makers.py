@@ -366,15 +366,14 @@ def corners(z: Any = None) -> Any:
     return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
 
 
-@maker
-def opposite(of: Any = None) -> Any:
-    return Opposite(It() if of is None else of)
-
-
+_value("opposite", lambda of=None: Opposite(of))
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
-_value("corners_free", lambda z=None: Each(Spots(_CORNERS, True)) if z is None or isinstance(z, Remark) else NOTHING)
+_value(
+    "corners_free",
+    lambda z=None: Each(Spots(_CORNERS, True)) if z is None or isinstance(z, Remark) else NOTHING,
+)
 
 
 @maker
@@ -708,7 +707,6 @@ def recent_nth(n: int, core: Core = Core()) -> Any:
     if core != Core(core.colors) or len(core.colors) > 1:
         return NOTHING
     return Recent(core.colors, Kind.BLOCK, 1, n)
-
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -1431,13 +1429,17 @@ def height_like(
     of: Any, like: Any, color: int | None = None, n: int | None = None, tower: bool = False
 ) -> Any:
     if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
-        like = replace(like, kind=Kind.TOWER if tower else of.kind)  # "the green tower, as tall as the red one"
+        like = replace(
+            like, kind=Kind.TOWER if tower else of.kind
+        )  # "the green tower, as tall as the red one"
     return Resize(of, n, True, like, color)
 
 
 _value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
+
+
 @maker
 def grown_into(of: Any, n: int, way: Direction | None = None, m: Any = None, c: int | None = None) -> Any:
     made = Resize(of, n, True, way=way, color=c)
@@ -1674,8 +1676,19 @@ blue yellow green orange purple red block blocks cube cubes brick bricks row tow
 one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
 """
 _NAMING = frozenset(_NAMING_WORDS.split())
-_COUNTS = "one two three four five six seven eight nine ten".split()
-_FORMS = {"row", "tower", "column", "wall", "square", "line", "block", "blocks", *_COUNTS, *map(str, range(11))}
+_COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_FORMS = {
+    "row",
+    "tower",
+    "column",
+    "wall",
+    "square",
+    "line",
+    "block",
+    "blocks",
+    *_COUNTS,
+    *map(str, range(11)),
+}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

@@ -58,7 +58,24 @@ _SPELLINGS = {
 }
 
 
-_SHORT = frozenset("it that there what let here who where this he she how everything one".split())
+_SHORT = frozenset(
+    (
+        "it",
+        "that",
+        "there",
+        "what",
+        "let",
+        "here",
+        "who",
+        "where",
+        "this",
+        "he",
+        "she",
+        "how",
+        "everything",
+        "one",
+    )
+)
 """Words behind which "'s" is a verb."""
 
 
@@ -123,8 +140,8 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                kind = "put" if isinstance(value, _PLACEMENTS) else "announced"
-                rest_cost, rests = self.texts(end, kind if isinstance(value, (*_PLACEMENTS, Announced)) else "other")
+                told = "announced" if isinstance(value, Announced) else "other"
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else told)
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -168,7 +185,9 @@ class Reader(Parser):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
-            if at == 0 or start > at or after == "announced":  # a verb can only be left out behind words that join
+            if (
+                at == 0 or start > at or after == "announced"
+            ):  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
             if after == "announced":
                 found += self.read("elided", start)
@@ -189,7 +208,9 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             and isinstance(now, Put)
             and not now.where
         ):  # "go 2 east and place a red block"
-            found[number] = replace(now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),))
+            found[number] = replace(
+                now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),)
+            )
     told = [*found]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in told[number - 1 : number + 1])
