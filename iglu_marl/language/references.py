@@ -523,8 +523,8 @@ def _last_two(setting: Setting) -> list[Item]:
 
 def _only_thing(setting: Setting) -> Item:
     """What "it" is before anything was changed: the only thing that stands there."""
-    items = find_items(setting, Kind.STRUCTURE, ())
-    if len(items) != 1:
+    items = find_items(setting, Kind.STRUCTURE if len(setting.blocks) > 1 else Kind.BLOCK, ())
+    if len(items) != 1 or len(items[0]) < len(setting.blocks):  # a block by itself is no structure
         raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
     return items[0]
 
