@@ -980,7 +980,10 @@ def _repeated(instruction: Again, last: Any) -> Any:
             return replace(part, blocks=_like(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, Put):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
-            return replace(part, new=new, where=(_told_from(part, instruction.where),))
+            where = _told_from(part, instruction.where)
+            told = part.where[0] if part.where else None
+            if not (isinstance(told, Beside) and told.of == It() == getattr(where, "of", None)):
+                return replace(part, new=new, where=(where,))  # else "it" is no longer what it was
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
     return _otherwise(_last_part(last), change)
