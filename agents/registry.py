@@ -50,3 +50,24 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
         found[Role.ARCHITECT] = ARCHITECTS[architect].for_env(env)
     found[Role.BUILDER] = BUILDERS[builder].for_env(env)
     return found
+
+
+# Of partners who play with people in real time, and are asked once a second: patient; the game goes on while a model
+# thinks.
+_MANNERS: dict[Role, dict[str, dict[str, Any]]] = {
+    Role.ARCHITECT: {
+        # Turns before it says something else, the same again, or speaks of a block that does not belong there.
+        "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
+        "llm": {"patience": 30, "settle_after": 3, "background": True},
+    },
+    Role.BUILDER: {"llm": {"background": True}},
+}
+
+
+def partner_for(env: Any, role: Role, name: str) -> Agent:
+    """An agent by name that plays a role with a person, in real time. Raises `AgentError` for unknown names."""
+    known = ARCHITECTS if role == Role.ARCHITECT else BUILDERS
+    if name not in known:
+        raise AgentError(f"the {role} {name!r} is unknown, expected one of {', '.join(known)}")
+    agent: Agent = known[name].for_env(env, **_MANNERS[role].get(name, {}))
+    return agent

@@ -27,6 +27,7 @@ from iglu_marl.commands.questions import questions
 from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
+from iglu_marl.commands.serve import serve
 from iglu_marl.commands.train import train_edits
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
@@ -68,7 +69,7 @@ def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     app.add_typer(group, name=name)
 
 
-for _command in (demo, watch, play, record, replay, evaluate, bench, predict, questions):
+for _command in (demo, watch, play, serve, record, replay, evaluate, bench, predict, questions):
     app.command()(_command)
 _add_group(
     "data",

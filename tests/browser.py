@@ -75,8 +75,10 @@ class Browser:
             self._ask("DELETE", self._session)
             self._session = ""
 
-    def open(self, page: Path, part: str = "") -> None:
-        self._ask("POST", f"{self._session}/url", {"url": page.resolve().as_uri() + part})
+    def open(self, page: Path | str, part: str = "") -> None:
+        """A file, or an address."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self._ask("POST", f"{self._session}/url", {"url": address + part})
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What `return ...` in a script gives."""

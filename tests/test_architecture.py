@@ -31,6 +31,7 @@ FLOORS = {
     "agents": 4,
     "recording": 4,
     "evaluation": 4,
+    "web": 4,
     "cli": 5,
     "commands": 5,
     "__main__": 5,
@@ -55,6 +56,9 @@ OWNERS = {
     "numba": ["core/jit.py"],
     "typer": ["cli.py", "commands/"],
     "pettingzoo": ["envs/", "compat/", "agents/", "recording/"],
+    "starlette": ["web/"],
+    "uvicorn": ["commands/serve.py"],
+    "sqlalchemy": ["web/"],
     "torch": ["agents/"],
     "transformers": ["agents/"],
     "pickle": [],  # nothing that is read can run code

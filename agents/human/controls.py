@@ -82,6 +82,11 @@ class InputMapper:
         return self._look[0], self._look[1]
 
     @property
+    def busy(self) -> bool:
+        """Whether something that was asked for once waits to be done."""
+        return bool(self._deeds)
+
+    @property
     def is_flying(self) -> bool:
         """Whether there is no gravity."""
         return self.controls.name in ("flying", "continuous")

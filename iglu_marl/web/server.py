@@ -1,0 +1,273 @@
+"""The application: pages, the beginning of games, and the connections of those who play."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.resources
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.parsing import parse_json
+from iglu_marl.web import gallery
+from iglu_marl.web.inputs import read_frame
+from iglu_marl.web.limits import (
+    MESSAGE_BYTES,
+    MESSAGES_AT_ONCE,
+    MESSAGES_PER_S,
+    WORDS_AT_ONCE,
+    WORDS_PER_S,
+    Allowance,
+    Guard,
+    address_of,
+    same_origin,
+)
+from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.rooms import PERSON, Client, Rooms
+
+JOIN_S = 10.0  # for the first message
+SEND_S = 20.0  # a connection that takes nothing for so long is closed
+MOST_ERRORS = 20  # of a connection
+
+POLICY, TOO_LARGE = 1008, 1009  # codes of closing
+
+_SHARED = ("drawing.js", "style.css")  # what these pages share with the replay page
+# The replay page has the drawing in its own script; here it is a module.
+_EXPORTS = b"\nexport {GROUND, NAMES, Painter, cellOf, clamp, paintCross, paintScene, setColors};\n"
+
+
+def create_app(options: ServerOptions | None = None) -> Starlette:
+    """The server as an ASGI application; `app.state.rooms` are its games."""
+    options = options or ServerOptions()
+    options.folder.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        rooms = app.state.rooms = Rooms(options)
+        tending = asyncio.create_task(rooms.tend())
+        yield
+        tending.cancel()
+        await rooms.close()
+
+    app = Starlette(
+        routes=[
+            Route("/", _page("lobby.html")),
+            Route("/play", _page("play.html")),
+            Route("/gallery", _page("gallery.html")),
+            Route("/static/{name}", static_file),
+            Route("/api/lobby", lobby),
+            Route("/api/help", help_texts),
+            Route("/api/games", begin, methods=["POST"]),
+            Route("/api/gallery", gallery.listed),
+            Route("/replay/{name}", gallery.replayed),
+            WebSocketRoute("/ws", connection),
+        ],
+        middleware=[Middleware(Guard, hosts=options.hosts)],
+        lifespan=lifespan,
+    )
+    app.state.options = options
+    return app
+
+
+# ------------------------------------------------------------------------------------------------------- pages
+
+
+@lru_cache(maxsize=64)
+def read_static(name: str) -> bytes:
+    """A file that pages are made of. Raises `FileNotFoundError`."""
+    if name in _SHARED:
+        content = importlib.resources.files("iglu_marl.rendering").joinpath(name).read_bytes()
+        return content + _EXPORTS if name == "drawing.js" else content
+    return importlib.resources.files(__package__).joinpath("static", name).read_bytes()
+
+
+def _page(name: str) -> Any:
+    async def page(_: Request) -> Response:
+        return HTMLResponse(read_static(name))
+
+    return page
+
+
+async def static_file(request: Request) -> Response:
+    """A script or a style."""
+    name = request.path_params["name"]
+    kind = {"js": "text/javascript", "css": "text/css"}.get(name.rpartition(".")[2])
+    if kind is None or not name.replace(".", "").replace("-", "").isalnum():
+        return PlainTextResponse("There is no such file.", 404)
+    try:
+        return Response(read_static(name), media_type=kind)
+    except FileNotFoundError:
+        return PlainTextResponse("There is no such file.", 404)
+
+
+async def lobby(request: Request) -> Response:
+    """What can be played: tasks by name with their number of blocks, agents by role."""
+    options: ServerOptions = request.app.state.options
+    blocks = {name: int((task.target_grid != task.start_grid).sum()) for name, task in options.tasks.items()}
+    return JSONResponse(
+        {
+            "tasks": sorted(blocks.items(), key=lambda item: (item[1], item[0])),
+            "agents": {role.value: list(options.agents.get(role, ())) for role in Role},
+            "gallery": options.gallery,
+        }
+    )
+
+
+@lru_cache(maxsize=1)
+def example_sentences() -> dict[str, list[str]]:
+    """What agents understand, by kind: examples of the grammar's rules."""
+    from iglu_marl.language import constructions
+
+    def of(*categories: str, said: bool = False) -> list[str]:
+        found = [one.example for one in constructions() if one.category in categories and one.said >= said]
+        return list(dict.fromkeys(text for text in found if text))
+
+    return {
+        "instructions": of("put", "clause", "change", said=True),
+        "places": of("told_where")[:24],
+        "questions": [text for text in of("asked_plain") if " " in text],
+    }
+
+
+async def help_texts(_: Request) -> Response:
+    """Example sentences."""
+    return JSONResponse(await asyncio.to_thread(example_sentences))
+
+
+# ------------------------------------------------------------------------------------------------------- games
+
+
+async def begin(request: Request) -> Response:
+    """Begin a game: {"role", "partner", "task" (null: any)} -> {"token"} of the one who asks."""
+    if not same_origin(request.headers):
+        return JSONResponse({"error": "Games begin on a page of this server."}, 403)
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MESSAGE_BYTES:
+            return JSONResponse({"error": "That is too large."}, 413)
+    rooms: Rooms = request.app.state.rooms
+    origin = address_of(request.scope)
+    if refusal := rooms.refuses(origin):
+        return JSONResponse({"error": refusal}, 503)
+    try:
+        asked = parse_json(body.decode("utf-8", "replace"), "the request")
+        if not isinstance(asked, dict) or asked.get("role") not in tuple(Role):
+            raise ConfigError("expected a role, architect or builder")
+        partner, task = asked.get("partner", PERSON), asked.get("task")
+        if not isinstance(partner, str) or not isinstance(task, str | None):
+            raise ConfigError("expected names of a partner and a task")
+        seat = await rooms.create(Role(asked["role"]), partner, task, origin)
+    except IgluMarlError as error:
+        return JSONResponse({"error": str(error)[:300]}, 400)
+    return JSONResponse({"token": seat.token})
+
+
+async def connection(socket: WebSocket) -> None:
+    """One who plays or watches: the first message is {"t": "join", "token"}."""
+    if not same_origin(socket.headers):
+        await socket.close(POLICY)
+        return
+    await socket.accept()
+    rooms: Rooms = socket.app.state.rooms
+    try:
+        first = await asyncio.wait_for(_received(socket), JOIN_S)
+        token = first.get("token") if first.get("t") == "join" else None
+        client = rooms.enter(token) if isinstance(token, str) else None
+    except (WebSocketDisconnect, asyncio.TimeoutError, IgluMarlError):
+        client = None
+    if client is None:
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.send_json({"t": "closed", "text": "This game is over, or the link is not right."})
+            await socket.close(POLICY)
+        return
+    sending = asyncio.create_task(_send_all(socket, client))
+    code = 1000
+    try:
+        code = await _receive_all(socket, client)
+    except (WebSocketDisconnect, RuntimeError):
+        pass
+    finally:
+        client.room.leave(client)
+        sending.cancel()
+        with contextlib.suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
+            await sending
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.close(code)
+
+
+async def _received(socket: WebSocket) -> dict[str, Any]:
+    """The next message. Raises `DataError` for what is no JSON object, `WebSocketDisconnect` at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code") or 1000)
+    text = message.get("text")
+    if text is None or len(text) > MESSAGE_BYTES:
+        raise WebSocketDisconnect(TOO_LARGE)
+    found = parse_json(text, "the message")
+    if not isinstance(found, dict):
+        raise ConfigError("the message is no object, expected one with the key t")
+    return found
+
+
+async def _receive_all(socket: WebSocket, client: Client) -> int:
+    """Take what comes until the connection ends, or has to; the code to close it with."""
+    messages, words = Allowance(MESSAGES_PER_S, MESSAGES_AT_ONCE), Allowance(WORDS_PER_S, WORDS_AT_ONCE)
+    errors = 0
+    while not client.gone:
+        try:
+            message = await _received(socket)
+            if not messages.take():
+                client.tell("closed", text="Too many messages came from this page.")
+                return POLICY
+            kind = message.get("t")
+            if kind == "in":
+                client.room.move(client, read_frame(message))
+            elif kind == "say":
+                _say(client, message.get("text"), words)
+            elif kind == "leave":
+                client.room.leave(client, for_good=True)
+                return 1000
+            else:
+                raise ConfigError(f"t is {kind!r:.40}, expected in, say or leave")
+        except IgluMarlError as error:
+            errors += 1
+            client.tell("note", text=str(error)[:200])
+            if errors > MOST_ERRORS:
+                return POLICY
+    return 1000
+
+
+def _say(client: Client, text: Any, words: Allowance) -> None:
+    limit = client.room.game.config.max_message_length or 0
+    if not isinstance(text, str) or len(text) > limit:
+        raise ConfigError(f"what you say is too long, expected at most {limit} characters")
+    if not words.take():
+        raise ConfigError("You speak too fast. Please wait a moment.")
+    client.room.say(client, text)
+
+
+async def _send_all(socket: WebSocket, client: Client) -> None:
+    """Send what there is to tell; one who takes it slowly is told more at once, and nothing waits."""
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect, asyncio.TimeoutError):
+        while True:
+            await client.wake.wait()
+            client.wake.clear()
+            while client.notes:
+                await asyncio.wait_for(socket.send_text(client.notes.popleft()), SEND_S)
+            if client.gone:
+                break
+            if (frame := client.frame()) is not None:
+                await asyncio.wait_for(socket.send_text(frame), SEND_S)
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+        await socket.close(1000 if client.gone else POLICY)
