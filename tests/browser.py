@@ -84,7 +84,7 @@ class Browser:
         """What `return ...` in a script gives."""
         return self._ask("POST", f"{self._session}/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, script: str, seconds: float = 10.0) -> None:
+    def wait(self, script: str, seconds: float = 20.0) -> None:
         """Until a script returns something true."""
         end = time.monotonic() + seconds
         while not self.run(script):

@@ -46,6 +46,7 @@ def serve(
     from iglu_marl.web import ServerOptions, create_app, warm_up
     from iglu_marl.web.limits import MESSAGE_BYTES
     from iglu_marl.web.options import AGENTS
+    from iglu_marl.web.server import example_sentences
 
     hosts = tuple(dict.fromkeys([*LOCAL, host, *(public_host or ())]))
     expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or a --public-host besides")
@@ -64,6 +65,7 @@ def serve(
     app = create_app(options)
     print("Getting ready …", flush=True)
     warm_up()
+    example_sentences()
     print(
         f"Play at http://{host if host in LOCAL else hosts[-1]}:{port}/ (Ctrl+C ends the server).", flush=True
     )

@@ -48,7 +48,7 @@ class ServerOptions:
     invite_s: float = 900.0
     idle_s: float = 600.0
     minutes: float = 30.0
-    games_per_address: int = 4
+    games_per_address: int = 20
     games: int = 500
     late_s: float = 0.02
     gallery: bool = True

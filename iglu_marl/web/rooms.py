@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,7 @@ NOTES_WAITING = 200  # of a client that does not take them
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
 HURRY_S = 1.0  # a clock that is so late does not make up for it
+FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
 
 _log = logging.getLogger("uvicorn.error")
@@ -48,7 +49,8 @@ class Client:
         self.room, self.role, self.seat = room, role, seat
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
-        self.gone = False  # another has taken its place
+        self.gone = False  # nothing more is sent but what it was told before
+        self.code = 1000  # with which it is closed
         self._since = -1
         self._ack = 0
         self._floor = ""
@@ -57,6 +59,21 @@ class Client:
         """Have a message sent."""
         self.notes.append(json.dumps({"t": kind, **facts}))
         self.wake.set()
+
+    def dismiss(self) -> None:
+        """Have it closed when it has been sent what it was told."""
+        self.gone = True
+        self.wake.set()
+
+    def due(self) -> Iterator[str]:
+        """What is to be sent now: the frame, then what was told; one who has just come is told first."""
+        newcomer = self._since < 0
+        if not newcomer and not self.gone and (frame := self.frame()) is not None:
+            yield frame
+        while self.notes:
+            yield self.notes.popleft()
+        if newcomer and not self.gone and (frame := self.frame()) is not None:
+            yield frame
 
     def frame(self) -> str | None:
         """What has changed since the last frame; None while there is nothing."""
@@ -112,7 +129,6 @@ class Room:
         self.over = ""  # how it ended
         self.over_at = 0.0
         self.origin = ""  # the address that began it
-        self.begun = False
         self.changed = asyncio.Event()
         self._pool = pool
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
@@ -186,7 +202,6 @@ class Room:
                 said[role] = words
             act = acted if acted is not None else act
         done = self._live.tick(said, act)
-        self.begun = True
         for partner in self._partners.values():
             partner.consult(self.game)
         for client in self.clients:
@@ -228,8 +243,8 @@ class Room:
         client = Client(self, role, seat)
         if seat is not None:
             if seat.client is not None:
-                seat.client.gone = True
                 seat.client.tell("elsewhere")
+                seat.client.dismiss()
                 self.clients.discard(seat.client)
             seat.client, seat.active_at = client, time.monotonic()
             if role == Role.BUILDER and self.hands is not None:
@@ -328,14 +343,10 @@ class Room:
 
     def status(self) -> dict[str, Any]:
         """How the game stands, for everybody."""
+        waiting = any(seat.invitation for seat in self.seats.values())
+        paused = "waiting" if waiting else "paused"
         return {
-            "state": "over"
-            if self.over
-            else "playing"
-            if self.playing
-            else "paused"
-            if self.begun
-            else "waiting",
+            "state": "over" if self.over else "playing" if self.playing else paused,
             "how": self.over,
             "here": {role.value: not seat.waits for role, seat in self.seats.items()},
             "wait_s": self.options.wait_s,
@@ -458,7 +469,8 @@ class Rooms:
         going = [room for room in self.rooms.values() if not room.over]
         if sum(room.origin == origin for room in going) >= self.options.games_per_address:
             return "You have too many games going on. End one first."
-        if len(going) >= self.options.games or self.lateness() > self.options.late_s:
+        late = len(going) > FEW and self.lateness() > self.options.late_s
+        if late or len(going) >= self.options.games:
             return "The server is busy. Please try again in a minute."
         return ""
 

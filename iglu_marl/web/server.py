@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.resources
+import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import Any
@@ -130,12 +131,17 @@ def example_sentences() -> dict[str, list[str]]:
 
     def of(*categories: str, said: bool = False) -> list[str]:
         found = [one.example for one in constructions() if one.category in categories and one.said >= said]
-        return list(dict.fromkeys(text for text in found if text))
+        plain = (text for text in found if text and not re.search(r"\b(from|at|around) on top", text))
+        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in plain))
 
     return {
         "instructions": of("put", "clause", "change", said=True),
-        "places": of("told_where")[:24],
-        "questions": [text for text in of("asked_plain") if " " in text],
+        "places": [text[:-1].lower() for text in of("told_where")[:24]],
+        "questions": [
+            f"{text[:-1]}?"
+            for text in of("asked_plain")
+            if re.match("What|How|Where|Which|Is|Are|Should", text)
+        ],
     }
 
 
@@ -192,18 +198,16 @@ async def connection(socket: WebSocket) -> None:
             await socket.close(POLICY)
         return
     sending = asyncio.create_task(_send_all(socket, client))
-    code = 1000
     try:
-        code = await _receive_all(socket, client)
+        client.code = await _receive_all(socket, client)
     except (WebSocketDisconnect, RuntimeError):
         pass
     finally:
         client.room.leave(client)
-        sending.cancel()
-        with contextlib.suppress(asyncio.CancelledError, RuntimeError, WebSocketDisconnect):
-            await sending
-        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-            await socket.close(code)
+        client.dismiss()
+        # Not cancelled: what it is told last is still sent, and `wait_for` of Python 3.11 can miss a cancellation.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(sending, SEND_S)
 
 
 async def _received(socket: WebSocket) -> dict[str, Any]:
@@ -263,11 +267,9 @@ async def _send_all(socket: WebSocket, client: Client) -> None:
         while True:
             await client.wake.wait()
             client.wake.clear()
-            while client.notes:
-                await asyncio.wait_for(socket.send_text(client.notes.popleft()), SEND_S)
+            for text in client.due():
+                await asyncio.wait_for(socket.send_text(text), SEND_S)
             if client.gone:
                 break
-            if (frame := client.frame()) is not None:
-                await asyncio.wait_for(socket.send_text(frame), SEND_S)
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-        await socket.close(1000 if client.gone else POLICY)
+        await socket.close(client.code)

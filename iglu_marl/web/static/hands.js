@@ -7,7 +7,7 @@ const LOOKS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDow
 const AFTER_FRAMES = 20;  // frames go on for a second after the last thing that was done: one may be in the air
 
 export class Hands {
-  /** screen: what is looked at; answers(): whether the game listens; doings: what keys and buttons do besides. */
+  /** screen: what is looked at; doings: what keys and buttons do besides, and busy(): whether they do nothing now. */
   constructor(screen, doings) {
     this.screen = screen; this.doings = doings;
     this.number = 0; this.unanswered = []; this.active = 1; this.quiet = AFTER_FRAMES;
@@ -83,8 +83,8 @@ export class Hands {
     document.addEventListener("pointerlockchange", () => { if (!this.locked) this.release(); doings.lockChanged(this.locked); });
     screen.addEventListener("mousemove", (event) => { if (this.locked) this.turn(MOUSE_DEG * event.movementX, -MOUSE_DEG * event.movementY); });
     screen.addEventListener("mousedown", (event) => {
-      event.preventDefault();
       if (doings.busy()) return;
+      event.preventDefault();
       if (!this.locked) { document.activeElement?.blur(); this.lock(); return; }
       if (event.button === 0) this.remove(); else if (event.button === 2) this.place();
     });

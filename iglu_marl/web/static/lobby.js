@@ -39,7 +39,7 @@ function decorate() {
     grid[cellOf(x, y, z)] = color;
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches, pose = [0, -.25, 3.4, 0, 8];
   const draw = (time) => {
-    if (painter.fit()) { painter.orbit(28 + (still ? 0 : 12 * Math.sin(time / 4000)), 24, 3, 1.15); paintScene(painter, grid, null, pose, false); }
+    if (painter.fit()) { painter.orbit(28 + (still ? 0 : 12 * Math.sin(time / 4000)), 24, 3, 1.02); paintScene(painter, grid, null, pose, false); }
     if (!still && !document.hidden) setTimeout(() => requestAnimationFrame(draw), 40);
     else if (!still) document.addEventListener("visibilitychange", () => requestAnimationFrame(draw), {once: true});
   };

@@ -76,4 +76,10 @@ export function reach(grid, body) {
   }
   return null;
 }
-export const placeable = (found) => found && found.before && inZone(...found.before);
+const inTheWay = (body, x, y, z) => {
+  if (Math.abs(body.x - x) > .5 || Math.abs(body.z - z) > .5) return false;
+  const legs = body.y - .75;
+  return (y <= legs && legs <= y + 1) || (y <= legs + 1 && legs + 1 <= y + 1);
+};
+/** Whether a block would go there. */
+export const placeable = (found, body) => found && found.before && inZone(...found.before) && !inTheWay(body, ...found.before);

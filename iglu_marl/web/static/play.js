@@ -27,11 +27,11 @@ const inside = () => state.role === "builder" && !state.watching;
 const busy = () => document.querySelector("dialog[open]") !== null || !$("veil").hidden;
 
 const hands = new Hands($("view"), {
-  busy, talk: () => { hands.release(); $("words").focus(); }, help: () => openHelp(), lockChanged: (locked) => { $("click").hidden = locked || !inside(); },
+  busy: () => !inside() || busy(), talk: () => { hands.release(); $("words").focus(); }, help: () => openHelp(), lockChanged: (locked) => { $("click").hidden = locked || !inside(); },
   chosen: () => showHotbar(),
   placing: () => {
-    const found = world.body && reach(world.grid, poseBody());
-    if (placeable(found) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
+    const body = poseBody(), found = body && reach(world.grid, body);
+    if (placeable(found, body) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
   },
   endTurn,
 });
@@ -47,7 +47,7 @@ const HEARD = {
     if (told.token) history.replaceState(null, "", `#${told.token}`);
     $("task").textContent = state.role === "architect" || told.watching ? title(told.task) : "";
     $("words").maxLength = told.limit;
-    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : "Ask the architect (T)";
+    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
     $("invite").hidden = told.watching; $("invite").textContent = told.invite ? "Invite" : "Share";
     for (const [id, token] of [["invitelink", told.invite], ["watchlink", told.watch]]) $(id).value = `${location.origin}/play#${token}`;
     $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !told.invite;
@@ -206,15 +206,15 @@ function step(now) {
 // ---------------------------------------------------------------- drawing
 
 /** The rim of what the hands reach. */
-function paintReach(painter, found) {
+function paintReach(painter, found, body) {
   if (!found) return;
   const [x, y, z] = found.hit, {pen} = painter;
   pen.lineJoin = "round";
   if (y === -2) {
-    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found) ? "#ffc43d" : "#0006", .03, [x, GROUND, z]);
+    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
     return;
   }
-  painter.box([x, y, z], [.503, .503, .503], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], (corners) => painter.trace(corners) && painter.stroke("#ffc43d", .03, corners[0]));
+  painter.box([x, y, z], [.503, .503, .503], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], (corners) => painter.trace(corners) && painter.stroke("#ffc43d", .02, corners[0]));
 }
 
 function showCompass(yaw) {
@@ -240,8 +240,8 @@ function paint(now) {
     view.look(pose.slice(0, 3), pose[3], pose[4], 90, .1);
     const pending = world.withPending(now);
     paintScene(view, world.grid, pending, null, true);
-    const found = reach(world.grid, {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]});
-    paintReach(view, found);
+    const body = {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]}, found = reach(world.grid, body);
+    paintReach(view, found, body);
     paintCross(view);
     showCompass(pose[3]);
     $("you").textContent = `you: ${inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/, height.*/, "")}`;
