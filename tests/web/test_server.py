@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 
 import anyio
 from starlette.testclient import TestClient
