@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from iglu_marl._version import __version__
+from iglu_marl.commands import study
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
@@ -94,6 +95,13 @@ _add_group(
     sample=sample,
     parse=parse,
     check=check,
+)
+_add_group(
+    "study",
+    "Studies with people in the browser: where they stand, their data.",
+    status=study.status,
+    export=study.export,
+    forget=study.forget,
 )
 _add_group("train", "Training of the models that come with the package.", edits=train_edits)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from iglu_marl.commands.options import Data, Tasks, at_least, expect, positive
+from iglu_marl.commands.study import Database, open_study
 from iglu_marl.core.errors import ConfigError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -32,6 +33,8 @@ def serve(
         float, Option(help="Seconds that a game waits for who has left.", callback=positive)
     ] = 60.0,
     minutes: Annotated[float, Option(help="Minutes of a game at most.", callback=positive)] = 30.0,
+    study: Annotated[Path | None, Option(help="A study (TOML), in place of the lobby.")] = None,
+    db: Database = None,
     gallery: Annotated[
         bool, Option("--gallery/--no-gallery", help="Whether all can watch recorded games.")
     ] = True,
@@ -62,7 +65,12 @@ def serve(
         minutes=minutes,
         gallery=gallery,
     )
-    app = create_app(options)
+    sessions = None
+    if study is not None:
+        from iglu_marl.web.sessions import Sessions
+
+        sessions = Sessions(*open_study(study, db, folder))
+    app = create_app(options, sessions)
     print("Getting ready …", flush=True)
     warm_up()
     example_sentences()

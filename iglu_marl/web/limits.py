@@ -8,10 +8,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MESSAGE_BYTES = 4096  # of a message or a form
+from iglu_marl.core.errors import IgluMarlError
+from iglu_marl.core.parsing import parse_json
+
+MESSAGE_BYTES = 4096  # of a message
+FORM_BYTES = 65_536  # of a form
 MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # 20 frames a second come from one who plays
 WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
 REQUESTS_PER_S, REQUESTS_AT_ONCE = 20.0, 200.0  # of an address
@@ -75,6 +80,22 @@ def same_origin(headers: Headers) -> bool:
     """Whether a request was made by a page of this server."""
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == headers.get("host")
+
+
+async def json_of(request: Request) -> dict[str, Any] | Response:
+    """The JSON object that a page of this server has posted, or the answer that refuses it."""
+    if not same_origin(request.headers):
+        return JSONResponse({"error": "This is asked for by pages of this server only."}, 403)
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > FORM_BYTES:
+            return JSONResponse({"error": "That is too large."}, 413)
+    try:
+        told = parse_json(body.decode("utf-8", "replace"), "the request")
+    except IgluMarlError as error:
+        return JSONResponse({"error": str(error)[:200]}, 400)
+    return told if isinstance(told, dict) else JSONResponse({"error": "An object is expected."}, 400)
 
 
 class Guard:

@@ -36,7 +36,7 @@ class ServerOptions:
         for a sign of life of those who are there.
     minutes: of a game at most. games_per_address: that one address may have going on. games: at once in all.
     late_s: no new game begins while 5 % of all ticks are later than this.
-    gallery: whether everybody can watch recorded games. secret: opens the page of the admin; "" = there is none.
+    gallery: whether everybody can watch recorded games. back: what the link out of a game says.
     """
 
     folder: Path = Path("iglu-marl-games")
@@ -52,7 +52,7 @@ class ServerOptions:
     games: int = 500
     late_s: float = 0.02
     gallery: bool = True
-    secret: str = ""
+    back: str = "To the lobby"
 
     def __post_init__(self) -> None:
         if not self.tasks:

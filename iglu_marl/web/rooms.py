@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +130,8 @@ class Room:
         self.over_at = 0.0
         self.origin = ""  # the address that began it
         self.changed = asyncio.Event()
+        self.on_end: list[Callable[[Room], None]] = []
+        self.recording = ""  # the name of its file
         self._pool = pool
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
@@ -155,6 +157,7 @@ class Room:
         path = self.options.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{self.name}.jsonl"
         names = {role.value: seat.agent or PERSON for role, seat in self.seats.items()}
         self._recorder = Recorder(path, agents=names)
+        self.recording = path.name
         self._live = self._recorder.wrap(self.game)
         self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
         for role, seat in self.seats.items():
@@ -235,6 +238,8 @@ class Room:
             self._recorder.close()
         self.changed.set()
         self.tell_status()
+        for heed in self.on_end:
+            heed(self)
 
     # -- those who are there
 
@@ -338,6 +343,7 @@ class Room:
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
             "agents": {role.value: one.agent for role, one in self.seats.items()},
+            "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
 
@@ -439,8 +445,21 @@ class Rooms:
 
     # -- entering
 
+    def claim(self, invitation: str) -> str:
+        """Take an invited seat: the token that it has from now on. An invitation holds once."""
+        room, role, seat = self._tokens.pop(invitation)
+        assert seat is not None
+        seat.invitation, seat.token = "", new_token()
+        self._tokens[seat.token] = room, role, seat
+        return seat.token
+
+    def room_of(self, token: str) -> Room | None:
+        """The room that a token leads to."""
+        place = self._tokens.get(token)
+        return None if place is None else place[0]
+
     def enter(self, token: str) -> Client | None:
-        """Enter by a token; None for one that opens nothing. An invitation holds once: a seat then has its own."""
+        """Enter by a token or an invitation; None for one that opens nothing."""
         place = self._tokens.get(token)
         if place is None:
             return None
@@ -448,9 +467,7 @@ class Rooms:
         if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
             return None
         if seat is not None and token == seat.invitation:
-            del self._tokens[token]
-            seat.invitation, seat.token = "", new_token()
-            self._tokens[seat.token] = room, role, seat
+            self.claim(token)
         return room.enter(role, seat)
 
     # -- how busy it is

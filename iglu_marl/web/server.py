@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import importlib.resources
 import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -31,10 +32,14 @@ from iglu_marl.web.limits import (
     Allowance,
     Guard,
     address_of,
+    json_of,
     same_origin,
 )
 from iglu_marl.web.options import ServerOptions
 from iglu_marl.web.rooms import PERSON, Client, Rooms
+
+if TYPE_CHECKING:
+    from iglu_marl.web.sessions import Sessions
 
 JOIN_S = 10.0  # for the first message
 SEND_S = 20.0  # a connection that takes nothing for so long is closed
@@ -47,30 +52,44 @@ _SHARED = ("drawing.js", "style.css")  # what these pages share with the replay 
 _EXPORTS = b"\nexport {GROUND, NAMES, Painter, cellOf, clamp, paintCross, paintScene, setColors};\n"
 
 
-def create_app(options: ServerOptions | None = None) -> Starlette:
-    """The server as an ASGI application; `app.state.rooms` are its games."""
+def create_app(options: ServerOptions | None = None, sessions: Sessions | None = None) -> Starlette:
+    """The server as an ASGI application; `app.state.rooms` are its games.
+
+    sessions: of a study, whose page is there in place of the lobby.
+    """
     options = options or ServerOptions()
+    if sessions is not None:
+        options = dataclasses.replace(options, gallery=False, back="Go on")
+        sessions.study.check_against(options.tasks, options.agents)
     options.folder.mkdir(parents=True, exist_ok=True)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         rooms = app.state.rooms = Rooms(options)
+        if sessions is not None:
+            sessions.rooms = rooms
         tending = asyncio.create_task(rooms.tend())
         yield
         tending.cancel()
         await rooms.close()
+        if sessions is not None:
+            await sessions.close()
 
+    # What participants of a study do not have: a choice of games, and those of others.
+    free = [
+        Route("/", _page("lobby.html")),
+        Route("/gallery", _page("gallery.html")),
+        Route("/api/lobby", lobby),
+        Route("/api/games", begin, methods=["POST"]),
+        Route("/api/gallery", gallery.listed),
+        Route("/replay/{name}", gallery.replayed),
+    ]
     app = Starlette(
         routes=[
-            Route("/", _page("lobby.html")),
+            *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             Route("/play", _page("play.html")),
-            Route("/gallery", _page("gallery.html")),
             Route("/static/{name}", static_file),
-            Route("/api/lobby", lobby),
             Route("/api/help", help_texts),
-            Route("/api/games", begin, methods=["POST"]),
-            Route("/api/gallery", gallery.listed),
-            Route("/replay/{name}", gallery.replayed),
             WebSocketRoute("/ws", connection),
         ],
         middleware=[Middleware(Guard, hosts=options.hosts)],
@@ -155,20 +174,14 @@ async def help_texts(_: Request) -> Response:
 
 async def begin(request: Request) -> Response:
     """Begin a game: {"role", "partner", "task" (null: any)} -> {"token"} of the one who asks."""
-    if not same_origin(request.headers):
-        return JSONResponse({"error": "Games begin on a page of this server."}, 403)
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MESSAGE_BYTES:
-            return JSONResponse({"error": "That is too large."}, 413)
+    if isinstance(asked := await json_of(request), Response):
+        return asked
     rooms: Rooms = request.app.state.rooms
     origin = address_of(request.scope)
     if refusal := rooms.refuses(origin):
         return JSONResponse({"error": refusal}, 503)
     try:
-        asked = parse_json(body.decode("utf-8", "replace"), "the request")
-        if not isinstance(asked, dict) or asked.get("role") not in tuple(Role):
+        if asked.get("role") not in tuple(Role):
             raise ConfigError("expected a role, architect or builder")
         partner, task = asked.get("partner", PERSON), asked.get("task")
         if not isinstance(partner, str) or not isinstance(task, str | None):

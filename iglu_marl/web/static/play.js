@@ -135,7 +135,7 @@ function showQuick() {
 
 function veil(heading, text, lobby = false, ...links) {
   $("veiltitle").textContent = heading; $("veiltext").textContent = text;
-  $("veillinks").replaceChildren(...links, ...(lobby ? [make("a", {href: "/", className: "main", textContent: "To the lobby"})] : []));
+  $("veillinks").replaceChildren(...links, ...(lobby ? [make("a", {href: "/", className: "main", textContent: state.facts.back || "To the lobby"})] : []));
   $("veil").hidden = false;
   document.exitPointerLock?.();
 }
