@@ -19,7 +19,7 @@ MESSAGE_BYTES = 4096  # of a message
 FORM_BYTES = 65_536  # of a form
 MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # 20 frames a second come from one who plays
 WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
-REQUESTS_PER_S, REQUESTS_AT_ONCE = 20.0, 200.0  # of an address
+REQUESTS_AT_ONCE_S = 10.0  # an address may have those of so many seconds at once
 ADDRESSES = 10_000  # that are remembered
 
 _HEADERS = {
@@ -101,9 +101,9 @@ async def json_of(request: Request) -> dict[str, Any] | Response:
 class Guard:
     """ASGI middleware: refuses unknown hosts and too many requests, and adds the headers that protect pages."""
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
         self.app, self.hosts = app, hosts
-        self._rate = AllowanceByAddress(REQUESTS_PER_S, REQUESTS_AT_ONCE)
+        self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""

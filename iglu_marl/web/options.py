@@ -35,6 +35,7 @@ class ServerOptions:
         where there is to be one) or the game ends. invite_s: how long it waits for somebody invited. idle_s: how long
         for a sign of life of those who are there.
     minutes: of a game at most. games_per_address: that one address may have going on. games: at once in all.
+    requests_per_s: of one address, and ten times as many at once.
     late_s: no new game begins while 5 % of all ticks are later than this.
     gallery: whether everybody can watch recorded games. back: what the link out of a game says.
     """
@@ -50,6 +51,7 @@ class ServerOptions:
     minutes: float = 30.0
     games_per_address: int = 20
     games: int = 500
+    requests_per_s: float = 20.0
     late_s: float = 0.02
     gallery: bool = True
     back: str = "To the lobby"
@@ -57,7 +59,8 @@ class ServerOptions:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError("a server has no tasks, expected one or more by name")
-        for name in ("wait_s", "invite_s", "idle_s", "minutes", "games_per_address", "games", "late_s"):
+        numbers = [name for name, kind in self.__annotations__.items() if kind in ("float", "int")]
+        for name in numbers:
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
         for role in Role:

@@ -92,7 +92,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             Route("/api/help", help_texts),
             WebSocketRoute("/ws", connection),
         ],
-        middleware=[Middleware(Guard, hosts=options.hosts)],
+        middleware=[Middleware(Guard, hosts=options.hosts, requests_per_s=options.requests_per_s)],
         lifespan=lifespan,
     )
     app.state.options = options

@@ -180,7 +180,8 @@ def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         if name not in known:
             raise ConfigError(f"{where} has {name!r}, expected some of {', '.join(known)}")
         wanted = str(known[name].type)
-        expected = {"str": str, "float": (int, float), "int": int, "bool": bool}.get(wanted)
+        kinds: dict[str, Any] = {"str": str, "float": (int, float), "int": int, "bool": bool}
+        expected = kinds.get(wanted)
         if expected is not None and (
             not isinstance(value, expected) or isinstance(value, bool) != (wanted == "bool")
         ):

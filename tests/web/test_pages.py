@@ -15,13 +15,17 @@ import pytest
 from browser import Browser, browser
 
 pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
 uvicorn = pytest.importorskip("uvicorn")
 
-from iglu_marl import Task, Worlds, replay  # noqa: E402
+from iglu_marl import Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
+from iglu_marl.web.sessions import Sessions  # noqa: E402
+from iglu_marl.web.store import Store  # noqa: E402
+from iglu_marl.web.study import Condition, Question, Study  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -31,9 +35,9 @@ KEEP = os.environ.get("IGLU_MARL_PICTURES")  # a folder: pictures of the screens
 
 
 @contextmanager
-def serving(**options: Any) -> Iterator[str]:
+def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
     """A server in a thread; its address."""
-    app = create_app(ServerOptions(tasks={"two": TWO}, games_per_address=100, **options))
+    app = create_app(ServerOptions(tasks={"two": TWO}, games_per_address=100, **options), sessions)
     config = uvicorn.Config(
         app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
     )
@@ -209,6 +213,52 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         _, _, width, height = phone.box(button)
         assert min(width, height) >= 44
     assert phone.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
+    """From a link as a crowd platform makes it to the completion code, through every screen."""
+    study = Study(
+        "small",
+        (Condition("only", ("two",), Role.ARCHITECT, "scripted"),),
+        title="Words <b>and</b> blocks",
+        consent="We record what you write and do.\n\nDo you want to take part?",
+        instructions="Explain to the builder what to build.",
+        questions=(
+            Question("fun", "Was it fun?", "likert", low="not at all", high="very much"),
+            Question("device", "What have you used?", "choice", options=("a mouse", "a finger")),
+            Question("else", "What else?", required=False),
+        ),
+        completion_code="C0DE",
+        participant="PID",
+    )
+    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
+    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
+        window.open(f"{address}/?PID=p1&other=2")
+        window.wait("return document.body.dataset.stage === 'consent'")
+        assert window.run("return document.getElementById('title').textContent") == study.title
+        keep(window, "study-consent")
+        for stage in ("instructions", "game"):
+            window.run("document.querySelector('#form button').click()")
+            window.wait(f"return document.body.dataset.stage === '{stage}'")
+            keep(window, f"study-{stage}")
+        window.run("document.querySelector('#form button').click()")
+        entered(window)
+        say(window, "Place a red block one north of the middle.")
+        window.wait("return play.world.score[0] === 1", 30)
+        say(window, "Place a blue block on top of it.")
+        window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
+        assert window.run("return document.querySelector('#veillinks a').textContent") == "Go on"
+        window.run("document.querySelector('#veillinks a').click()")
+        window.wait("return document.body.dataset.stage === 'questions'")
+        keep(window, "study-questions")
+        window.run(
+            "document.querySelectorAll('[name=fun]')[5].click(); document.querySelector('[name=device]').click()"
+        )
+        window.run("document.getElementById('form').requestSubmit()")
+        window.wait("return document.body.dataset.stage === 'done'")
+        assert window.run("return document.querySelector('.code').textContent") == "C0DE"
+        keep(window, "study-done")
+        assert window.messages() == []
 
 
 def test_what_the_page_predicts_is_what_happens(window: Browser, address: str) -> None:

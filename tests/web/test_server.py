@@ -464,6 +464,12 @@ def test_what_may_pass_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> 
     assert [by_address.take(name) for name in ("a", "b", "a")] == [True, True, False]
 
 
+def test_too_many_requests_of_one_address_are_refused(options: dict[str, Any]) -> None:
+    with serving({**options, "requests_per_s": 0.5}) as client:
+        codes = [client.get("/api/lobby").status_code for _ in range(7)]
+    assert codes == [200] * 5 + [429] * 2
+
+
 def test_no_game_begins_where_ticks_come_late(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -98,7 +100,8 @@ def written(tmp_path: Path, text: str) -> Path:
 def serving(study: Path, folder: Path, url: str | None = None) -> Iterator[TestClient]:
     folder.mkdir(exist_ok=True)
     store = Store(url or f"sqlite:///{folder / 'studies.db'}")
-    options = ServerOptions(folder=folder, tasks={"one-red": RED, "one-blue": BLUE}, hosts=("testserver",))
+    tasks = {"one-red": RED, "one-blue": BLUE}
+    options = ServerOptions(folder=folder, tasks=tasks, hosts=("testserver",), requests_per_s=10_000)
     with TestClient(create_app(options, Sessions(read_study(study), store))) as client:
         yield client
 
@@ -304,14 +307,10 @@ def postgres_programs() -> Path | None:
 
 
 @pytest.mark.slow
-def test_forty_participants_in_postgresql(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, folder: Path
-) -> None:
+def test_forty_participants_in_postgresql(tmp_path: Path, folder: Path) -> None:
     programs = postgres_programs()
     require("postgresql", programs is not None and has_psycopg(), "PostgreSQL or psycopg is not installed")
     assert programs is not None
-    import tempfile
-
     with tempfile.TemporaryDirectory(
         prefix="pg"
     ) as place:  # a short name: sockets have one of 100 characters
@@ -344,8 +343,6 @@ def test_forty_participants_in_postgresql(
 
 
 def has_psycopg() -> bool:
-    import importlib.util
-
     return importlib.util.find_spec("psycopg") is not None and shutil.which("runuser") is not None
 
 

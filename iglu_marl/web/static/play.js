@@ -48,10 +48,7 @@ const HEARD = {
     $("task").textContent = state.role === "architect" || told.watching ? title(told.task) : "";
     $("words").maxLength = told.limit;
     $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
-    $("invite").hidden = told.watching; $("invite").textContent = told.invite ? "Invite" : "Share";
-    for (const [id, token] of [["invitelink", told.invite], ["watchlink", told.watch]]) $(id).value = `${location.origin}/play#${token}`;
-    $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !told.invite;
-    $("invitecard").querySelector("h2").textContent = told.invite ? "Play with a person" : "Let others watch";
+    showLinks(told.invite);
     hands.restart();
     showHotbar(); showQuick();
   },
@@ -60,6 +57,7 @@ const HEARD = {
     state.status = told;
     const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
     $("who").textContent = state.watching ? "You watch" : agent ? `with the ${(PARTNERS[agent] || [agent])[0].toLowerCase()} agent` : told.here[other] ? "with a person" : "";
+    if (told.state !== "waiting" && state.facts.invite) showLinks("");
     if (told.state === "paused" && before.state === "playing") hands.release();
     showVeil();
   },
@@ -94,6 +92,15 @@ function addLine(speaker, text) {
   list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? "You" : title(speaker)}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
+}
+
+/** The links to pass on; an invitation that was taken is none any more. */
+function showLinks(invite) {
+  state.facts.invite = invite;
+  $("invite").hidden = state.watching; $("invite").textContent = invite ? "Invite" : "Share";
+  for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
+  $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
+  $("invitecard").querySelector("h2").textContent = invite ? "Play with a person" : "Let others watch";
 }
 
 function showFacts() {
