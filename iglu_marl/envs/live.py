@@ -81,7 +81,7 @@ class _Shown:
             self.first = tick
         for key, value in seen.items():
             old = self.parts.get(key)
-            if old is not None and np.array_equal(old, value):
+            if old is value or (old is not None and _same(old, value)):
                 continue
             if key in _GRIDS and old is not None:
                 self.edits[key] += [
@@ -90,6 +90,11 @@ class _Shown:
             self.parts[key], self.since[key] = value, tick
         self.said += [tick] * (said - len(self.said))
         self.last = tick
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of one kind are equal; of arrays, bit for bit, which is the fastest way to ask."""
+    return one.tobytes() == other.tobytes() if isinstance(one, np.ndarray) else bool(one == other)
 
 
 def _told(value: Any) -> Any:
@@ -112,7 +117,11 @@ class LiveGame(TwoAgentGame):
         given = GameConfig.of(config, options)
         self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
         self.ticks = 0
+        self._show_anew()
+
+    def _show_anew(self) -> None:
         self._shown = {role: _Shown() for role in Role}
+        self._ghost: Any = None  # the target as it lies over the build; it moves with edits alone
 
     @property
     def unwrapped(self) -> LiveGame:
@@ -126,7 +135,7 @@ class LiveGame(TwoAgentGame):
         self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self.ticks = 0
-        self._shown = {role: _Shown() for role in Role}
+        self._show_anew()
 
     def tick(self, said: Mapping[Role, str] | None = None, act: Any = None) -> Tick:
         """Advance by a builder step: what was said applies first, in the order of the mapping, then the act.
@@ -150,9 +159,12 @@ class LiveGame(TwoAgentGame):
         if outcome.terminated or outcome.truncated:
             self.agents = []
         change = self._episode.worlds.change[0].tolist()
+        edited = change[3] != change[4]
+        if edited:
+            self._ghost = None
         return Tick(
             outcome.rewards,
-            tuple(change) if change[3] != change[4] else None,
+            tuple(change) if edited else None,
             tuple(self._episode.dialogue[heard:]),
             outcome.terminated,
             outcome.truncated,
@@ -218,10 +230,9 @@ class LiveGame(TwoAgentGame):
             if worlds.event[0]:
                 seen["event"] = [self.ticks, EVENTS[worlds.event[0]]]
         elif "target_grid" in seen:
-            seen |= {
-                "score": [int(worlds.best[0]), int(worlds.target_blocks[0])],
-                "ghost": worlds.aligned_target(0),
-            }
+            if self._ghost is None:
+                self._ghost = worlds.aligned_target(0)
+            seen |= {"score": [int(worlds.best[0]), int(worlds.target_blocks[0])], "ghost": self._ghost}
         return seen
 
     # -- saving
@@ -236,4 +247,4 @@ class LiveGame(TwoAgentGame):
         worlds = self._episode.worlds
         self.agents = [] if worlds.terminated[0] or worlds.truncated[0] else list(AGENTS)
         self.ticks = int(worlds.steps[0])
-        self._shown = {role: _Shown() for role in Role}
+        self._show_anew()

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,7 +25,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("httpx2")
 
-from requirements import require
+from requirements import ROOT, require
 from starlette.testclient import TestClient
 from test_server import BLUE, ORIGIN, PLACE_RED, RED, joined
 from typer.testing import CliRunner
@@ -242,6 +243,28 @@ def test_what_is_no_code_is_refused(tmp_path: Path, folder: Path, code: Any) -> 
         assert ask(client, "enter", code=code)["status"] == 400
         assert ask(client, "enter", token="unknown")["status"] == 400
         assert ask(client, "game", token=3)["status"] == 400
+
+
+def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> None:
+    """docs/studies.md, followed literally: its file, with the tasks and agents that a server has."""
+    (text,) = re.findall(
+        r"```text\n(name = .*?)^```$", (ROOT / "docs/studies.md").read_text("utf-8"), re.M | re.S
+    )
+    study = written(tmp_path, text)
+    folder.mkdir()
+    options = ServerOptions(folder=folder, hosts=("testserver",))
+    sessions = Sessions(read_study(study), Store(f"sqlite:///{folder / 'studies.db'}"))
+    with TestClient(create_app(options, sessions)) as client:
+        assert ask(client, "about")["parameter"] == "PROLIFIC_PID"
+        token = to_the_game(client, "me")
+        assert ask(client, "enter", token=token)["practice"]
+        with joined(client, ask(client, "game", token=token)["play"]) as player:
+            player.until("status", state="playing")
+            player.send(t="leave")
+        told = ask(client, "enter", token=token)
+        assert (told["game"], told["games"]) == (1, 3)  # it is waited for
+    done = CliRunner().invoke(command, ["study", "forget", str(study), "me", "--folder", str(folder)])
+    assert done.exit_code == 0, done.output
 
 
 # ------------------------------------------------------------------------------------------ many, and a database
