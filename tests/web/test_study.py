@@ -260,7 +260,6 @@ def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> Non
         assert ask(client, "enter", token=token)["practice"]
         with joined(client, ask(client, "game", token=token)["play"]) as player:
             player.until("status", state="playing")
-            player.send(t="leave")
         told = ask(client, "enter", token=token)
         assert (told["game"], told["games"]) == (1, 3)  # it is waited for
     done = CliRunner().invoke(command, ["study", "forget", str(study), "me", "--folder", str(folder)])
