@@ -69,6 +69,7 @@ _MODULES = frozenset(
         "recording",
         "rendering",
         "tasks",
+        "web",
     }
 )
 

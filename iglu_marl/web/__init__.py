@@ -16,5 +16,11 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.web.rooms import Rooms as Rooms
     from iglu_marl.web.rooms import warm_up as warm_up
     from iglu_marl.web.server import create_app as create_app
+    from iglu_marl.web.sessions import Sessions as Sessions
+    from iglu_marl.web.store import Store as Store
+    from iglu_marl.web.study import Condition as Condition
+    from iglu_marl.web.study import Study as Study
+    from iglu_marl.web.study import SurveyQuestion as SurveyQuestion
+    from iglu_marl.web.study import read_study as read_study
 
 __getattr__, __dir__, __all__ = members(__name__)

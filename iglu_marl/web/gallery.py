@@ -25,13 +25,15 @@ _MOVES = 40_000  # of a game that can be shown
 
 
 def facts_of(path: Path) -> dict[str, Any] | None:
-    """What the list tells of a recording; None for one that is not over."""
+    """What the list tells of a recording; None for one that is not over, or was never begun."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))
             end = json.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])["end"]
+        if not end["moves"]:
+            return None
         return {
             "name": path.stem,
             "task": str(header["task"]["task_id"] or ""),

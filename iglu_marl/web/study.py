@@ -28,7 +28,7 @@ Stage = Literal["consent", "instructions", "game", "questions", "done", "refused
 
 
 @dataclass(frozen=True)
-class Question:
+class SurveyQuestion:
     """A question: likert (1..steps between two words), text, or choice (one of the options)."""
 
     name: str
@@ -96,7 +96,7 @@ class Study:
     title: str = "A study"
     consent: str = ""
     instructions: str = ""
-    questions: tuple[Question, ...] = ()
+    questions: tuple[SurveyQuestion, ...] = ()
     completion_code: str = ""
     participant: str = "participant"
     practice: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ def other_role(role: Role) -> Role:
     return Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
 
 
-_LISTS = {"conditions": Condition, "questions": Question}
+_LISTS = {"conditions": Condition, "questions": SurveyQuestion}
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:

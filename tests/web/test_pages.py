@@ -22,10 +22,13 @@ from iglu_marl import Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
-from iglu_marl.web import ServerOptions, create_app  # noqa: E402
-from iglu_marl.web.sessions import Sessions  # noqa: E402
+from iglu_marl.web import (  # noqa: E402
+    ServerOptions,
+    Sessions,
+    create_app,
+)
 from iglu_marl.web.store import Store  # noqa: E402
-from iglu_marl.web.study import Condition, Question, Study  # noqa: E402
+from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -224,9 +227,9 @@ def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
         consent="We record what you write and do.\n\nDo you want to take part?",
         instructions="Explain to the builder what to build.",
         questions=(
-            Question("fun", "Was it fun?", "likert", low="not at all", high="very much"),
-            Question("device", "What have you used?", "choice", options=("a mouse", "a finger")),
-            Question("else", "What else?", required=False),
+            SurveyQuestion("fun", "Was it fun?", "likert", low="not at all", high="very much"),
+            SurveyQuestion("device", "What have you used?", "choice", options=("a mouse", "a finger")),
+            SurveyQuestion("else", "What else?", required=False),
         ),
         completion_code="C0DE",
         participant="PID",
