@@ -7,8 +7,17 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import Data, Tasks, at_least, expect, positive
-from iglu_marl.commands.study import Database, open_study
+from iglu_marl.commands.options import (
+    GAMES_FOLDER,
+    Data,
+    Database,
+    GamesFolder,
+    Tasks,
+    at_least,
+    expect,
+    positive,
+)
+from iglu_marl.commands.study import open_study
 from iglu_marl.core.errors import ConfigError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -20,7 +29,7 @@ def serve(
     public_host: Annotated[
         list[str] | None, Option(help="A name under which others reach the server; may be repeated.")
     ] = None,
-    folder: Annotated[Path, Option(help="Where games are recorded.")] = Path("iglu-marl-games"),
+    folder: GamesFolder = GAMES_FOLDER,
     tasks: Tasks = None,
     data: Data = None,
     architect: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json
+from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from iglu_marl.web.study import Study
 
 StudyFile = Annotated[Path, Argument(metavar="FILE", help="The study (TOML).")]
-Database = Annotated[
-    str | None,
-    Option("--db", help="The database, as SQLAlchemy has it. Default: SQLite, in the folder of games."),
-]
-Games = Annotated[Path, Option("--folder", help="Where games are recorded.")]
-FOLDER = Path("iglu-marl-games")
 
 
 def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
@@ -39,7 +33,9 @@ def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
     return study, Store(db)
 
 
-def status(file: StudyFile, db: Database = None, folder: Games = FOLDER, as_json: Json = False) -> None:
+def status(
+    file: StudyFile, db: Database = None, folder: GamesFolder = GAMES_FOLDER, as_json: Json = False
+) -> None:
     """How many participants are where, by condition and stage."""
     from iglu_marl.web import store as tables
 
@@ -57,7 +53,7 @@ def export(
     file: StudyFile,
     output: Annotated[Path, Option("--output", "-o", help="A new folder.")] = Path("study"),
     db: Database = None,
-    folder: Games = FOLDER,
+    folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
     """Participants, games, answers and events as CSV, and the recordings of the games."""
     from iglu_marl.core.files import new_folder
@@ -78,7 +74,7 @@ def forget(
     file: StudyFile,
     code: Annotated[str, Argument(metavar="CODE", help="The participant.")],
     db: Database = None,
-    folder: Games = FOLDER,
+    folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
     """Delete all that is kept of a participant: rows, answers, and the recordings of its games."""
     from iglu_marl.web import store as tables
