@@ -44,6 +44,10 @@ def serve(
     minutes: Annotated[float, Option(help="Minutes of a game at most.", callback=positive)] = 30.0,
     study: Annotated[Path | None, Option(help="A study (TOML), in place of the lobby.")] = None,
     db: Database = None,
+    secret: Annotated[
+        str,
+        Option(envvar="IGLU_MARL_SECRET", help="The password of the page /admin. Default: there is none."),
+    ] = "",
     gallery: Annotated[
         bool, Option("--gallery/--no-gallery", help="Whether all can watch recorded games.")
     ] = True,
@@ -73,6 +77,7 @@ def serve(
         replace={role: names[0] for role, names in agents.items()} if replace else {},
         minutes=minutes,
         gallery=gallery,
+        secret=secret,
     )
     sessions = None
     if study is not None:

@@ -38,6 +38,7 @@ class ServerOptions:
     requests_per_s: of one address, and ten times as many at once.
     late_s: no new game begins while 5 % of all ticks are later than this.
     gallery: whether everybody can watch recorded games. back: what the link out of a game says.
+    secret: the password of the page /admin; "" = there is none.
     """
 
     folder: Path = Path("iglu-marl-games")
@@ -55,6 +56,7 @@ class ServerOptions:
     late_s: float = 0.02
     gallery: bool = True
     back: str = "To the lobby"
+    secret: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:

@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.parsing import parse_json
-from iglu_marl.web import gallery
+from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
     MESSAGE_BYTES,
@@ -88,6 +88,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         routes=[
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             Route("/play", _page("play.html")),
+            Route("/admin", admin.page),
             Route("/static/{name}", static_file),
             Route("/api/help", help_texts),
             WebSocketRoute("/ws", connection),
@@ -95,7 +96,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         middleware=[Middleware(Guard, hosts=options.hosts, requests_per_s=options.requests_per_s)],
         lifespan=lifespan,
     )
-    app.state.options = options
+    app.state.options, app.state.sessions = options, sessions
     return app
 
 

@@ -69,6 +69,10 @@ class Sessions:
 
         return endpoint
 
+    async def status(self) -> list[dict[str, Any]]:
+        """How many participants are where."""
+        return await self.store.call(db.status, self.study.name)
+
     async def close(self) -> None:
         """Keep what is still to be kept."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

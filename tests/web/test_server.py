@@ -500,6 +500,26 @@ def test_servers_that_cannot_be(options: dict[str, Any], wrong: dict[str, Any]) 
         ServerOptions(**{**options, **wrong})
 
 
+def test_the_page_of_the_admin_has_a_password(options: dict[str, Any]) -> None:
+    hostile = {"<b>task</b>": RED.replace(task_id="<b>task</b>")}
+    with serving({**options, "tasks": hostile, "secret": "open, please"}) as client:
+        begin(client, task="<b>task</b>")
+        for auth in (None, ("admin", "wrong"), ("admin", "")):
+            answer = client.get("/admin", auth=auth)
+            assert (answer.status_code, "task" in answer.text) == (401, False)
+        assert client.get("/admin", headers={"authorization": "Basic ???"}).status_code == 401
+        page = client.get("/admin", auth=("anybody", "open, please")).text
+        assert "&lt;b&gt;task" in page
+        assert "<b>task" not in page
+        assert "waiting" in page
+        for token in client.app.state.rooms._tokens:  # type: ignore[attr-defined]
+            assert token not in page
+
+
+def test_without_a_secret_there_is_no_such_page(client: TestClient) -> None:
+    assert client.get("/admin", auth=("admin", "")).status_code == 404
+
+
 # ------------------------------------------------------------------------------------------------------- gallery
 
 
