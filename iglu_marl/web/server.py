@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib.resources
+import logging
 import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
@@ -47,6 +48,7 @@ MOST_ERRORS = 20  # of a connection
 
 POLICY, TOO_LARGE = 1008, 1009  # codes of closing
 
+_log = logging.getLogger("uvicorn.error")
 _SHARED = ("drawing.js", "style.css")  # what these pages share with the replay page
 # The replay page has the drawing in its own script; here it is a module.
 _EXPORTS = b"\nexport {GROUND, NAMES, Painter, cellOf, clamp, paintCross, paintScene, setColors};\n"
@@ -188,8 +190,11 @@ async def begin(request: Request) -> Response:
         if not isinstance(partner, str) or not isinstance(task, str | None):
             raise ConfigError("expected names of a partner and a task")
         seat = await rooms.create(Role(asked["role"]), partner, task, origin)
-    except IgluMarlError as error:
+    except ConfigError as error:
         return JSONResponse({"error": str(error)[:300]}, 400)
+    except IgluMarlError as error:  # of the server: what it is concerns those who run it
+        _log.error("a game could not begin: %s", error)
+        return JSONResponse({"error": "The game could not begin. Please try another."}, 500)
     return JSONResponse({"token": seat.token})
 
 

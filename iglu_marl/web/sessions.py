@@ -7,6 +7,7 @@ memory: after a restart of the server the one that was going on is played anew.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from iglu_marl.web.limits import json_of
 from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
 from iglu_marl.web.study import CODE, Study, other_role
 
+_log = logging.getLogger("uvicorn.error")
 GONE_S = 10.0  # one who waits and does not ask for so long is gone
 
 
@@ -64,8 +66,11 @@ class Sessions:
                 return asked
             try:
                 return JSONResponse(await answer(asked))
-            except IgluMarlError as error:
+            except ConfigError as error:
                 return JSONResponse({"error": str(error)[:300]}, 400)
+            except IgluMarlError as error:  # of the server: what it is concerns those who run it
+                _log.error("a participant could not go on: %s", error)
+                return JSONResponse({"error": "That did not work. Please try again in a minute."}, 500)
 
         return endpoint
 

@@ -343,6 +343,16 @@ def test_games_that_cannot_be(client: TestClient, body: Any, expected: int) -> N
     assert answer.json()["error"]
 
 
+def test_a_server_that_cannot_write_says_nothing_of_itself(
+    client: TestClient, options: dict[str, Any]
+) -> None:
+    options["folder"].rmdir()
+    answer = client.post("/api/games", json={"role": "builder", "partner": "scripted"}, headers=ORIGIN)
+    assert answer.status_code == 500
+    assert "games" not in answer.text
+    assert client.app.state.rooms.rooms == {}  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("headers", [{}, {"origin": "http://elsewhere.example"}, {"origin": "null"}])
 def test_other_pages_begin_and_enter_nothing(client: TestClient, headers: dict[str, str]) -> None:
     assert client.post("/api/games", json={"role": "builder"}, headers=headers).status_code == 403
