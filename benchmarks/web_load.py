@@ -57,7 +57,7 @@ def serve(folder: Path, seconds: float) -> None:
         await asyncio.sleep(seconds / 2)  # games begin
         late.clear()
         used, begun = time.process_time(), time.monotonic()
-        await asyncio.sleep(seconds / 2)
+        await asyncio.sleep(seconds / 2 - 3)
         cores = (time.process_time() - used) / (time.monotonic() - begun)
         playing = sum(room.playing for room in rooms.rooms.values())
         p50, p95, p99 = np.percentile(late, [50, 95, 99]) * 1000

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
 
 JOIN_S = 10.0  # for the first message
-SEND_S = 20.0  # a connection that takes nothing for so long is closed
+CLOSE_S = 20.0  # in which one that is closed takes what it was told last
 MOST_ERRORS = 20  # of a connection
 
 POLICY, TOO_LARGE = 1008, 1009  # codes of closing
@@ -226,7 +226,7 @@ async def connection(socket: WebSocket) -> None:
         client.dismiss()
         # Not cancelled: what it is told last is still sent, and `wait_for` of Python 3.11 can miss a cancellation.
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(sending, SEND_S)
+            await asyncio.wait_for(sending, CLOSE_S)
 
 
 async def _received(socket: WebSocket) -> dict[str, Any]:
@@ -281,13 +281,16 @@ def _say(client: Client, text: Any, words: Allowance) -> None:
 
 
 async def _send_all(socket: WebSocket, client: Client) -> None:
-    """Send what there is to tell; one who takes it slowly is told more at once, and nothing waits."""
-    with contextlib.suppress(RuntimeError, WebSocketDisconnect, asyncio.TimeoutError):
+    """Send what there is to tell; one who takes it slowly is told more at once, and nothing waits.
+
+    One who is gone without a word is found by the pings of the server.
+    """
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         while True:
             await client.wake.wait()
             client.wake.clear()
             for text in client.due():
-                await asyncio.wait_for(socket.send_text(text), SEND_S)
+                await socket.send_text(text)
             if client.gone:
                 break
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
