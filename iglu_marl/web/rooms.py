@@ -339,7 +339,7 @@ class Room:
             "token": "" if seat is None else seat.token,
             "invite": invitations[0] if seat is not None and invitations else "",
             "watch": self.watch[client.role],
-            "task": str(self.game.task.task_id or ""),
+            "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
             "agents": {role.value: one.agent for role, one in self.seats.items()},

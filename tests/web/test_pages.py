@@ -175,6 +175,22 @@ def test_one_comes_back_after_a_reload(window: Browser, address: str) -> None:
     assert window.messages() == []
 
 
+def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, address: str) -> None:
+    """Who watches sees it at once, although browsers keep pages for the way back; and then that the game goes on."""
+    begin(window, address, "builder", "scripted")
+    phone.emulate(390, 844)
+    phone.open(window.run("return document.getElementById('watchlink').value"))
+    phone.wait("return window.play !== undefined && play.state.watching && play.world.body !== null")
+    assert phone.run("return [play.state.watching, play.world.target_grid]") == [True, None]
+    window.open(f"{address}/")
+    phone.wait("return play.state.status.state === 'paused'")
+    keep(phone, "watching-away")
+    assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
+    window.run("history.back()")
+    entered(window)
+    phone.wait("return play.state.status.state === 'playing' && document.getElementById('veil').hidden")
+
+
 def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> None:
     phone.emulate(390, 844)
     begin(phone, address, "architect", "scripted")

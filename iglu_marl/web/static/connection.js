@@ -35,5 +35,6 @@ export class Connection {
     return true;
   }
 
-  leave() { this.send({t: "leave"}); this.ended = true; this.socket.close(); }
+  suspend() { this.ended = true; this.socket.close(); }
+  leave() { this.send({t: "leave"}); this.suspend(); }
 }

@@ -45,7 +45,7 @@ const HEARD = {
     document.body.dataset.role = told.role; document.body.classList.toggle("watching", told.watching); document.body.classList.toggle("inside", inside());
     setColors(told.colors);
     if (told.token) history.replaceState(null, "", `#${told.token}`);
-    $("task").textContent = state.role === "architect" || told.watching ? title(told.task) : "";
+    $("task").textContent = title(told.task);
     $("words").maxLength = told.limit;
     $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
     showLinks(told.invite);
@@ -163,8 +163,8 @@ function showVeil() {
     veil(`Waiting for the ${other}`, "Send this link to whom you want to play with:", false, field, button);
     return;
   }
-  const away = ["architect", "builder"].filter((role) => !here[role]);
-  veil(away.includes(other) ? `The ${other} is away` : "The game waits", `It goes on when everybody is there, or ends in ${Math.round(patience)} seconds.`);
+  const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
+  veil(away.length === 1 ? `The ${away[0]} is away` : "The game waits", `It goes on when everybody is there, or ends in ${Math.round(patience)} seconds.`);
 }
 
 function copy(field, button) {
@@ -325,6 +325,7 @@ function listen() {
 // ----------------------------------------------------------------
 
 listen();
+addEventListener("hashchange", () => location.reload());  // another link in the same tab
 const token = location.hash.slice(1);
 if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is not whole.", true);
 else {
@@ -334,5 +335,8 @@ else {
     back: () => document.body.classList.remove("lost"),
   });
   requestAnimationFrame(loop);
+  // A page that is left may be kept for the way back, with its connection: who is not here shall be seen to be away.
+  addEventListener("pagehide", () => connection.suspend());
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }
 window.play = {world, state, hands, camera, prediction, say: (text) => say(text), get connection() { return connection; }};
