@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 CODE := iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types format bench docs docs-serve rllib clean
+.PHONY: help setup demo test test-fast check lint types format bench docs docs-serve rllib adapters clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -86,6 +86,15 @@ rllib: $(RLLIB_VENV)/.installed  ## make .venv-rllib with iglu_marl and RLlib
 $(RLLIB_VENV)/.installed: $(STAMP)
 	@$(RLLIB_VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(RLLIB_VENV)
 	@$(RLLIB_VENV)/bin/python -m pip install --disable-pip-version-check -q -e '.[rllib]' hypothesis pytest
+	@touch $@
+
+# Libraries that go with other versions of what the rest uses, each in an environment of its own.
+ADAPTERS := agilerl benchmarl
+adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples of AgileRL and BenchMARL, each in an environment of its own
+	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
+.venv-%/.installed: $(STAMP)
+	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
+	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]'
 	@touch $@
 
 clean:  ## remove what was built, but not .venv

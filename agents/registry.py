@@ -9,6 +9,7 @@ import gymnasium
 from iglu_marl import Agent, AgentError, Role
 from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm import LLMArchitect, LLMBuilder
+from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random import RandomArchitect, RandomBuilder
 from iglu_marl.agents.replay import ReplayArchitect
@@ -40,16 +41,39 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
     variables say), or one of `iglu_marl.agents.scripted.partners`. builder:
     "scripted" (has to observe its pose and the grid), "learned" (so does it; its model is the folder that
     the environment variable IGLU_MARL_MODEL names), "oracle", "random", "llm", or one of the partners.
+    `llm:MODEL` and `llm:MODEL@ENDPOINT` name a language model themselves.
     A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
     """
-    for name, known in ((architect, ARCHITECTS), (builder, BUILDERS)):
-        if name not in known:
-            raise AgentError(f"agent {name!r} is unknown, expected one of {', '.join(known)}")
-    found: dict[Role, Agent] = {}
-    if not isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
-        found[Role.ARCHITECT] = ARCHITECTS[architect].for_env(env)
-    found[Role.BUILDER] = BUILDERS[builder].for_env(env)
-    return found
+    makers = {
+        role: named(name, role) for role, name in ((Role.ARCHITECT, architect), (Role.BUILDER, builder))
+    }
+    if isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
+        del makers[Role.ARCHITECT]
+    return {role: maker.for_env(env) for role, maker in makers.items()}
+
+
+def known(role: Role) -> dict[str, Any]:
+    """The agents of a role, by name."""
+    return ARCHITECTS if role is Role.ARCHITECT else BUILDERS
+
+
+def find(name: str, role: Role) -> Any:
+    """What has a `for_env` that makes the agent of a name; None for an unknown one.
+
+    Raises `AgentError` for a name that begins with `llm:` and does not go on with a model.
+    """
+    if name.startswith(NamedModel.PREFIX):
+        return NamedModel.of(name, known(role)["llm"])
+    return known(role).get(name)
+
+
+def named(name: str, role: Role) -> Any:
+    """What has a `for_env` that makes the agent of a name. Raises `AgentError` for an unknown one."""
+    if (maker := find(name, role)) is None:
+        raise AgentError(
+            f"agent {name!r} is unknown, expected one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
+        )
+    return maker
 
 
 # Of partners who play with people in real time, and are asked once a second: patient; the game goes on while a model
@@ -66,8 +90,5 @@ _MANNERS: dict[Role, dict[str, dict[str, Any]]] = {
 
 def partner_for(env: Any, role: Role, name: str) -> Agent:
     """An agent by name that plays a role with a person, in real time. Raises `AgentError` for unknown names."""
-    known = ARCHITECTS if role == Role.ARCHITECT else BUILDERS
-    if name not in known:
-        raise AgentError(f"the {role} {name!r} is unknown, expected one of {', '.join(known)}")
-    agent: Agent = known[name].for_env(env, **_MANNERS[role].get(name, {}))
+    agent: Agent = named(name, role).for_env(env, **_MANNERS[role].get(name.partition(":")[0], {}))
     return agent

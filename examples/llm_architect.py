@@ -30,13 +30,9 @@ class DryRun:
         return [Reply(self.say(request.messages[1].text), sent=1) for request in requests]
 
     def say(self, prompt: str) -> str:
-        """A message for what is to be done, such as `place red: 2 east, 3 north, height 1`."""
-        found = re.search(r"^place (\w+): (.*), height (\d)$", prompt, re.MULTILINE)
-        if found is None:
-            return "WAIT"
-        color, place, height = found.groups()
-        where = "at the centre" if place == "centre" else f"{place.replace(',', ' and')} of the centre"
-        return f"Place a {color} block {where}, at height {height}."
+        """The first of what is still to be done, which the prompt tells in instructions."""
+        found = re.search(r"^STILL TO DO\n([A-Z].*)$", prompt, re.MULTILINE)
+        return "WAIT" if found is None else found[1]
 
     def fits(self, request: Request) -> bool:
         """Any chat is short enough."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # the list of public names: what type checkers and editors se
     from iglu_marl.core.errors import TaskError as TaskError
     from iglu_marl.core.grid import from_iglu2022_ids as from_iglu2022_ids
     from iglu_marl.core.grid import to_iglu2022_ids as to_iglu2022_ids
+    from iglu_marl.core.schedule import Schedule as Schedule
     from iglu_marl.core.scoring import intersection_scores as intersection_scores
     from iglu_marl.core.scoring import maximal_intersection as maximal_intersection
     from iglu_marl.core.task import Subtasks as Subtasks
@@ -58,6 +59,7 @@ _MODULES = frozenset(
     {
         "agents",
         "architect_builder_v0",
+        "benchmark",
         "compat",
         "const",
         "core",

@@ -1,8 +1,8 @@
 """The command line: `iglu-marl`, or `python -m iglu_marl`. Each command is a function in `iglu_marl.commands`.
 
 Exit codes: 0 done; 1 done, and the answer is no (a structure was not completed, a pack is not whole, a text is not
-understood, a recorded game came out otherwise, games of an evaluation ended with an error); 2 wrong usage or input, or
-nothing that can be played.
+understood, a recorded game came out otherwise, games of an evaluation ended with an error, a rung did not pass its
+audit); 2 wrong usage or input, or nothing that can be played.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import typer
 from iglu_marl._version import __version__
 from iglu_marl.commands import study
 from iglu_marl.commands.bench import bench
+from iglu_marl.commands.benchmark import audit_rungs, list_rungs, report_results, run_rung
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
 from iglu_marl.commands.language import check, parse, sample
+from iglu_marl.commands.llm import export_prompts
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -103,6 +105,15 @@ _add_group(
     export=study.export,
     forget=study.forget,
 )
+_add_group(
+    "benchmark",
+    "The ladder of learning: its rungs, their audits, agents on them, reports of results.",
+    list=list_rungs,
+    run=run_rung,
+    audit=audit_rungs,
+    report=report_results,
+)
+_add_group("llm", "Data to train language models with.", export=export_prompts)
 _add_group("train", "Training of the models that come with the package.", edits=train_edits)
 
 

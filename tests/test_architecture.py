@@ -31,6 +31,8 @@ FLOORS = {
     "agents": 4,
     "recording": 4,
     "evaluation": 4,
+    "benchmark": 4,
+    "text": 4,
     "web": 4,
     "cli": 5,
     "commands": 5,

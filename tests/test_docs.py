@@ -41,6 +41,8 @@ from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
+from iglu_marl.benchmark import read_audits
+from iglu_marl.benchmark.report import audit_rows, rung_rows, undefined_rows
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
@@ -48,7 +50,7 @@ from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
@@ -352,14 +354,16 @@ def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
 
 
 def gridworld() -> list[list[str]]:
-    def keys(**options: bool) -> Any:
+    def keys(**options: Any) -> Any:
         return gym.make("IGLUGridworld-v0", **options).observation_space.spaces  # type: ignore[attr-defined]
 
     always = keys(render=False)
     rows = [[cell(key), spelled(space), "always"] for key, space in always.items()]
-    for flag in ("render", "vector_state", "target_in_obs"):
+    for flag in ("render", "vector_state", "target_in_obs", "target_egocentric"):
         more = keys(**{"render": False, flag: True})
         rows += [[cell(key), spelled(space), cell(flag)] for key, space in more.items() if key not in always]
+    more = keys(render=False, builder_sees=COMPUTED_SIGHTS)
+    rows += [[cell(key), spelled(more[key]), cell(f'"{key}" in builder_sees')] for key in COMPUTED_SIGHTS]
     return rows
 
 
@@ -466,6 +470,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT),
+    "audits": lambda: audit_rows(read_audits()),
+    "rungs": rung_rows,
+    "undefined-controls": undefined_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,

@@ -31,6 +31,7 @@ PHONE, DESK = (390, 844), (1280, 900)
 REFERENCE = (
     "agents",
     "agents.llm",
+    "benchmark",
     "const",
     "data",
     "envs",

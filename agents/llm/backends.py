@@ -11,7 +11,15 @@ from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.settings import LLMSettings
 
-_OF_AGENTS = ("view", "history", "attempts", "max_edits", "prompts", "transcript")  # no matter of the model
+_OF_AGENTS = (
+    "view",
+    "changes",
+    "history",
+    "attempts",
+    "max_edits",
+    "prompts",
+    "transcript",
+)  # no matter of the model
 
 _lock = threading.Lock()
 _lent: dict[str, tuple[Backend, int]] = {}

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, reading
 
-LOCK_TIMEOUT_S = 60.0
+LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.005
+
+
+SHARED = "IGLU_MARL_SPENDING"  # the folder in which processes of one job share what may be spent
+
+
+def shared_file(settings: LLMSettings) -> str:
+    """Where the spending of these settings is kept: their ledger, or a file of the job's processes; "" for nowhere."""
+    folder = os.environ.get(SHARED, "")
+    if settings.ledger or not folder:
+        return settings.ledger
+    about = f"{settings.endpoint} {settings.model} {settings.max_total_tokens} {settings.max_cost}"
+    return str(Path(folder, f"{hashlib.blake2b(about.encode(), digest_size=6).hexdigest()}.json"))
+
+
+class SharedFile:
+    """A small JSON file that threads and processes change one after the other. Raises `ConfigError`, naming it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()  # so that of each process one thread waits for the others
+
+    def change(self, change: Callable[[Any], Any]) -> Any:
+        """Put what `change` makes of the content, None if there is none, in its place; returns that."""
+        import filelock
+
+        path = self.path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
+            with self._lock, lock.acquire(poll_interval=LOCK_POLL_S):
+                kept = parse_json(path.read_bytes(), f"{path}", ConfigError) if path.exists() else None
+                after = change(kept)
+                if after != kept:
+                    write_text(path, json.dumps(after) + "\n", ConfigError)
+                return after
+        except OSError as error:  # filelock.Timeout is one
+            raise ConfigError(f"the file {path} cannot be used: {error.strerror or error}") from None
 
 
 class TokenCount(NamedTuple):
@@ -55,7 +92,7 @@ class Budget:
         self.prompt_price, self.completion_price = prompt_price, completion_price
         self._spent = TokenCount()
         self._lock = threading.Lock()
-        self._ledger = Path(ledger) if ledger else None
+        self._ledger = SharedFile(ledger) if ledger else None
         if self._ledger is not None:
             self._with_ledger(lambda spent: spent)
 
@@ -67,7 +104,7 @@ class Budget:
             settings.max_cost,
             prompt_price=settings.prompt_price,
             completion_price=settings.reply_price,
-            ledger=settings.ledger,
+            ledger=shared_file(settings),
         )
 
     @property
@@ -108,46 +145,46 @@ class Budget:
             self._spent = change(self._spent)
 
     def _with_ledger(self, change: Callable[[TokenCount], TokenCount]) -> TokenCount:
-        import filelock
+        assert self._ledger is not None
+        place = self._ledger.path
 
-        path = self._ledger
-        assert path is not None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S):
-                spent = _read_ledger(path)
-                after = change(spent)
-                if after != spent or not path.exists():
-                    spent_now = {"prompt": after.prompt, "completion": after.completion}
-                    write_text(path, json.dumps(spent_now) + "\n", ConfigError)
-                return after
-        except OSError as error:  # filelock.Timeout is one
-            raise ConfigError(f"the ledger {path} cannot be used: {error.strerror or error}") from None
+        def changed(kept: Any) -> dict[str, int]:
+            after = change(_spent(kept, place))
+            return {"prompt": after.prompt, "completion": after.completion}
+
+        return TokenCount(**self._ledger.change(changed))
 
 
-def _read_ledger(path: Path) -> TokenCount:
+def _spent(kept: Any, path: Path) -> TokenCount:
     """What a ledger says; nothing is spent when there is none. Raises `ConfigError` for a damaged one."""
-    if not path.exists():
+    if kept is None:
         return TokenCount()
-    place = f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0"
-    with reading(place, ConfigError):
-        kept = parse_json(path.read_bytes(), place, ConfigError)
+    with reading(f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0", ConfigError):
         spent = TokenCount(**kept)
-    if not all(isinstance(number, int) and number >= 0 for number in spent):
+    if not all(type(number) is int and number >= 0 for number in spent):
         raise ConfigError(f"{path} holds {kept!r:.80}, expected tokens spent")
     return spent
+
+
+class _Times(TypedDict):
+    """When the latest requests were or are due, oldest first, and until when none may go; in seconds of the clock."""
+
+    due: list[float]
+    closed_until: float
 
 
 class RateLimit:
     """Lets at most so many requests go in any minute, and none while a server has asked to wait.
 
-    per_minute: 0 = no limit. clock, sleep: for tests.
+    per_minute: 0 = no limit. file: where processes keep what they share of it; "" = for this process alone. clock,
+    sleep: for tests; with a file, the clock has to be that of all.
     """
 
     def __init__(
         self,
         per_minute: float = 0.0,
         *,
+        file: str | os.PathLike[str] = "",
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -155,29 +192,41 @@ class RateLimit:
         self._window_s = 60.0 * self._count / per_minute if per_minute else 0.0
         self._clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
-        self._due: deque[float] = deque(maxlen=self._count or 1)
-        self._closed_until = float("-inf")
+        self._file = SharedFile(file) if file else None
+        self._own = _Times(due=[], closed_until=float("-inf"))
+
+    def _change(self, change: Callable[[_Times], _Times]) -> _Times:
+        if self._file is not None:
+            times: _Times = self._file.change(lambda kept: change(kept or _Times(due=[], closed_until=0.0)))
+            return times
+        with self._lock:
+            self._own = change(self._own)
+            return self._own
 
     def hold(self, wait_s: float) -> None:
         """Let nothing go for so many seconds from now."""
-        with self._lock:
-            self._closed_until = max(self._closed_until, self._clock() + wait_s)
+        until = self._clock() + wait_s
+        self._change(lambda times: {**times, "closed_until": max(times["closed_until"], until)})
 
     @property
     def closed_s(self) -> float:
         """Seconds for which nothing goes, because of `hold`."""
-        with self._lock:
-            return max(0.0, self._closed_until - self._clock())
+        return max(0.0, self._change(lambda times: times)["closed_until"] - self._clock())
 
     def wait(self) -> None:
         """Return when the next request may go."""
-        with self._lock:
-            now = self._clock()
-            due = max(now, self._closed_until)
-            if self._count:
-                if len(self._due) == self._count:
-                    due = max(due, self._due[0] + self._window_s)
-                self._due.append(due)
+        now = due = self._clock()
+
+        def enter(times: _Times) -> _Times:
+            nonlocal due
+            due = max(now, times["closed_until"])
+            if not self._count:
+                return times
+            if len(times["due"]) >= self._count:
+                due = max(due, times["due"][-self._count] + self._window_s)
+            return {**times, "due": [*times["due"], due][-self._count :]}
+
+        self._change(enter)
         if due > now:
             self._sleep(due - now)
         while (closed_s := self.closed_s) > 0:  # a server asked to wait in the meantime

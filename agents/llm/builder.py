@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from typing_extensions import Unpack
 
 from iglu_marl import Role, Utterance
@@ -13,18 +14,21 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
-from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, clipped, read_order
+from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import counts_of, pictured, told_pose
+from iglu_marl.agents.llm.world_text import as_png, counts_of, pictured, told_edits, told_pose
 from iglu_marl.agents.llm.world_text import told as told_scene
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index
-from iglu_marl.planning import Plan
+from iglu_marl.planning import Edit, Plan
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps of doing nothing before the same is asked once more after a failure
+
+_NOT_YET = "not yet"
 
 
 class LLMBuilder(Decider, BuilderBase):
@@ -42,6 +46,8 @@ class LLMBuilder(Decider, BuilderBase):
     vocabulary of token chat. message_length: of an utterance, in characters or tokens. background: stand still until
     the reply is there, instead of waiting for it.
     """
+
+    role = Role.BUILDER
 
     def __init__(
         self,
@@ -65,6 +71,9 @@ class LLMBuilder(Decider, BuilderBase):
         self._remark = ""  # what is to be said when the plan is done
         self._unheeded = False  # whether the architect's latest words have come to nothing yet
         self._pause, self._failures = 0, 0
+        self._done: dict[int, str] = {}  # what was done for messages of the architect, by their number
+        self._newest = -1  # the number of the latest one
+        self._order: tuple[int, list[Edit]] | None = None  # what is being done, and for which message
 
     @property
     def plan(self) -> Plan | None:
@@ -100,6 +109,7 @@ class LLMBuilder(Decider, BuilderBase):
         self.client.dialogue.extend(fresh)
         if any(said.role == Role.ARCHITECT for said in fresh):
             self._unheeded, self._pause, self._failures = True, 0, 0
+            self._hear()
         self._pause = max(0, self._pause - 1)
         if executor.lost:
             return self.waiting()
@@ -114,6 +124,7 @@ class LLMBuilder(Decider, BuilderBase):
 
     def _decide(self, observation: Any) -> Deciding:
         """Ask the model what the newest words come to, and plan for it."""
+        self._settle_order()
         self._executor.drop()  # of what was being done, what is in place counts
         self._remark = ""
         reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._planned)
@@ -122,6 +133,24 @@ class LLMBuilder(Decider, BuilderBase):
             self._failures += 1
             return
         self._unheeded, self._remark = False, reply.say
+        self._order = self._newest, reply.edits
+        for number in range(self._newest):
+            if self._done.get(number) == _NOT_YET:
+                self._done[number] = "see the next messages"
+
+    def _hear(self) -> None:
+        """Note the architect's messages that nothing was done for so far."""
+        for number in range(self._newest + 1, len(self.client.dialogue)):
+            if self.client.dialogue[number].role == Role.ARCHITECT:
+                self._done[number] = _NOT_YET
+                self._newest = number
+
+    def _settle_order(self) -> None:
+        """Note what is in place of what was being done."""
+        if self._order is not None:
+            number, edits = self._order
+            self._done[number] = told_edits(edits, self._executor.state.grid)
+            self._order = None
 
     def _planned(self, text: str) -> BuilderReply:
         """A reply as an order that can be carried out; its plan is at hand then. Raises `Unreadable`."""
@@ -149,37 +178,69 @@ class LLMBuilder(Decider, BuilderBase):
                 self.client.stats.failures["unreadable"] += 1
                 return ""
             return text
-        short = clipped(text, self.message_length)
-        self.client.stats.clipped += short != text
-        return short
+        return self.client.clipped(text, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        client, tokens = self.client, self._dialogue.tokens
-        limit = f"{self.message_length} {'words' if tokens else 'characters'}"
-        system = client.part(
-            "system",
-            max_edits=client.settings.max_edits,
-            say=client.part("can_ask", limit=limit) if self.can_ask else "",
-            say_form=client.part("can_ask_form").strip() if self.can_ask else "",
+        tokens = self._dialogue.tokens
+        return builder_chat(
+            self.client,
+            said,
+            observation,
+            self._executor.settled,
+            limit=f"{self.message_length} {'words' if tokens else 'characters'}",
+            can_ask=self.can_ask,
+            codec=self._dialogue.codec if tokens else None,
+            done=self._done,
         )
-        system += client.channel(self._dialogue.codec if tokens else None)
-        settled = self._executor.settled
-        pictures: tuple[bytes, ...] = ()
-        if client.settings.view == "picture":
-            pictures = (pictured(settled),)
-            scene = client.part("pictures", which=1).strip()
-        else:
-            scene = told_scene(settled, client.settings.view)
-        left = ""
-        if "inventory" in observation:
-            left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
-        place, gaze = told_pose(np.asarray(observation["agentPos"]))
-        user = client.part(
-            "turn",
-            build=client.part("build", scene=scene),
-            inventory=left,
-            pose=client.part("pose", place=place, gaze=gaze),
-            dialogue=client.told(said),
-            note=client.noted(),
-        )
-        return Message("system", system.strip()), Message("user", user.strip(), pictures)
+
+
+def builder_rules(client: ModelClient, *, limit: str, can_ask: bool, codec: Codec | None = None) -> Message:
+    """The rules of a builder's chat. limit: of an utterance, with its unit. codec: of token chat."""
+    system = client.part(
+        "system",
+        max_edits=client.settings.max_edits,
+        say=client.part("can_ask", limit=limit) if can_ask else "",
+        say_form=client.part("can_ask_form").strip() if can_ask else "",
+    )
+    return Message("system", (system + client.channel(codec)).strip())
+
+
+def builder_chat(
+    client: ModelClient,
+    said: Sequence[Utterance],
+    observation: Mapping[str, Any],
+    grid: npt.NDArray[Any],
+    *,
+    limit: str,
+    can_ask: bool,
+    codec: Codec | None = None,
+    done: Mapping[int, str] | None = None,
+) -> tuple[Message, ...]:
+    """A chat in which a builder is to answer: the rules, and what it knows.
+
+    said: the end of the dialogue. observation: agentPos, and perhaps inventory and pov. grid: the build [9, 11, 11].
+    limit: of an utterance, with its unit. codec: of token chat. done: see `ModelClient.told`.
+    """
+    pictures: tuple[bytes, ...] = ()
+    if client.settings.view == "picture":
+        pictures = (pictured(grid),)
+        scene = client.part("pictures", which=1).strip()
+        if "pov" in observation:
+            pictures = (*pictures, as_png(observation["pov"]))
+            scene += "\n" + client.part("pov", which=2).strip()
+    else:
+        scene = told_scene(grid, client.settings.view)
+    left = ""
+    if "inventory" in observation:
+        left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
+    place, gaze = told_pose(np.asarray(observation["agentPos"]))
+    user = client.part(
+        "turn",
+        build=client.part("build", scene=scene),
+        inventory=left,
+        pose=client.part("pose", place=place, gaze=gaze),
+        dialogue=client.told(said, done),
+        note=client.noted(),
+    )
+    rules = builder_rules(client, limit=limit, can_ask=can_ask, codec=codec)
+    return rules, Message("user", user.strip(), pictures)

@@ -6,10 +6,11 @@ background while the world goes on, or together with the agents of other games i
 
 from __future__ import annotations
 
+import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from iglu_marl import AgentError, Role, ServiceError, ServiceRefusedError, Utter
 from iglu_marl.agents.llm.backends import borrow, give_back
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.prompting import Prompts, quoted
-from iglu_marl.agents.llm.reading import Unreadable
+from iglu_marl.agents.llm.reading import Unreadable, clipped
+from iglu_marl.agents.llm.schemas import SCHEMAS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats, Transcript
 from iglu_marl.core.dialogue import Codec
@@ -68,11 +70,13 @@ class ModelClient:
 
     def begin(self, seed: int | None) -> None:
         """Begin an episode: everything drawn follows from the seed."""
+        self.seed = seed
         self.total.add(self.stats)
         self.stats = Stats()
         self.episode += 1
         self.dialogue: list[Utterance] = []
         self.problem = ""  # why the last reply could not be used
+        self.remark = ""  # what became of it, where it could
         self.fault: ServiceError | None = None  # the first of what the model runs on
         self._rng = np.random.default_rng(seed)
         self._in_a_row = 0
@@ -100,8 +104,10 @@ class ModelClient:
             self.stats.no_ops += 1
             return None
         chat = messages = self._fitting(compose)
+        self.remark = ""
         for attempt in range(1, self.settings.attempts + 1):
-            request = ChatRequest(messages, seed=int(self._rng.integers(2**31)))
+            schema = SCHEMAS[self.role] if self.settings.structured else None
+            request = ChatRequest(messages, int(self._rng.integers(2**31)), schema)
             reply = yield request
             self.stats.count(reply, self.backend.cost(reply.prompt_tokens, reply.completion_tokens))
             if reply.failure is not None:
@@ -112,7 +118,7 @@ class ModelClient:
             try:
                 result = read(reply.text)
             except Unreadable as problem:
-                self.problem = str(problem)
+                self.problem = self._told_problem(str(problem), reply)
                 self.stats.parse_failures += 1
                 self.stats.failures["unreadable"] += 1
                 self._note(attempt, request, reply, self.problem)
@@ -125,6 +131,13 @@ class ModelClient:
         self.stats.no_ops += 1
         return None
 
+    def _told_problem(self, problem: str, reply: Reply) -> str:
+        """What is wrong with a reply, as the model is told."""
+        limit = self.settings.most_tokens
+        return (
+            f"{problem} (it was cut off at its limit of {limit} tokens: be brief)" if reply.cut else problem
+        )
+
     def _failed(self, reply: Reply, failure: RequestFailure) -> None:
         at = f" at {self.settings.endpoint}" if self.settings.endpoint else ""
         told = (
@@ -132,7 +145,9 @@ class ModelClient:
         )
         if failure.is_final:
             raise ServiceRefusedError(told)
-        if not failure.is_of_model and self.fault is None:
+        if failure.is_of_model:
+            self.problem = self._told_problem(f"it was {failure}", reply)
+        elif self.fault is None:
             self.fault = ServiceError(told)
         if failure in (RequestFailure.OVER_BUDGET, RequestFailure.EMPTY, RequestFailure.FILTERED):
             return  # the next chat may go
@@ -152,7 +167,7 @@ class ModelClient:
 
     def _note(self, attempt: int, request: ChatRequest, reply: Reply, problem: str) -> None:
         if self._transcript is not None:
-            about = {"role": self.role.value, "episode": self.episode, "attempt": attempt}
+            about = {"role": self.role.value, "episode": self.episode, "game": self.seed, "attempt": attempt}
             self._transcript.note(about, request, reply, problem)
 
     # -- parts of prompts
@@ -162,12 +177,27 @@ class ModelClient:
         return self.prompts.fill(section, **values)
 
     def noted(self) -> str:
-        """What was wrong with the last reply, if anything was."""
-        return self.part("note", problem=self.problem) if self.problem else ""
+        """What was wrong with the last reply, or what became of it, if there is anything to say."""
+        if self.problem:
+            return self.part("note", problem=self.problem)
+        return self.part("remark", remark=self.remark) if self.remark else ""
 
-    def told(self, said: Sequence[Utterance]) -> str:
-        """The dialogue, as data."""
-        return self.part("dialogue", lines=quoted(said))
+    def clipped(self, text: str, limit: int) -> str:
+        """A message as long as the game allows; the model is told what was left of it."""
+        short = clipped(text, limit)
+        if short != text:
+            self.stats.clipped += 1
+            self.remark = (
+                f"Your last message had {len(text)} characters, {limit} are allowed. It was clipped to: "
+            )
+            self.remark += json.dumps(short, ensure_ascii=False)
+        return short
+
+    def told(self, said: Sequence[Utterance], done: Mapping[int, str] | None = None) -> str:
+        """The end of the dialogue, as data. done: what was done for a message, by its number in the dialogue."""
+        first = len(self.dialogue) - len(said)
+        of_shown = {number - first: text for number, text in (done or {}).items()}
+        return self.part("dialogue", lines=quoted(said, of_shown))
 
     def channel(self, codec: Codec | None) -> str:
         """Which words a token chat carries; nothing for text."""
@@ -222,6 +252,7 @@ class Decider(ABC):
     background: do not wait for a reply, but go on with `waiting()` until it is there; for games with people.
     """
 
+    role: ClassVar[Role]
     client: ModelClient
     background = False
     _course: Deciding | None = None
@@ -236,9 +267,19 @@ class Decider(ABC):
         """The action while a reply is not there yet."""
 
     @classmethod
-    def describe(cls) -> dict[str, Any]:
-        """The settings of agents made by `for_env(env)`, as the environment variables tell them."""
-        return LLMSettings.from_environment().describe()
+    def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
+        """What decides what agents do that are made by `for_env(env)`: settings, and a digest of the prompts.
+
+        settings: None = as the environment variables tell them.
+        """
+        settings = settings or LLMSettings.from_environment()
+        return {**settings.describe(), "prompts": Prompts(cls.role.value, settings.prompts).digest}
+
+    @classmethod
+    def games_at_once(cls, settings: LLMSettings | None = None) -> int:
+        """In how many games at once agents are to play: as many as may wait for the endpoint. A local model is busy."""
+        settings = settings or LLMSettings.from_environment()
+        return settings.concurrency if settings.endpoint else 1
 
     @property
     def stats(self) -> Stats:

@@ -23,15 +23,26 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from iglu_marl import ConfigError
-from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
+from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount, shared_file
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
-from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure, cleaned
+from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
+from iglu_marl.agents.llm.reading import text_of_calls
 from iglu_marl.agents.llm.settings import LOOPBACK, LLMSettings
+from iglu_marl.core.text import cleaned
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
 _BLOCK = 65_536
 _MAY_PASS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _DETAIL = 200
+# What servers say about a request that they reject because of what the model is asked or answers.
+_TOO_LONG = re.compile(
+    r"context.(?:length|size|window)|maximum context|prompt is too long|too many tokens", re.I
+)
+_FILTERED = re.compile(r"content.?(?:filter|policy|management)|responsible.?ai", re.I)
+_INVALID = re.compile(r"json_validate_failed|tool_use_failed")
+_NO_CREDIT = re.compile(
+    r"insufficient.?(?:quota|funds|balance|credit)|exceeded your current quota|billing", re.I
+)
 _log = logging.getLogger(__name__)
 
 
@@ -64,12 +75,21 @@ class EndpointBackend:
             raise ConfigError("endpoint is empty, expected the base address of a server")
         self.settings = settings
         self.budget = Budget.of(settings)
-        self._limit = RateLimit(settings.requests_per_minute, clock=clock, sleep=sleep)
+        shared = shared_file(settings)  # with the clock that all processes have
+        self._limit = RateLimit(
+            settings.requests_per_minute,
+            file=f"{shared}.rate" if shared and settings.requests_per_minute else "",
+            clock=time.time if shared and clock is time.monotonic else clock,
+            sleep=sleep,
+        )
+        self._under_way = threading.BoundedSemaphore(settings.concurrency)
         self._cache = None if settings.cache == "off" else ReplyCache(settings.cache or default_folder())
         self._sleep, self._clock = sleep, clock
         self._rng = np.random.default_rng()  # of waiting times, which decide nothing
         # Sessions with their connections, of which each is used by one thread at a time.
         self._idle: list[Any] = []
+        self._asking: dict[str, tuple[threading.Lock, int]] = {}  # and how many threads want it
+        self._answered = False  # whether there ever was a reply
         self._lock = threading.Lock()
         self.check_key()
 
@@ -93,7 +113,7 @@ class EndpointBackend:
     def fits(self, request: ChatRequest) -> bool:
         """By a rough estimate, of two bytes a token; True when the length of the context is not known."""
         limit = self.settings.context_tokens
-        return not limit or self.at_most(request).prompt // 2 + self.settings.reply_tokens <= limit
+        return not limit or self.at_most(request).prompt // 2 + self.settings.most_tokens <= limit
 
     def at_most(self, request: ChatRequest) -> TokenCount:
         """The tokens that a call can come to: no token of a text is shorter than a byte."""
@@ -101,7 +121,7 @@ class EndpointBackend:
         for message in request.messages:
             prompt += PER_MESSAGE + len(message.text.encode("utf-8"))
             prompt += len(message.pictures) * self.settings.picture_tokens
-        return TokenCount(prompt, self.settings.reply_tokens)
+        return TokenCount(prompt, self.settings.most_tokens)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
@@ -138,12 +158,39 @@ class EndpointBackend:
     def _one(self, request: ChatRequest) -> Reply:
         body = self._body(request)
         asked = {"endpoint": self.settings.endpoint.rstrip("/"), **body}
+        with self._alone(asked):
+            return self._reply_to(request, body, asked)
+
+    @contextmanager
+    def _alone(self, asked: dict[str, Any]) -> Iterator[None]:
+        """Where replies are kept: of equal requests in several threads, one is sent, and the others wait for it."""
+        if self._cache is None:
+            yield
+            return
+        name = self._cache.path_of(asked).stem
+        with self._lock:
+            lock, users = self._asking.get(name, (threading.Lock(), 0))
+            self._asking[name] = lock, users + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                users = self._asking[name][1]
+                self._asking[name] = lock, users - 1
+                if users == 1:
+                    del self._asking[name]
+
+    def _reply_to(self, request: ChatRequest, body: dict[str, Any], asked: dict[str, Any]) -> Reply:
         if self._cache is not None and (kept := self._cache.find(asked)) is not None:
+            self._answered = True
             return Reply(self._blotted(kept["text"]), cut=kept["cut"], cached=True)
         reply = self._persist(request, json.dumps(body).encode("ascii"))
         if reply.failure is not None:
             _log.warning("%s: %s. %s", self.settings.endpoint, reply.failure, reply.detail)
-        elif self._cache is not None:
+            return reply
+        self._answered = True
+        if self._cache is not None:
             self._cache.keep(asked, reply.text, reply.cut)
         return reply
 
@@ -153,10 +200,13 @@ class EndpointBackend:
         body: dict[str, Any] = {
             "model": settings.model,
             "messages": [_message(part.speaker, part.text, part.pictures) for part in request.messages],
-            settings.limit_field: settings.reply_tokens,
+            settings.limit_field: settings.most_tokens,
             "temperature": settings.temperature,
             **settings.extra,
         }
+        if request.schema is not None:
+            form = {"name": "reply", "schema": request.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if settings.temperature:
             body |= {"top_p": settings.top_p, "seed": request.seed}
         if settings.stop:
@@ -177,7 +227,8 @@ class EndpointBackend:
             used = most
             try:
                 self._limit.wait()
-                attempt = self._send(body)
+                with self._under_way:
+                    attempt = self._send(body)
                 used = most if attempt.used is None else attempt.used
             finally:
                 self.budget.settle(most, used)
@@ -264,14 +315,32 @@ class EndpointBackend:
         if status in (401, 403):
             detail = f"{status}: {said}. The key is expected in {self.settings.key_variable}"
             return _Attempt(failure=RequestFailure.REFUSED, detail=detail, used=TokenCount())
-        kind = RequestFailure.NOT_FOUND if status == 404 else RequestFailure.REJECTED
-        if status in _MAY_PASS or status >= 500:
-            kind = RequestFailure.RATE_LIMITED if status == 429 else RequestFailure.SERVER_ERROR
+        kind = self._kind(status, said)
         wait_s = _asked_wait(response.headers.get("Retry-After"))
         passing = kind in (RequestFailure.RATE_LIMITED, RequestFailure.SERVER_ERROR)
         return _Attempt(
             failure=kind, detail=f"{status}: {said}", used=TokenCount(), may_pass=passing, asked_wait_s=wait_s
         )
+
+    def _kind(self, status: int, said: str) -> RequestFailure:
+        """What a status that is none of success, and what the server says about it, come to."""
+        if status == 402 or (status in (400, 429) and _NO_CREDIT.search(said)):
+            return RequestFailure.NO_CREDIT
+        if status == 429:
+            return RequestFailure.RATE_LIMITED
+        if status in _MAY_PASS or (status >= 500 and status not in (501, 505)):
+            return RequestFailure.SERVER_ERROR
+        if status == 404:
+            return RequestFailure.NOT_FOUND
+        for pattern, kind in (
+            (_TOO_LONG, RequestFailure.TOO_LONG),
+            (_FILTERED, RequestFailure.FILTERED),
+            (_INVALID, RequestFailure.INVALID),
+        ):
+            if pattern.search(said):
+                return kind
+        # One that was never answered dislikes the settings; else it is this request.
+        return RequestFailure.REJECTED if self._answered else RequestFailure.UNSUITABLE
 
     def _read(self, content: bytes) -> _Attempt:
         """The reply in the content of a good answer."""
@@ -283,18 +352,25 @@ class EndpointBackend:
         used = _usage(answer)
         try:
             choice = answer["choices"][0]
-            text, finish = _text_of(choice["message"].get("content")), choice.get("finish_reason")
+            message, finish = choice["message"], choice.get("finish_reason")
+            calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+            text = text_of_calls(calls) or _text_of(message.get("content"))
+            refusal = message.get("refusal")
         except (KeyError, IndexError, TypeError, AttributeError):
-            text, finish = None, None
+            text = finish = refusal = None
         if text is None:
             detail = "expected choices[0].message.content"
             return _Attempt(failure=RequestFailure.WRONG_SHAPE, detail=detail, used=used)
         if finish == "content_filter":
             return _Attempt(failure=RequestFailure.FILTERED, detail="by the server", used=used)
-        text = self._blotted(cleaned(text))
-        if not text.strip():
-            return _Attempt(failure=RequestFailure.EMPTY, detail=f"finish_reason {finish!r:.40}", used=used)
-        return _Attempt(text, used=used, cut=finish == "length")
+        text, cut = self._blotted(cleaned(text)), finish == "length"
+        if text.strip():
+            return _Attempt(text, used=used, cut=cut)
+        if refusal and isinstance(refusal, str):
+            detail = self._blotted(cleaned(refusal))[:_DETAIL]
+            return _Attempt(failure=RequestFailure.DECLINED, detail=detail, used=used)
+        detail = f"finish_reason {finish!r:.40}"
+        return _Attempt(failure=RequestFailure.EMPTY, detail=detail, used=used, cut=cut)
 
 
 class _Bearer:
@@ -375,6 +451,8 @@ def _complaint(content: bytes) -> str:
     try:
         said = json.loads(content)["error"]
         text = str(said["message"] if isinstance(said, dict) else said)
+        if isinstance(said, dict) and isinstance(said.get("code"), str) and said["code"] not in text:
+            text = f"{said['code']}: {text}"
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     return " ".join(text.split())

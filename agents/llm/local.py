@@ -9,9 +9,10 @@ from typing import Any
 
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.budget import Budget, TokenCount
-from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure, cleaned
+from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_mark
 from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.core.text import cleaned
 
 _UNKNOWN_LENGTH = 10**9  # tokenizers say 10**30 for "no limit"
 
@@ -44,8 +45,8 @@ class LocalBackend:
             replies: dict[int, Reply] = {}
             waiting: list[int] = []
             for number, prompt in enumerate(ids):
-                if len(prompt) + self.settings.reply_tokens > self.context_tokens:
-                    detail = f"{len(prompt)} tokens and {self.settings.reply_tokens} of reply in {self.context_tokens}"
+                if len(prompt) + self.settings.most_tokens > self.context_tokens:
+                    detail = f"{len(prompt)} tokens and {self.settings.most_tokens} of reply in {self.context_tokens}"
                     replies[number] = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
                 else:
                     waiting.append(number)
@@ -59,7 +60,7 @@ class LocalBackend:
         """Whether the chat and its reply are short enough for the model."""
         with self._lock:
             self._load()
-            return len(self._ids(request.messages)) + self.settings.reply_tokens <= self.context_tokens
+            return len(self._ids(request.messages)) + self.settings.most_tokens <= self.context_tokens
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
@@ -89,7 +90,7 @@ class LocalBackend:
         """The tokens of a chat, in the model's own form. Texts cannot hold the marks that this form uses."""
         tokenizer, _ = self._load()
         chat = [{"role": part.speaker, "content": _defused(part.text, tokenizer)} for part in messages]
-        text = _templated(tokenizer, chat)
+        text = _templated(tokenizer, chat, self.settings.thinking)
         return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
     def _paid(
@@ -99,7 +100,7 @@ class LocalBackend:
         replies: dict[int, Reply] = {}
         granted = []
         for number in chunk:
-            if self.budget.reserve(TokenCount(len(ids[number]), self.settings.reply_tokens)):
+            if self.budget.reserve(TokenCount(len(ids[number]), self.settings.most_tokens)):
                 granted.append(number)
             else:
                 detail = f"{sum(self.budget.spent)} tokens are spent"
@@ -109,7 +110,7 @@ class LocalBackend:
                 [ids[number] for number in granted], [requests[number].seed for number in granted]
             )
             for number, reply in zip(granted, made, strict=True):
-                reserved = TokenCount(len(ids[number]), self.settings.reply_tokens)
+                reserved = TokenCount(len(ids[number]), self.settings.most_tokens)
                 self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
                 replies[number] = reply
         return replies
@@ -129,7 +130,7 @@ class LocalBackend:
         ids = torch.tensor([[pad] * (longest - len(part)) + part for part in prompts], **shape)
         seen = torch.tensor([[0] * (longest - len(part)) + [1] * len(part) for part in prompts], **shape)
         config = GenerationConfig(
-            max_new_tokens=self.settings.reply_tokens,
+            max_new_tokens=self.settings.most_tokens,
             do_sample=False,
             num_beams=1,
             pad_token_id=pad,
@@ -160,7 +161,7 @@ class LocalBackend:
         length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row) - padded)
         tokenizer, _ = self._load()
         text = cleaned(_text_of(row[:length], tokenizer))
-        cut = 0 < length == self.settings.reply_tokens and row[length - 1] not in ends
+        cut = 0 < length == self.settings.most_tokens and row[length - 1] not in ends
         for stop in self.settings.stop:
             if stop in text:
                 text, cut = text.partition(stop)[0], False
@@ -202,7 +203,20 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
             f"the tokenizer of {settings.model!r} has no chat template, expected a chat model (often named "
             "Instruct or Chat)"
         )
+    if settings.adapter:
+        _adapt(model, settings.adapter)
     return tokenizer, model.to(device).eval()
+
+
+def _adapt(model: Any, adapter: str) -> None:
+    """Put an adapter's weights beside those of a model. Raises `AgentError`."""
+    try:
+        model.load_adapter(adapter)
+    except (ImportError, OSError, ValueError, KeyError, RuntimeError) as error:
+        raise AgentError(
+            f"the adapter {adapter!r} could not be loaded, expected the folder or name of one for this model, and peft "
+            f"(pip install peft): {error!s:.500}"
+        ) from error
 
 
 def _device(settings: LLMSettings, torch: Any) -> str:
@@ -215,16 +229,19 @@ def _device(settings: LLMSettings, torch: Any) -> str:
     return settings.device
 
 
-def _templated(tokenizer: Any, chat: list[dict[str, str]]) -> str:
+def _templated(tokenizer: Any, chat: list[dict[str, str]], thinking: str) -> str:
     """A chat in the form of the model's template; where that knows no system, the system speaks as the user."""
     from jinja2.exceptions import TemplateError
 
+    how: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
+    if thinking != "auto":
+        how["enable_thinking"] = thinking == "on"
     try:
-        return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+        return str(tokenizer.apply_chat_template(chat, **how))
     except TemplateError:
         first, second, *rest = chat
         merged = {"role": "user", "content": f"{first['content']}\n\n{second['content']}"}
-        return str(tokenizer.apply_chat_template([merged, *rest], tokenize=False, add_generation_prompt=True))
+        return str(tokenizer.apply_chat_template([merged, *rest], **how))
 
 
 def _text_of(ids: list[int], tokenizer: Any) -> str:

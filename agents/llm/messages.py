@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
-
-from iglu_marl.core.text import well_formed
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Speaker = Literal["system", "user", "assistant"]
-
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 
 
 class Message(NamedTuple):
@@ -26,10 +19,11 @@ class Message(NamedTuple):
 
 
 class ChatRequest(NamedTuple):
-    """One chat to be gone on with. seed: what is drawn at random follows from it."""
+    """One chat to be gone on with. seed: what is drawn at random follows from it. schema: the form of the reply."""
 
     messages: tuple[Message, ...]
     seed: int = 0
+    schema: Mapping[str, Any] | None = None
 
 
 class RequestFailure(str, Enum):
@@ -41,13 +35,17 @@ class RequestFailure(str, Enum):
     RATE_LIMITED = "rate limited"
     SERVER_ERROR = "server error"
     REFUSED = "key refused"
+    NO_CREDIT = "no credit"
     NOT_FOUND = "not found"
     REJECTED = "request rejected"
+    UNSUITABLE = "settings rejected"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
     NOT_JSON = "not JSON"
     WRONG_SHAPE = "wrong shape"
     FILTERED = "filtered"
+    DECLINED = "declined"
+    INVALID = "invalid"
     EMPTY = "empty"
     TOO_LONG = "prompt too long"
     OVER_BUDGET = "over budget"
@@ -57,12 +55,24 @@ class RequestFailure(str, Enum):
     @property
     def is_final(self) -> bool:
         """Whether every request will fail like this."""
-        return self in (RequestFailure.REFUSED, RequestFailure.NOT_FOUND, RequestFailure.REDIRECTED)
+        return self in (
+            RequestFailure.REFUSED,
+            RequestFailure.NO_CREDIT,
+            RequestFailure.NOT_FOUND,
+            RequestFailure.REDIRECTED,
+            RequestFailure.UNSUITABLE,
+        )
 
     @property
     def is_of_model(self) -> bool:
         """Whether it is a part of what the model does; else it is a fault of what the model runs on."""
-        return self in (RequestFailure.FILTERED, RequestFailure.EMPTY, RequestFailure.TOO_LONG)
+        return self in (
+            RequestFailure.FILTERED,
+            RequestFailure.DECLINED,
+            RequestFailure.INVALID,
+            RequestFailure.EMPTY,
+            RequestFailure.TOO_LONG,
+        )
 
 
 @dataclass(frozen=True)
@@ -106,9 +116,3 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what is held. May be called more than once."""
-
-
-def cleaned(text: str) -> str:
-    """A model's text as one can show and keep it: no control or invisible marks, nothing that UTF-8 cannot hold."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
-    return well_formed(_CONTROL.sub("", text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import string
@@ -10,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from iglu_marl import ConfigError, Utterance
+from iglu_marl.core.text import cleaned
 
 _SECTION = re.compile(r"^\[\[(\w+)\]\][ ]*\n", re.MULTILINE)
 _ESCAPED = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|`"})
@@ -54,6 +56,11 @@ class Prompts:
         """The text of a section with its places filled in; values are taken as they are."""
         return string.Template(self._sections[section]).substitute(values)
 
+    @property
+    def digest(self) -> str:
+        """A name for what they say: 12 hexadecimal digits."""
+        return hashlib.blake2b(json.dumps(self._sections).encode(), digest_size=6).hexdigest()
+
     def __repr__(self) -> str:
         return f"Prompts({self._place})"
 
@@ -76,12 +83,16 @@ def _names(text: str) -> list[str]:
     return found
 
 
-def quoted(utterances: Iterable[Utterance]) -> str:
-    """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat."""
+def quoted(utterances: Iterable[Utterance], done: Mapping[int, str] | None = None) -> str:
+    """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat.
+
+    done: what was done for a message, by its number.
+    """
     lines = []
-    for said in utterances:
-        text = json.dumps(said.text, ensure_ascii=False).translate(_ESCAPED)
-        lines.append(f'{{"speaker": "{said.role.value}", "text": {text}}}')
+    for number, said in enumerate(utterances):
+        came = "" if done is None or number not in done else f', "done": {json.dumps(done[number])}'
+        text = json.dumps(cleaned(said.text), ensure_ascii=False).translate(_ESCAPED)
+        lines.append(f'{{"speaker": "{said.role.value}", "text": {text}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
 
 

@@ -9,21 +9,27 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.world_text import place_of
 from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, in_zone
+from iglu_marl.core.text import cleaned
 from iglu_marl.planning import Edit
 
 LONGEST = 50_000  # characters of a reply, without its thoughts, that are looked at
 _OPENINGS = 200  # places at which a JSON object is looked for
-_THOUGHT = re.compile(r"(?i:</?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]")
+_THOUGHT = re.compile(
+    r"(?i:</?(?:seed:)?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]|◁/?think▷|<\|(?:begin|end)_of_thought\|>"
+)
+_NAKED = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # channels of which the marks were taken out
+_NAKED_FINAL = re.compile(r".*assistant\s*final", re.DOTALL)
 _CHANNEL = re.compile(r"<\|(?:start|channel|constrain|message|end|return|call)\|>")
 _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
     r"(.*?)(?:<\|(?:start|channel|end|return|call)\|>|\Z)",
     re.DOTALL,
 )
-_UNFINISHED = re.compile(r'\{\s*"(?:edits|say)"')
+_ANSWER = re.compile(r"</?(?:answer|output)>|<\|(?:begin|end)_of_solution\|>", re.IGNORECASE)
+_OPENING = re.compile(r"[{\[]")
+_UNFINISHED = re.compile(r'\{\s*"(?:edits|say|action)"|\[\s*\{\s*"action"')
 _FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)  # within one line: the search is linear
 _NAME = re.compile(r"^\s*<?(?:the )?(?:architect|assistant|message)>?\s*[:>]\s*", re.IGNORECASE)
 _TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
@@ -62,17 +68,33 @@ def answer_of(text: str) -> str:
         if not finals:
             raise Unreadable("it was empty, but for channels other than the final one")
         text = finals[-1]
+    elif _NAKED.match(text):
+        final = _NAKED_FINAL.match(text)
+        if final is None:
+            raise Unreadable("it was empty, but for channels other than the final one")
+        text = text[final.end() :]
     *_, last = None, *_THOUGHT.finditer(text)
     if last is not None:
-        if "/" not in last[0]:
+        if "/" not in last[0] and "end_of" not in last[0]:
             raise Unreadable("it was empty, but for thoughts that did not end")
         text = text[last.end() :]
-    return text[:LONGEST]
+    return _ANSWER.sub("", text)[:LONGEST]
 
 
 def read_message(text: str) -> str:
-    """An architect's message in a model's reply, on one line; "" when it waits. Raises `Unreadable`."""
+    """An architect's message in a model's reply, on one line; "" when it waits. Raises `Unreadable`.
+
+    The reply is the message, or has a JSON object with it: `{"say": "Place …"}`.
+    """
     text = _FENCE.sub("", answer_of(text))
+    if (found := _object(text)) is not None:
+        if not isinstance(found.get("say"), str):
+            raise Unreadable(f'"say" is {_shown(found.get("say"))}, expected a text')
+        text = " ".join(cleaned(found["say"]).split())
+        if not text:
+            return ""
+    elif text.lstrip().startswith("{"):
+        raise Unreadable('it has a JSON object without "say"')
     lines = [" ".join(line.split()) for line in text.split("\n")]
     said = next((line for line in lines if line), "")
     said = _TAG.sub("", _NAME.sub("", said)).strip()
@@ -103,6 +125,8 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     if found is None:
         raise Unreadable('no JSON object with "edits" was found')
     listed, say = found.get("edits", []), found.get("say", "")
+    if isinstance(listed, dict):
+        listed = [listed]
     if not isinstance(listed, list):
         raise Unreadable(f'"edits" is {_shown(listed)}, expected a list')
     if say is not None and not isinstance(say, str):
@@ -117,31 +141,84 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     return BuilderReply(list(edits.values()), " ".join(cleaned(say or "").split()))
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    """The last JSON object in a text that has edits or something to say: those before it are drafts.
+def text_of_calls(calls: Any) -> str:
+    """The calls of tools in a reply as the JSON text that they stand for; "" for none.
 
-    Raises `Unreadable` when that is not so: different ones without a word between them, or a last one that breaks off.
+    The arguments of one call are the reply; several calls that each tell an edit, or are named `place` or `remove`,
+    are its edits.
+    """
+    found = []
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments, strict=False)
+            except (ValueError, RecursionError):
+                found.append(arguments)
+                continue
+        if isinstance(arguments, dict) and function.get("name") in ("place", "remove"):
+            arguments = {"action": function["name"], **arguments}
+        found.append(arguments)
+    if len(found) > 1 and all(isinstance(part, dict) and "action" in part for part in found):
+        found = [{"edits": found}]
+    return "\n".join(part if isinstance(part, str) else json.dumps(part) for part in found)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """What the last JSON in a text says, as an object with edits or something to say: those before it are drafts.
+
+    A list of edits, or one edit, is meant as `{"edits": [...]}`. Raises `Unreadable` when it is not clear what is
+    meant: different ones without a word between them, or a last one that breaks off.
     """
     decoder = json.JSONDecoder(strict=False)
-    last, start, end, place = None, 0, 0, text.find("{")
+    last, start, end, place, problem = None, 0, 0, 0, ""
     for _ in range(_OPENINGS):
-        if place < 0:
+        opening = _OPENING.search(text, place)
+        if opening is None:
             break
+        begun = opening.start()
         try:
-            found, after = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            found, after = None, place + 1
-        if isinstance(found, dict) and ("edits" in found or "say" in found):
-            apart = last is None or re.search(r"\w", text[end:place])
-            if not apart and text[start:end] != text[place:after]:
-                raise Unreadable("there were several JSON objects, expected one")
-            last, start, end = found, place, after
-        else:
-            after = place + 1
-        place = text.find("{", after)
-    if last is not None and _UNFINISHED.search(text, end):
-        raise Unreadable("its last JSON object could not be read")
+            found, place = decoder.raw_decode(text, begun)
+        except (ValueError, RecursionError) as error:
+            if _UNFINISHED.match(text, begun):
+                problem = _where(error)
+            place = begun + 1
+            continue
+        order = _order(found)
+        if order is None:
+            place = begun + 1
+            continue
+        if problem and order is not found:  # a part of what could not be read
+            continue
+        apart = last is None or problem or re.search(r"\w", text[end:begun])
+        if not apart and text[start:end] != text[begun:place]:
+            raise Unreadable("there were several JSON objects, expected one")
+        last, start, end, problem = order, begun, place, ""
+    if not problem and _UNFINISHED.search(text, max(end, place)):
+        problem = "there are too many brackets before it"
+    if problem:
+        raise Unreadable(f"its last JSON object could not be read: {problem}")
     return last
+
+
+def _order(found: Any) -> dict[str, Any] | None:
+    """A JSON value as an object with edits or something to say; None when it is none."""
+    if isinstance(found, dict):
+        if "edits" in found or "say" in found:
+            return found
+        return {"edits": [found]} if "action" in found else None
+    edits = isinstance(found, list) and all(isinstance(part, dict) and "action" in part for part in found)
+    return {"edits": found} if edits and found else None
+
+
+def _where(error: Exception) -> str:
+    """What is wrong with a JSON text, and where."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return "it is nested too deeply"
 
 
 def _commands(text: str) -> dict[str, Any] | None:

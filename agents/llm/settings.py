@@ -14,11 +14,14 @@ from urllib.parse import urlsplit
 from iglu_marl import ConfigError
 
 PREFIX = "IGLU_MARL_LLM_"
-VIEWS = ("layers", "coordinates", "picture")
+VIEWS = ("layers", "coordinates", "auto", "picture")
+CHANGES = ("auto", "shown", "hidden")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
+KEY_AT = PREFIX + "KEY_AT_"  # and the host: the key for that endpoint
 _LONGEST = 10**9
 
 
@@ -41,10 +44,24 @@ class LLMSettings:
     endpoint: str = _doc(
         "", "base address of an OpenAI-compatible server, `https://…/v1`; empty: a local model (transformers)"
     )
-    view: str = _doc("layers", "how target and build are told: " + ", ".join(VIEWS))
+    view: str = _doc(
+        "layers",
+        "how target and build are told: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+    )
+    changes: str = _doc(
+        "auto",
+        "whether the architect is told what is still to be done, in words: auto (not with pictures), shown, hidden",
+    )
     temperature: float = _doc(0.0, "0: the likeliest reply; else drawn, as the seed says", 0.0, 10.0)
     top_p: float = _doc(1.0, "drawn from the likeliest tokens of this total probability", 1e-6, 1.0)
     reply_tokens: int = _doc(800, "length of a reply at most", 1, _LONGEST)
+    reasoning_tokens: int = _doc(
+        0,
+        "of hidden reasoning before the reply, where the server counts it to the reply's length",
+        0,
+        _LONGEST,
+    )
+    structured: bool = _doc(False, "the server keeps replies to a JSON schema (`response_format`)")
     context_tokens: int = _doc(
         0, "length of chat and reply at most; 0: what the local model has, or no limit", 0, _LONGEST
     )
@@ -59,6 +76,10 @@ class LLMSettings:
     # -- local models
     device: str = _doc("auto", "local: " + ", ".join(DEVICES))
     dtype: str = _doc("auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32")
+    adapter: str = _doc("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
+    thinking: str = _doc(
+        "auto", "local: what the chat template is told of `enable_thinking`: auto (nothing), on, off"
+    )
     batch_size: int = _doc(8, "local: chats that go through the model at once, at most", 1, 4096)
     # -- endpoints
     key_variable: str = _doc(PREFIX + "KEY", "the environment variable with the key")
@@ -94,7 +115,13 @@ class LLMSettings:
             object.__setattr__(self, part.name, _checked(part, getattr(self, part.name)))
         if not self.model:
             raise ConfigError(f"model is empty, expected a model's name or folder; or set {PREFIX}MODEL")
-        for name, known in (("view", VIEWS), ("device", DEVICES), ("dtype", DTYPES)):
+        for name, known in (
+            ("view", VIEWS),
+            ("changes", CHANGES),
+            ("device", DEVICES),
+            ("dtype", DTYPES),
+            ("thinking", THINKING),
+        ):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
         if self.endpoint:
@@ -103,6 +130,10 @@ class LLMSettings:
             raise ConfigError("view is 'picture', expected an endpoint whose model sees them: pictures=True")
         if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
             raise ConfigError(f"extra has {odd[0]!r}, which the settings decide; expected other fields")
+        if self.structured and not self.endpoint:
+            raise ConfigError(
+                "structured is True, expected an endpoint; a local model is not kept to a schema"
+            )
         if self.max_cost and not (self.prompt_price or self.reply_price):
             raise ConfigError("max_cost needs prices: prompt_price and reply_price, of a million tokens")
 
@@ -120,6 +151,8 @@ class LLMSettings:
             name = variable.removeprefix(PREFIX).lower()
             if not variable.startswith(PREFIX) or variable in (named, f"{PREFIX}KEY") or name in given:
                 continue
+            if variable.startswith(KEY_AT):
+                continue
             if name not in fields:
                 raise ConfigError(f"the environment variable {variable} is no setting; see LLMSettings")
             found[name] = _read(fields[name], text, variable)
@@ -130,11 +163,27 @@ class LLMSettings:
             )
         return cls(**{**found, **given})
 
+    @property
+    def most_tokens(self) -> int:
+        """Of a reply with its hidden reasoning, at most."""
+        return self.reply_tokens + self.reasoning_tokens
+
     def describe(self) -> dict[str, Any]:
         """The settings that decide what agents do, JSON-ready; not how patiently, nor what may be spent."""
         names = (
-            *("model", "endpoint", "view", "temperature", "top_p", "reply_tokens", "context_tokens", "stop"),
-            *("history", "attempts", "max_edits", "prompts", "dtype", "extra"),
+            *(
+                "model",
+                "endpoint",
+                "adapter",
+                "dtype",
+                "thinking",
+                "temperature",
+                "top_p",
+                "reply_tokens",
+                "stop",
+            ),
+            *("reasoning_tokens", "context_tokens", "structured", "view", "changes", "history", "attempts"),
+            *("max_edits", "extra"),
         )
         found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names}))
         return found

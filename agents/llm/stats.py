@@ -71,6 +71,9 @@ class Stats:
             setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
 
 
+_writing = threading.Lock()
+
+
 class Transcript:
     """Appends every chat and its reply to a file, a JSON object a line. Pictures are named by their SHA-256.
 
@@ -79,7 +82,6 @@ class Transcript:
 
     def __init__(self, path: str | os.PathLike[str], secret: str) -> None:
         self.path, self._secret = Path(path), secret
-        self._lock = threading.Lock()
         self._write("")
 
     def note(self, about: Mapping[str, Any], request: ChatRequest, reply: Reply, problem: str) -> None:
@@ -107,10 +109,9 @@ class Transcript:
 
     def _write(self, text: str) -> None:
         try:
-            with self._lock:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                with self.path.open("a", encoding="utf-8", errors="replace") as file:
-                    file.write(text)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _writing, self.path.open("ab", buffering=0) as file:  # one write at the end of the file
+                file.write(text.encode("utf-8", errors="replace"))
         except OSError as error:
             raise AgentError(
                 f"the transcript {self.path} cannot be written: {error.strerror or error}"

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, Cell, cells_of, color_at
 from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
+from iglu_marl.language import CellEdit, render
+from iglu_marl.planning import Edit
 
 LETTERS = SMALL_LETTERS.upper()  # of the colour ids 0..6
-PICTURE_SIZE = (512, 512)
 _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
 Grid = npt.NDArray[Any]
@@ -72,17 +73,13 @@ def _mark(number: int, positive: str, negative: str) -> str:
 
 
 def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
-    """What is still to be done, as a list: what is wrong, then what is missing from the ground up."""
-    wrong, missing = [], []
+    """What is still to be done, an instruction a line: what is wrong, then what is missing from the ground up."""
+    wrong: list[str] = []
+    missing: list[str] = []
     for x, y, z in cells_of(grid != target).tolist():
         cell = (x, y, z)
-        old, new = COLOR_NAMES[color_at(grid, cell)], COLOR_NAMES[color_at(target, cell)]
-        if new == "air":
-            wrong.append(f"remove {old}: {place_of(cell)}")
-        elif old == "air":
-            missing.append(f"place {new}: {place_of(cell)}")
-        else:
-            wrong.append(f"replace {old} by {new}: {place_of(cell)}")
+        old, new = color_at(grid, cell), color_at(target, cell)
+        (wrong if old else missing).append(render(CellEdit.between(cell, old, new)))
     lines = wrong + missing
     more = [f"(and {len(lines) - limit} more)"] if len(lines) > limit else []
     return "\n".join([*lines[:limit], *more]) or "(nothing: the build is the target)"
@@ -100,11 +97,21 @@ def told_pose(agent_pos: npt.NDArray[Any]) -> tuple[str, str]:
     return f"{place} the centre, {level}", gaze + tilt
 
 
-def pictured(grid: Grid) -> bytes:
-    """A PNG of a build, seen from the south and above."""
-    from iglu_marl.rendering import orbit_view
+def told_edits(edits: Iterable[Edit], grid: Grid) -> str:
+    """Edits that are in place in a build, as text: `red at 2 east, height 1; removed centre, height 2`."""
+    done = [edit for edit in edits if color_at(grid, edit.cell) == edit.color]
+    lines = [
+        f"{COLOR_NAMES[e.color]} at {place_of(e.cell)}" if e.color else f"removed {place_of(e.cell)}"
+        for e in done
+    ]
+    return "; ".join(lines) or "nothing"
 
-    return as_png(orbit_view(grid, size=PICTURE_SIZE))
+
+def pictured(grid: Grid) -> bytes:
+    """A PNG of a build, seen from two sides, with numbered axes."""
+    from iglu_marl.rendering import axes_view
+
+    return as_png(axes_view(grid))
 
 
 def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
@@ -117,8 +124,11 @@ def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def told(grid: Grid, view: str) -> str:
-    """A build as text, in one of the views "layers" and "coordinates"."""
-    return told_as_coordinates(grid) if view == "coordinates" else told_as_layers(grid)
+    """A build as text, in one of the views "layers" and "coordinates", or the shorter of them ("auto")."""
+    found = {"layers": told_as_layers, "coordinates": told_as_coordinates}
+    if view in found:
+        return found[view](grid)
+    return min((tell(grid) for tell in found.values()), key=len)
 
 
 def counts_of(inventory: Iterable[float]) -> dict[str, int]:

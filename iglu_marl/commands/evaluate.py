@@ -10,7 +10,20 @@ from rich.console import Console
 from rich.table import Table
 from typer import Option
 
-from iglu_marl.commands.options import Chat, Controls, Json, MaxSteps, Seed, TaskSource, View, at_least
+from iglu_marl.commands.options import (
+    Chat,
+    Concurrency,
+    Controls,
+    Json,
+    LLMEndpoint,
+    LLMModel,
+    LLMViewLong,
+    MaxSteps,
+    Seed,
+    TaskSource,
+    View,
+    at_least,
+)
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
@@ -28,6 +41,10 @@ def evaluate(
     view: View = "aec",
     max_steps: MaxSteps = 5000,
     ask: Annotated[bool, Option("--ask/--no-ask", help="Whether the builder may speak.")] = True,
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMViewLong = None,
+    concurrency: Concurrency = None,
     processes: Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))] = 1,
     examples: Annotated[int, Option(help="Tasks whose games the page shows.", callback=at_least(0))] = 3,
     keep_going: Annotated[
@@ -41,7 +58,7 @@ def evaluate(
 ) -> bool:
     """Every architect with every builder on the same tasks: tables, plots and games. Exit code 1 after errors."""
     from iglu_marl import evaluation
-    from iglu_marl.evaluation.report import played, shown
+    from iglu_marl.evaluation.report import played, shown, told_models
 
     result = evaluation.evaluate(
         architect or ["scripted"],
@@ -51,6 +68,7 @@ def evaluate(
         episodes=episodes,
         seed=seed,
         processes=processes,
+        concurrency=concurrency,
         output=output,
         controls=controls,
         chat=chat,
@@ -69,6 +87,8 @@ def evaluate(
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
         table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
+    for line in told_models(result.models()):
+        console.print(line, soft_wrap=True)
     if errors := sum(bool(row["error"]) for row in result.rows):
         console.print(f"[bold red]{errors} games ended with an error[/]; see evaluation.md")
     if failed := sum(not evaluation.is_scored(row) for row in result.rows):

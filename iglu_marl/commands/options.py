@@ -6,14 +6,17 @@ default is not checked, so what is dear to import is imported only when an optio
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import pkgutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import CallbackParam, Option
+from typer import CallbackParam, Context, Option
 
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 
 # ------------------------------------------------------------------------------------------------------ checks
@@ -116,4 +119,74 @@ ScriptedControls = Annotated[str, choice("walking", "flying")]
 Chat = Annotated[str, choice("text", "tokens")]
 View = Annotated[str, choice("aec", "parallel")]
 MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callback=at_least(1))]
+# language models: what these say holds for the agents named llm while the command runs
+
+
+def _environment(variable: str) -> Any:
+    """A check that passes a value on to the agents of this command, and of its processes, as a variable."""
+
+    @contextlib.contextmanager
+    def changed(value: str) -> Iterator[None]:
+        before = os.environ.get(variable)
+        os.environ[variable] = value
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[variable]
+            else:
+                os.environ[variable] = before
+
+    def pass_on(context: Context, value: Any) -> Any:
+        if value is not None:
+            context.with_resource(changed(str(value)))
+        return value
+
+    return pass_on
+
+
+def _of_models(variable: str, *names: str, about: str) -> Any:
+    return Option(
+        *names, help=f"Of agents named llm: {about}", callback=_environment(f"IGLU_MARL_LLM_{variable}")
+    )
+
+
+_MODEL = "the model's name, or a local folder. Default: IGLU_MARL_LLM_MODEL."
+_VIEW = "how they are told what is built: layers, coordinates, picture, …"
+LLMModel = Annotated[str | None, _of_models("MODEL", "--model", "--llm-model", about=_MODEL)]
+LLMModelLong = Annotated[str | None, _of_models("MODEL", "--llm-model", about=_MODEL)]
+"""Where `--model` means something else."""
+LLMEndpoint = Annotated[
+    str | None, _of_models("ENDPOINT", "--endpoint", "--llm-endpoint", about="the server, https://host/v1.")
+]
+LLMView = Annotated[str | None, _of_models("VIEW", "--view", "--llm-view", about=_VIEW)]
+LLMViewLong = Annotated[str | None, _of_models("VIEW", "--llm-view", about=_VIEW)]
+"""Where `--view` means something else."""
+Concurrency = Annotated[
+    int | None,
+    Option(
+        help="Of agents named llm: games, and requests, under way at once in each process.",
+        callback=_environment("IGLU_MARL_LLM_CONCURRENCY"),
+    ),
+]
+
+
+def expect_agent(option: str, value: str, role: Role, *others: str) -> None:
+    """Raise `ConfigError` unless a name is that of an agent, `llm:MODEL@ENDPOINT` among them, or one of the others."""
+    from iglu_marl.agents.registry import find, known
+
+    names = ", ".join([*sorted(known(role)), *others])
+    expect(
+        option,
+        value,
+        value in others or find(value, role) is not None,
+        f"one of {names}, or llm:MODEL@ENDPOINT",
+    )
+
+
+def known_agent(role: Role) -> Check:
+    """A check for the name of an agent."""
+    return _check(lambda option, value: expect_agent(option, value, role))
+
+
 Engine = Annotated[str, choice("auto", "opengl", "software", about="who draws the window")]

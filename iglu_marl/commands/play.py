@@ -14,13 +14,17 @@ from iglu_marl.commands.options import (
     Data,
     Engine,
     Json,
+    LLMEndpoint,
+    LLMModel,
+    LLMView,
     Seed,
     TaskId,
     Tasks,
     choice,
-    expect_one_of,
+    expect_agent,
     known_controls,
 )
+from iglu_marl.core.dialogue import Role
 
 FOLDER = Path("iglu-marl-play")
 
@@ -39,6 +43,9 @@ def play(
             help="The builder's action encoding. Default: human-level for a person.", callback=known_controls
         ),
     ] = None,
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    view: LLMView = None,
     seed: Seed = 0,
     engine: Engine = "auto",
     record: Annotated[
@@ -48,11 +55,10 @@ def play(
     as_json: Json = False,
 ) -> bool:
     """Play in a window: build what a partner describes, or describe what a partner builds."""
-    from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
     from iglu_marl.commands.human_game import make_env, play_in_window
     from iglu_marl.commands.task_selection import choose_session, choose_task
 
-    expect_one_of("--partner", partner, [*sorted(BUILDERS if role == "architect" else ARCHITECTS), "none"])
+    expect_agent("--partner", partner, Role.BUILDER if role == "architect" else Role.ARCHITECT, "none")
     loading = False if as_json else None
     if partner == "replay" and role == "builder":
         chosen = choose_session(tasks, data, task, seed, progress=loading)[0]
@@ -62,7 +68,7 @@ def play(
     env = make_env(chosen, role, partner, encoding)
     env.reset(seed=seed)
     path = (record or _new_recording(str(chosen.task_id or "structure"), role)) if keep else None
-    env, how, model = play_in_window(env, role, partner, seed, engine, path)
+    env, how, counts = play_in_window(env, role, partner, seed, engine, path)
     worlds = env.unwrapped.episode.worlds
     facts = {
         "task": env.unwrapped.task.task_id,
@@ -76,7 +82,7 @@ def play(
         "builder_steps": int(worlds.steps[0]),
         "architect_turns": int(worlds.turns[0]),
         "recording": None if path is None else str(path),
-        **({} if model is None else {"model": model}),
+        **({} if counts is None else {"model": counts}),
     }
     if as_json:
         print(json.dumps(facts))

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
-from rich.progress import track
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import Json, PackPath, at_least, choice, known_controls
+from iglu_marl.commands.options import (
+    Concurrency,
+    Json,
+    LLMEndpoint,
+    LLMModelLong,
+    LLMView,
+    PackPath,
+    at_least,
+    choice,
+    known_controls,
+)
+from iglu_marl.commands.output import progress_bar
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
@@ -43,6 +55,10 @@ def predict(
     controls: Annotated[
         str, Option(help="Of agents: their action encoding.", callback=known_controls)
     ] = "flying",
+    llm_model: LLMModelLong = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMView = None,
+    concurrency: Concurrency = None,
     max_steps: Annotated[int, Option(help="Of agents: steps of a turn at most.", callback=at_least(1))] = 500,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")
@@ -51,10 +67,15 @@ def predict(
         Path, Option("--output", "-o", help="Folder for every prediction; it is gone on with.")
     ] = Path("iglu-marl-predictions"),
     as_json: Json = False,
-) -> None:
-    """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes."""
+) -> bool:
+    """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes.
+
+    Exit code 1 after errors.
+    """
     from iglu_marl.data.splits import SPLIT_VERSION
     from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published
+    from iglu_marl.evaluation.report import by_kind
+    from iglu_marl.evaluation.selection import described, games_at_once
 
     console = Console(quiet=as_json, highlight=False)
     builders = builder or ([] if model or predictions else ["nothing", "one-more", "scripted"])
@@ -72,21 +93,37 @@ def predict(
             }
             if hasattr(predictor, "fingerprint"):
                 settings |= {"decoding": decoding, "model": predictor.fingerprint}
+            at_once = 1
             if isinstance(predictor, AgentPredictor):
-                settings |= of_agents
-            results[name] = predict_actions(
-                predictor,
-                track(asked, name, console=console, transient=True),
-                name=name,
-                output=output / name.replace(":", "-"),
-                on_error="count" if keep_going else "raise",
-                settings=settings,
-            )
+                settings |= {**of_agents, **described({"agent": name}, Role.BUILDER)}
+                at_once = concurrency or games_at_once({name: name}, Role.BUILDER)
+            with progress_bar(as_json) as progress:
+                bar = progress.add_task(name, total=len(asked))
+                results[name] = predict_actions(
+                    predictor,
+                    asked,
+                    name=name,
+                    output=output / re.sub(r"[^\w.-]+", "-", name),
+                    on_error="count" if keep_going else "raise",
+                    settings=settings,
+                    concurrency=at_once,
+                    on_done=partial(progress.advance, bar),
+                )
     if as_json:
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
     else:
         console.print(table(results, protocol))
+        for name, result in results.items():
+            if (failed := len(result.rows) - len(result.scored)) > 0:
+                console.print(
+                    f"{name}: {failed} failed and are in no average; the same command predicts them again"
+                )
+            if counts := result.model():
+                console.print(
+                    f"{name}: {counts['requests']} requests; failures: {by_kind(counts['failures'])}"
+                )
         console.print(f"Every prediction: {output}", soft_wrap=True)
+    return not any(row.error for result in results.values() for row in result.rows)
 
 
 def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -> list[Sample]:
@@ -143,7 +180,7 @@ def _predictors(
 def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     """The averages of each builder."""
     wide = [Column(title, no_wrap=True) for title in ("builder", f"F1 ({protocol})")]
-    samples = max(len(result.rows) for result in results.values())
+    samples = max(len(result.scored) for result in results.values())
     titles = ("precision", "recall", "placing", "removing", "changes")
     shown = Table(
         *wide, *titles, title=f"Net actions of {samples} samples, micro averages; mean F1 of changes"

@@ -15,15 +15,19 @@ from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, 
 from iglu_marl.commands.options import (
     Engine,
     Json,
+    LLMEndpoint,
+    LLMModel,
+    LLMViewLong,
     at_least,
     ends_in,
     expect,
+    known_agent,
     known_controls,
-    one_in,
     one_of,
     positive,
 )
 from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
@@ -71,11 +75,14 @@ def watch(
     episode: Annotated[int, Option(help="With --recording: which one, from 0.")] = 0,
     architect: Annotated[
         str,
-        Option(help="With --live: who explains.", callback=one_in("iglu_marl.agents.registry:ARCHITECTS")),
+        Option(help="With --live: who explains.", callback=known_agent(Role.ARCHITECT)),
     ] = "scripted",
     builder: Annotated[
-        str, Option(help="With --live: who builds.", callback=one_in("iglu_marl.agents.registry:BUILDERS"))
+        str, Option(help="With --live: who builds.", callback=known_agent(Role.BUILDER))
     ] = "scripted",
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMViewLong = None,
     tasks: Annotated[Path | None, Option(help="With --live: a file of named structures (JSON).")] = None,
     task: Annotated[str | None, Option(help="With --live: which structure.")] = None,
     controls: Annotated[

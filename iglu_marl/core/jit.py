@@ -5,7 +5,7 @@ folder holds what was compiled from one state of all kernel files, named by thei
 to another folder, so kernels may call each other across files. Nothing is written beside the sources.
 
 The folders lie in the user's cache folder, or under `NUMBA_CACHE_DIR`. Where none can be made, and what does not fit on
-the disk, is compiled in every process.
+the disk, is compiled in every process. The process that finds its folder empty says on a terminal what takes so long.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -29,6 +30,7 @@ PACKAGE = Path(__file__).parents[1]
 # Files with kernels, and files whose constants or functions they use; tests/test_architecture.py keeps them complete.
 SOURCES = re.compile(r".*kernels\.py|.*\bkernels/\w+\.py|core/grid\.py|rendering/palette\.py")
 KEPT = 8  # folders of the states used last: several versions and installs share a place
+PROGRESS_VARIABLE = "IGLU_MARL_PROGRESS"  # "0": say nothing while kernels are compiled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,6 +108,40 @@ class _Locator(caching.InTreeCacheLocator):
         return f"{kernel_files()[self._py_file].replace('/', '.')}-{self._lineno}"
 
 
+class _Progress:
+    """One line on the error stream, if that is a terminal, while the kernels are compiled for the first time.
+
+    It counts what is compiled, and is wiped out whenever the compiler has done what it was called for.
+    """
+
+    def __init__(self) -> None:
+        self._open = self._done = 0
+        self._shown: bool | None = None  # decided at the first kernel
+
+    def begin(self) -> None:
+        """A kernel, perhaps one that another calls, was not found and is compiled now."""
+        if self._shown is None:
+            folder = cache_folder()
+            cold = folder is not None and not any(folder.glob("*.nbi"))
+            self._shown = cold and os.environ.get(PROGRESS_VARIABLE) != "0" and sys.stderr.isatty()
+        self._open += 1
+        self._show()
+
+    def end(self) -> None:
+        """It is compiled."""
+        self._open, self._done = max(0, self._open - 1), self._done + 1
+        self._show()
+
+    def _show(self) -> None:
+        if self._shown:
+            line = f"iglu_marl: compiling kernels, the first time only ({self._done} done)"
+            sys.stderr.write(f"\r{line}" if self._open else "\r\x1b[K")
+            sys.stderr.flush()
+
+
+_progress = _Progress()
+
+
 class _Result(caching.CompileResultCacheImpl):
     _locator_classes = (_Locator,)
 
@@ -116,13 +152,16 @@ class _KernelCache(caching.FunctionCache):
     _impl_class = _Result
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        kept = None
         try:
-            return super().load_overload(sig, target_context)
+            kept = super().load_overload(sig, target_context)
         except Exception as error:  # a damaged file can raise anything
             _log.info("what is kept of %s cannot be read and is made anew: %r", self._name, error)
             with suppress(OSError):
                 self.flush()
-            return None
+        if kept is None:
+            _progress.begin()
+        return kept
 
     def save_overload(self, sig: Any, data: Any) -> None:
         from filelock import FileLock
@@ -133,3 +172,4 @@ class _KernelCache(caching.FunctionCache):
                 super().save_overload(sig, data)
         except (OSError, NotImplementedError) as error:  # a full disk, or one without locks
             _log.info("%s is not kept: %s", self._name, error)
+        _progress.end()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
-from iglu_marl.core.errors import DialogueError, GridError, TaskError
+from iglu_marl.core.errors import DialogueError, GridError, PoseError, TaskError
 from iglu_marl.core.grid import (
     IGLU2022_ID_OF_IGLU,
     IGLU_ID_OF_IGLU2022,
@@ -21,6 +21,7 @@ from iglu_marl.core.grid import (
     as_grid,
     blocks_to_grid,
 )
+from iglu_marl.core.pose import Pose, as_pose
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import well_formed
 
@@ -74,6 +75,13 @@ def _checked_flag(invariant: bool | None, task_id: str | None) -> bool | None:
     raise TaskError(f"invariant is {invariant!r}, expected None, True or False; task {task_id!r}")
 
 
+def _checked_pose(value: Any, task_id: str | None) -> Pose | None:
+    try:
+        return None if value is None else as_pose(value)
+    except PoseError as error:
+        raise TaskError(f"{error}; task {task_id!r}") from None
+
+
 def _checked_dialogue(value: Any, name: str, task_id: str | None) -> Dialogue:
     try:
         return Dialogue.of(value)
@@ -108,6 +116,7 @@ class Task:
     task_id: a name for messages and reports.
     ids: the colour ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the
         environment that the task is given to.
+    pose: where episodes begin (see `Pose`), unless the environment is told another place; None: at the origin.
 
     Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
     """
@@ -124,6 +133,7 @@ class Task:
         "full_grid",
         "ids",
         "invariant",
+        "pose",
         "starting_grid",
         "target_grid",
         "task_id",
@@ -133,6 +143,7 @@ class Task:
     full_grid: BlockGrid | None
     ids: str | None
     invariant: bool | None
+    pose: Pose | None
     starting_grid: BlockGrid | None
     target_grid: BlockGrid
     task_id: str | None
@@ -155,6 +166,7 @@ class Task:
         *,
         task_id: str | None = None,
         ids: str | None = None,
+        pose: Sequence[float] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "task_id", task_id)
@@ -163,6 +175,7 @@ class Task:
         put(self, "full_grid", _checked_optional(full_grid, "full_grid", task_id))
         put(self, "invariant", _checked_flag(invariant, task_id))
         put(self, "ids", _checked_ids(ids, task_id))
+        put(self, "pose", _checked_pose(pose, task_id))
         put(self, "_session", None)
         put(self, "_turn", None)
         put(self, "_hash", None)
@@ -305,6 +318,10 @@ class Task:
 
     def replace(self, **changes: Any) -> Task:
         """A task like this one with other constructor arguments: `task.replace(invariant=False)`."""
+        if changes.keys() == {"pose"}:  # one for each episode: nothing else is checked anew
+            moved = object.__new__(type(self))
+            moved.__setstate__(self.__getstate__() | {"pose": _checked_pose(changes["pose"], self.task_id)})
+            return moved
         arguments: dict[str, Any] = {
             "dialog": self._dialog if self._dialog is not None else self._dialogue,
             "target_grid": self.target_grid,
@@ -313,6 +330,7 @@ class Task:
             "invariant": self.invariant,
             "task_id": self.task_id,
             "ids": self.ids,
+            "pose": self.pose,
         }
         try:
             task = type(self)(**{**arguments, **changes})
@@ -335,6 +353,7 @@ class Task:
             self.invariant,
             self.task_id,
             self.ids,
+            self.pose,
             *(None if grid is None else grid.tobytes() for grid in grids),
         )
 
@@ -360,6 +379,7 @@ class Task:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         object.__setattr__(self, "_hash", None)
+        object.__setattr__(self, "pose", None)  # which tasks of earlier versions lack
         for name, value in state.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)

@@ -1,10 +1,13 @@
-"""What holds for every text from outside: which number it tells, and that UTF-8 can hold it."""
+"""What holds for every text from outside: which number it tells, and that one can show and keep it."""
 
 from __future__ import annotations
 
 import re
 
 _DIGITS = 18  # so that a number fits 64 bits
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 _SURROGATE = re.compile(r"\\u[dD]")
 # An escape of JSON: a pair of surrogates, or one alone (group 1), or any other.
 _ESCAPE = re.compile(
@@ -35,3 +38,14 @@ def well_formed(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def cleaned(text: str) -> str:
+    """A text as one can show and keep it: no control or invisible marks, none that turn the direction of writing.
+
+    Line ends become line feeds, tabs spaces, halves of surrogate pairs U+FFFD. Never longer than before.
+    """
+    if text.isascii() and text.isprintable():  # as nearly all texts
+        return text
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
+    return well_formed(_CONTROL.sub("", text))

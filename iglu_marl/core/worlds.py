@@ -8,63 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import PoseError, StateError
 from iglu_marl.core.kernels.records import CONTROL, WORLD
-from iglu_marl.core.kernels.score import first_alignment
+from iglu_marl.core.kernels.score import alignment_at
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
 from iglu_marl.core.kernels.step import sense_at, step_many
+from iglu_marl.core.pose import POSE_HIGH as POSE_HIGH
+from iglu_marl.core.pose import POSE_LOW as POSE_LOW
+from iglu_marl.core.pose import Pose as Pose
+from iglu_marl.core.pose import as_pose as as_pose
 from iglu_marl.core.scoring import Alignment, Shifts, align
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task, as_task
 
 Completion = Literal["exact", "cover"]
 COMPLETIONS: tuple[Completion, ...] = ("exact", "cover")
-
-
-class Pose(NamedTuple):
-    """Where an episode starts: the eye in cells, the gaze in degrees (yaw 0 = north, clockwise; pitch up positive)."""
-
-    x: float = 0.0
-    y: float = 0.0
-    z: float = 0.0
-    yaw_deg: float = 0.0
-    pitch_deg: float = 0.0
-
-
-# The space of the observation `agentPos`, in its order x, y, z, pitch, yaw. One can fly down to y = -3, and a jump
-# from the highest starting pose ends at most 1.1 above it.
-POSE_LOW = np.array([-8, -3, -8, -90, 0], dtype=np.float32)
-POSE_HIGH = np.array([8, 13.25, 8, 90, 360], dtype=np.float32)
-HIGHEST_START = 12.0
-
-
-def as_pose(value: Any, lowest: float = -3.0) -> Pose:
-    """A validated `Pose` from five numbers x, y, z, yaw_deg, pitch_deg.
-
-    Raises `PoseError` unless they are finite and lie in x, z -8..8, y lowest..12, yaw 0..360 and pitch -90..90.
-    `lowest` is -1.25 where there is gravity: from further below one would fall out of the world.
-    """
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        pose = Pose(*(float(number) for number in value))
-        count = len(value)
-    except (TypeError, ValueError, OverflowError):
-        raise PoseError(
-            f"pose is {value!r:.200}, expected five numbers (x, y, z, yaw_deg, pitch_deg)"
-        ) from None
-    if count != 5:
-        raise PoseError(f"pose has {count} numbers, expected five (x, y, z, yaw_deg, pitch_deg)")
-    limits = ((-8, 8), (lowest, HIGHEST_START), (-8, 8), (0, 360), (-90, 90))
-    for name, number, (low, high) in zip(Pose._fields, pose, limits, strict=True):
-        if not low <= number <= high:
-            raise PoseError(f"pose {name} is {number}, expected a number in {low:g}..{high:g}")
-    return pose
 
 
 @dataclass(frozen=True)
@@ -94,6 +57,12 @@ def _extent(task: Task, terms: Terms) -> npt.NDArray[np.int8]:
 @lru_cache(maxsize=1024)
 def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     """The ready-made first state of an episode, WORLD[1], read-only: what `Worlds.spawn` copies."""
+    if task.pose is not None:  # scored once, wherever it begins
+        state = prepare(task.replace(pose=None), terms).copy()
+        state["pose"] = task.pose
+        sense_at(state, 0)
+        state.setflags(write=False)
+        return state
     task = task.in_ids("iglu")
     state = np.zeros(1, WORLD)
     record = state[0]
@@ -116,7 +85,10 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     return state
 
 
-_EMPTY = prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
+@lru_cache(maxsize=1)
+def _empty() -> npt.NDArray[Any]:
+    """What worlds are before their first episode; made when first asked for, as it needs compiled kernels."""
+    return prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
 
 
 class Worlds:
@@ -135,7 +107,7 @@ class Worlds:
     def __init__(self, n: int = 1) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise StateError(f"the number of worlds is {n!r}, expected an integer of 1 or more")
-        self.state = np.repeat(_EMPTY, n)
+        self.state = np.repeat(_empty(), n)
         self._name_fields()
 
     def _name_fields(self) -> None:
@@ -163,7 +135,8 @@ class Worlds:
     ) -> None:
         """Begin an episode in one world. Everything is restored; nothing is carried over from the last.
 
-        The pose (x, y, z, yaw_deg, pitch_deg) may lie anywhere; raises `PoseError` unless it is five finite numbers.
+        Without a pose the task's own counts. One given here (x, y, z, yaw_deg, pitch_deg) may lie anywhere; raises
+        `PoseError` unless it is five finite numbers.
         """
         if pose is not None:
             numbers = np.asarray(pose)
@@ -213,10 +186,7 @@ class Worlds:
 
     def alignment(self, index: int) -> Alignment:
         """An alignment that attains the maximal intersection now; the map's own where that does."""
-        record = self.state[index]
-        if record["matches"][0, 10, 10] == record["best"]:
-            return Alignment(0, 0, 0)
-        return Alignment(*map(int, first_alignment(record["matches"], record["shifts"], int(record["best"]))))
+        return Alignment(*alignment_at(self.state, index))
 
     def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
         """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""

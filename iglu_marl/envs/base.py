@@ -16,6 +16,7 @@ from gymnasium.utils import seeding
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
@@ -77,12 +78,15 @@ class SavedView(Protocol):
 
 
 class EnvState(NamedTuple):
-    """A saved environment: the episode, the random generator, what else the view keeps, and how far its tasks are."""
+    """A saved environment: the episode, the random generator, what else the view keeps, how far its tasks are, and
+    the clock of its training.
+    """
 
     episode: EpisodeState
     rng: Mapping[str, Any]
     view: Any
     sources: tuple[Any, ...] = ()
+    clock: Any = None
 
 
 class GameSetup:
@@ -100,6 +104,7 @@ class GameSetup:
         if config.tasks is not None:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
+        self.clock = TrainingClock(1)
         chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
         self.episode = Episode(config, controls, chat, make_renderer(config))
         self._window: Any = None
@@ -148,6 +153,8 @@ class GameSetup:
     ) -> None:
         """Begin an episode from `options["task"]` and `options["pose"]`, or with a drawn task at the given pose.
 
+        Without either pose it begins where the task says.
+
         `from_recording`: the dialogue begins as the task tells it, rather than empty. `adapt` changes the drawn or
         given task.
         """
@@ -159,7 +166,13 @@ class GameSetup:
             task = draw(self.tasks, self.rng)
         if adapt is not None:
             task = adapt(task)
-        self.episode.begin(task, pose, from_recording)
+        if pose is None and task.pose is not None:
+            self.read_pose(task.pose)
+        schedule, wrong_scale = self.config.wrong_schedule, None
+        if schedule is not None:
+            self.clock.close(0, int(self.episode.worlds.steps[0]))
+            wrong_scale = float(self.clock.value(schedule, 0))
+        self.episode.begin(task, pose, from_recording, wrong_scale)
 
     def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
         if not options:
@@ -208,7 +221,7 @@ class GameSetup:
     def get_state(self, view: Any = None) -> EnvState:
         """Everything needed to go on from here, also over later resets without a seed."""
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
-        return EnvState(self.episode.get_state(), rng, view, self.sources.get_state())
+        return EnvState(self.episode.get_state(), rng, view, self.sources.get_state(), self.clock.get_state())
 
     def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
         """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
@@ -227,8 +240,10 @@ class GameSetup:
             generator = np.random.default_rng(0)
             put_generator(generator, state.rng)
         self.sources.check_state(state.sources)
+        self.clock.check_state(state.clock)
         self.episode.set_state(state.episode)
         self.sources.set_state(state.sources)
+        self.clock.set_state(state.clock)
         if generator is None:
             self.rng = None
         elif self.rng is None:

@@ -18,7 +18,9 @@ from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
+from iglu_marl.core.kernels.sights import see_many
 from iglu_marl.core.kernels.step import sense_at
+from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.threads import Crew, Kernel
 from iglu_marl.core.worlds import Pose, Worlds
@@ -53,8 +55,8 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, and how far the
-    source of the tasks is.
+    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, how far the
+    source of the tasks is, and the clocks of training.
     """
 
     worlds: Array
@@ -64,6 +66,7 @@ class BatchState(NamedTuple):
     over: Array
     sampling: TaskSamplingState
     sources: tuple[Any, ...] = ()
+    clock: Any = None
 
 
 def _same(task: Task) -> Task:
@@ -115,7 +118,7 @@ class Batch:
         self.setup, self.display, self.recorded = setup, display, recorded
         self.crew = Crew(num_threads)
         self.worlds = Worlds(self.count)
-        self.shown = display.arrays(self.count)
+        self.shown, self.sights = display.arrays(self.count), display.sights(self.count)
         self.everyone = np.arange(self.count)
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
@@ -124,7 +127,9 @@ class Batch:
         self.tasks, self.dialogues = np.empty(self.count, object), np.empty(self.count, object)
         self.dialogs = rows_of_dialogs(self.chat, self.count)
         self.prepared = Prepared(setup.episode.terms, self.chat, recorded)
-        self.sampling = TaskSampling(self.count, adapt, self.prepared)
+        self._adapt = adapt
+        self.sampling = TaskSampling(self.count, self._played, self.prepared)
+        self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin, if not where worlds do
         self._goes_on = np.zeros(self.count, np.bool_)
@@ -154,9 +159,12 @@ class Batch:
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
             )
 
-    def paint(self) -> None:
-        """Bring the pictures up to date: those whose view changed."""
-        if not self.display.pov:
+    def refresh(self) -> None:
+        """Bring what is computed of whole worlds up to date: sights, and the pictures whose view changed."""
+        display = self.display
+        if display.aim or display.egocentric or display.target_egocentric:
+            self.crew.run(see_many, (self.worlds.state, self.sights), self.count, STEPS_PER_THREAD)
+        if not display.pov:
             return
         stale = np.flatnonzero(self.shown.stale)
         if not len(stale):
@@ -204,6 +212,13 @@ class Batch:
             self.begun = True
         return chosen
 
+    def _played(self, task: Task) -> Task:
+        """A task as the environment plays it. Raises `PoseError` for one that begins where this game cannot."""
+        task = self._adapt(task)
+        if task.pose is not None:
+            self.setup.read_pose(task.pose)
+        return task
+
     def _use_source(self) -> None:
         """Draw from the setup's tasks, which may be others than before."""
         if self._source is None or self._source is not self.setup.tasks:
@@ -245,7 +260,11 @@ class Batch:
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
         words = self.worlds.state.view(np.uint64).reshape(self.count, -1)
+        if self.schedule is not None:
+            self.clock.close(chosen, self.worlds.steps[chosen])
         begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
+        if self.schedule is not None:
+            self.worlds.wrong_scale[chosen] = self.clock.value(self.schedule, chosen)
         self.tasks[chosen] = prepared.tasks[numbers]
         self._goes_on[chosen] = prepared.goes_on[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -303,9 +322,12 @@ class Batch:
         return episode
 
     def _score_objectives(self) -> int:
-        """Rewards and ends of worlds whose tasks have objectives of their own; returns how many are reached."""
+        """Rewards and ends of worlds whose tasks have objectives of their own; returns how many are reached.
+
+        Of those alone whose builder acted in this step, rather than the architect whose turn it was.
+        """
         groups: dict[Any, list[int]] = {}
-        for world in np.flatnonzero(~self.idle).tolist():
+        for world in np.flatnonzero(~self.idle & (self.worlds.steps_in_turn > 0)).tolist():
             objective = self._objectives[world]
             if objective is not None:
                 together = hasattr(objective, "score_each")
@@ -369,6 +391,7 @@ class Batch:
             self.over.copy(),
             self.sampling.get_state(),
             self.setup.sources.get_state(),
+            self.clock.get_state(),
         )
 
     def check_state(self, state: Any) -> None:
@@ -385,6 +408,7 @@ class Batch:
         check_like(state.over, self.over, "over")
         self.sampling.check_state(state.sampling)
         self.setup.sources.check_state(state.sources)
+        self.clock.check_state(state.clock)
 
     def set_state(self, state: BatchState) -> None:
         """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
@@ -399,6 +423,7 @@ class Batch:
         self._any_objective = any(objective is not None for objective in self._objectives)
         self.sampling.set_state(state.sampling)
         self.setup.sources.set_state(state.sources)
+        self.clock.set_state(state.clock)
         self.begun = all(task is not None for task in self.tasks)
         self.show(self.everyone)
 

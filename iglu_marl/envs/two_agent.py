@@ -12,12 +12,12 @@ from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, AgentError, StateError
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
-from iglu_marl.core.kernels.records import CONTROL
-from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
+from iglu_marl.core.kernels.records import CONTROL, TERMINAL_SPEED
+from iglu_marl.core.worlds import POSE_HIGH, Worlds
 from iglu_marl.envs.base import FRAMES_PER_SECOND, GameSetup, draw_view
 from iglu_marl.envs.batch_observations import batched
-from iglu_marl.game.chat import TokenChat
+from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
@@ -37,9 +37,8 @@ METADATA: dict[str, Any] = {
 _ARCHITECTS_ACTION = f"the action of {ARCHITECT}"
 _Value = TypeVar("_Value")
 _CELLS = int(np.prod(ZONE_SHAPE))
-# Bounds of `state()`, without tokens: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
-_STATE_LOW = np.array([*POSE_LOW, -50, *[BLOCKS_PER_COLOR - _CELLS] * 6, 1, 0, 0, 0, 0, *[0] * 2 * _CELLS])
-_STATE_HIGH = np.array([*POSE_HIGH, 7, *[BLOCKS_PER_COLOR] * 6, 6, 1, *[2**31] * 3, *[6] * 2 * _CELLS])
+_CLOCKS = slice(14, 17)  # of the columns of `state()`
+_UNLIMITED = 100  # what counts half of a clock without a budget
 
 
 def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
@@ -97,6 +96,39 @@ class BatchedSpacesByAgent(SpacesByAgent):
         return self.choose(agent, self._batched)[1]
 
 
+class ScaledState:
+    """`state()` of one game or many: what its columns are divided by.
+
+    Without tokens these are: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
+    """
+
+    def __init__(self, config: GameConfig, chat: Chat) -> None:
+        budgets = (config.max_steps, config.max_turns, config.turn_steps)
+        parts = [*POSE_HIGH, TERMINAL_SPEED, *[BLOCKS_PER_COLOR] * 6, len(COLORS), 1]
+        parts += [1 if budget is None else budget for budget in budgets]
+        self._unlimited = [_CLOCKS.start + k for k, budget in enumerate(budgets) if budget is None]
+        self._tokens = isinstance(chat, TokenChat)
+        columns = [np.array(parts, np.float64), np.full(2 * _CELLS, len(COLORS))]
+        if isinstance(chat, TokenChat):
+            columns.append(np.full(chat.dialog_length, chat.codec.size + 1))
+        self._factors = (1 / np.concatenate(columns)).astype(np.float32)
+        self.space = spaces.Box(-1, 1, self._factors.shape, np.float32)
+
+    def read(self, worlds: Worlds, dialogs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """The states of all worlds, float32 [n, columns]; dialogs: tokens, int32 [n, length]."""
+        parts = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
+        parts += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn, worlds.grid, worlds.target]
+        if self._tokens:
+            parts.append(dialogs)
+        rows = [part.reshape(len(worlds), -1) for part in parts]
+        state = np.concatenate(rows, axis=1, dtype=np.float32, casting="unsafe")
+        state *= self._factors
+        for column in self._unlimited:
+            state[:, column] /= state[:, column] + _UNLIMITED
+        np.clip(state[:, : _CLOCKS.stop], -1, 1, out=state[:, : _CLOCKS.stop])
+        return state
+
+
 class TwoAgentGame(SpacesByAgent):
     """Mixin: the game behind a PettingZoo environment."""
 
@@ -116,7 +148,7 @@ class TwoAgentGame(SpacesByAgent):
         }
         self.observation_spaces = {agent: observer.space for agent, observer in self._observers.items()}
         self.action_spaces = {ARCHITECT: episode.chat.action_space(), BUILDER: self._builder_space()}
-        self._state_space: spaces.Box | None = None
+        self.scaled_state = ScaledState(config, episode.chat)
         self._cut = dict.fromkeys(AGENTS, False)
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
@@ -141,30 +173,22 @@ class TwoAgentGame(SpacesByAgent):
 
     @property
     def state_space(self) -> spaces.Box:
-        """The space of `state()`: float32, flat."""
-        if self._state_space is None:
-            low, high = _STATE_LOW, _STATE_HIGH
-            chat = self._episode.chat
-            if isinstance(chat, TokenChat):
-                low = np.concatenate([low, np.zeros(chat.dialog_length)])
-                high = np.concatenate([high, np.full(chat.dialog_length, chat.codec.size + 1)])
-            self._state_space = spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
-        return self._state_space
+        """The space of `state()`: float32, flat, within -1..1."""
+        return self.scaled_state.space
 
     def state(self) -> npt.NDArray[np.float32]:
-        """The whole game for a centralised critic, float32 [n].
+        """The whole game for a centralised critic, float32 [n], each number within -1..1.
 
-        In order: eye x, y, z, pitch, yaw (5); vertical speed; inventory (6, signed); active colour; floor (0 architect,
-        1 builder), builder steps, architect turns, steps in this turn; grid (1089); target grid (1089); with
-        token chat also the observed dialogue.
+        In order, divided by: eye x, y, z (8, 13.25, 8), pitch (90), yaw (360); vertical speed (50); inventory (6
+        numbers, signed; 20); active colour (6); floor (0 architect, 1 builder); builder steps, architect turns, steps
+        in this turn (by their budgets; k without one is k / (k + 100)); grid (1089 ids; 6); target grid (the same);
+        with token chat also the observed dialogue (tokens, by the largest). What is more than 1 is 1: an inventory
+        below -20, say.
         """
-        worlds = self._episode.worlds
-        parts = [worlds.seen_pose[0], worlds.speed, worlds.inventory[0], worlds.active]
-        parts += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn]
-        parts += [worlds.grid[0].ravel(), worlds.target[0].ravel()]
+        dialogs = np.zeros((1, 0))
         if isinstance(self._episode.chat, TokenChat):
-            parts.append(self._episode.chat.show(self._episode.dialogue))
-        return np.concatenate(parts, dtype=np.float32, casting="unsafe")
+            dialogs = self._episode.chat.show(self._episode.dialogue)[None]
+        return self.scaled_state.read(self._episode.worlds, dialogs)[0]
 
     # -- actions
 

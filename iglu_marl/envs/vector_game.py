@@ -1,8 +1,9 @@
 """The two-agent game in thousands of worlds at once, with token chat: `parallel_env` with a leading axis.
 
 Shaped like a PettingZoo parallel environment: everything is a dict by agent, in which every array has a row for each
-game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes.
-Games that are over begin anew by themselves, so `agents` never becomes empty.
+game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes; with
+`turn_steps` it is `raw_env(chat="tokens", turn_steps=…)`, a move of one agent in every step. Games that are over begin
+anew by themselves, so `agents` never becomes empty.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
+from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, Display, rows, shown_space
 from iglu_marl.envs.documentation import documented
@@ -50,9 +52,12 @@ class VectorGameState(NamedTuple):
 
 @documented
 class VectorGame(HasBatch, BatchedSpacesByAgent):
-    """Architect and builder in `num_games` games; both act in every step.
+    """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` by turns.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
+    turn_steps: only when given here, rather than in the config: games go by turns as in `raw_env`. In each step of a
+        game one agent moves, and the action of the other is ignored; `infos[agent]["floor"]`, bool [num_games], tells
+        in which games the agent is the one to move next.
     autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
         "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`), or "Disabled".
     num_threads, copy, grid_dtype, pov_layout: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
@@ -79,7 +84,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
         if config is None:
             options.setdefault("chat", "tokens")
-        self._single = ParallelGame(config, **options)
+        self.in_turns = "turn_steps" in options
+        self._single = (AECGame if self.in_turns else ParallelGame)(config, **options)
         self.config = self._single.config
         if self.config.chat != "tokens":
             raise ConfigError(
@@ -104,6 +110,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             grid="grid" in seen,
             target="target_grid" in seen,
             pov="pov" in seen,
+            aim="aim" in seen,
+            egocentric="egocentric" in seen,
+            radius=self.config.egocentric_radius,
             events=True,
             grid_dtype=grid_dtype,
             layout=layout,
@@ -149,24 +158,27 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """
         chosen = self._batch.reset(seed, options)
         self._lengths[chosen] = 0
-        self._batch.paint()
+        self._batch.refresh()
         self.agents = list(AGENTS)
         return self._observations(), self._infos()
 
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """One step of both agents in every game: observations, rewards, terminations, truncations, infos by agent."""
+        """One step of every game: observations, rewards, terminations, truncations, infos by agent.
+
+        There is an action of both agents in any case.
+        """
         batch = self._batch
         if not self.agents:
             raise StateError("the games have not begun: call reset() before step()")
         said, replies, controls, numbers = self._read(actions)
         fresh = batch.begin_next(self.autoreset_mode)
         self._lengths[fresh] = 0
-        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks)
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks, self.in_turns)
         silent, _ = self._controls.yielding()
         any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
         batch.idle[fresh] = False
-        batch.paint()
+        batch.refresh()
         shown = batch.shown
         reward = shown.reward.copy()
         shared = reward.copy() if self.config.rewards == "shared" else np.zeros(self.num_games)
@@ -181,7 +193,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         final = self._final(chosen)
         batch.again(chosen)
         self._lengths[chosen] = 0
-        batch.paint()
+        batch.refresh()
         infos = self._infos()
         for agent in AGENTS:
             infos[agent].update(final[agent])
@@ -223,6 +235,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             "agentPos": shown.pose,
             "grid": shown.grid.reshape(-1, *ZONE_SHAPE),
             "target_grid": shown.target.reshape(-1, *ZONE_SHAPE),
+            "aim": batch.sights.aim,
+            "egocentric": batch.sights.egocentric,
         }
         return {
             agent: {key: views[key] for key in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
@@ -241,7 +255,11 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         shown = self._batch.shown
         names = _EVENT_NAMES[shown.event]
         counts = dict(zip(("intersection", "target_blocks", "blocks"), shown.counts.T.copy(), strict=True))
-        return {ARCHITECT: {"event": names, **counts}, BUILDER: {"event": names.copy()}}
+        infos = {ARCHITECT: {"event": names, **counts}, BUILDER: {"event": names.copy()}}
+        if self.in_turns:
+            for number, agent in enumerate(AGENTS):
+                infos[agent]["floor"] = self._batch.worlds.floor == number
+        return infos
 
     def _final(self, chosen: Array) -> dict[str, dict[str, Any]]:
         """The last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
@@ -261,13 +279,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
 
     def state(self) -> npt.NDArray[np.float32]:
         """The whole games for a centralised critic, float32 [num_games, n]; columns as `parallel_env().state()`."""
-        worlds, count = self._batch.worlds, self.num_games
-        columns = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
-        columns += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn]
-        columns += [worlds.grid, worlds.target, self._batch.dialogs]
-        return np.concatenate(
-            [column.reshape(count, -1) for column in columns], axis=1, dtype=np.float32, casting="unsafe"
-        )
+        return self._single.scaled_state.read(self._batch.worlds, self._batch.dialogs)
 
     @property
     def state_space(self) -> spaces.Box:
@@ -296,4 +308,4 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
         self.agents = list(AGENTS) if self._batch.begun else []
-        self._batch.paint()
+        self._batch.refresh()

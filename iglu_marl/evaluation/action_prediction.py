@@ -28,7 +28,15 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role
-from iglu_marl.core.errors import AgentError, ConfigError, DataError, GridError, PoseError, ServiceError
+from iglu_marl.core.errors import (
+    AgentError,
+    ConfigError,
+    DataError,
+    GridError,
+    PoseError,
+    ServiceError,
+    ServiceRefusedError,
+)
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
@@ -36,6 +44,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
 from iglu_marl.envs.aec import raw_env
+from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import (
     Counts,
@@ -46,7 +55,7 @@ from iglu_marl.evaluation.metrics import (
     net_actions,
     skills,
 )
-from iglu_marl.game.agent import Agent, begin, check_service
+from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 
 __all__ = [
@@ -237,7 +246,7 @@ class AgentPredictor:
 
     The game's own target is a dummy that nobody can build: the person's world is not in it. A pose outside the game's
     space is replaced by the usual start and counted in `poses_replaced`. Raises `AgentError` for agents that have to be
-    told the target.
+    told the target. Each thread that predicts has an agent and a game of its own.
     """
 
     def __init__(
@@ -258,18 +267,21 @@ class AgentPredictor:
             "max_steps": max_steps,
             "max_turns": None,
         }
-        self._env = raw_env(GameConfig.of(None, options))
-        self._agent = make(self._env)
-        if getattr(self._agent, "privileged", False):
-            raise AgentError(
-                f"{type(self._agent).__name__} has to be told the target, which nobody knows here"
-            )
+
+        def begun() -> tuple[Any, Agent]:
+            env = raw_env(GameConfig.of(None, options))
+            return env, make(env)
+
+        self._games = PerThread(begun)
+        _, agent = self._games.get()
+        if getattr(agent, "privileged", False):
+            raise AgentError(f"{type(agent).__name__} has to be told the target, which nobody knows here")
         self._seed = seed
         self.poses_replaced = 0
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8]:
         """The world after the agent's turn, int8 [9, 11, 11]."""
-        env = self._env
+        env, agent = self._games.get()
         task = Task("", _UNREACHABLE, starting_grid=situation.grid, invariant=False)
         try:
             env.reset(seed=self._seed, options={"task": task, "pose": situation.pose})
@@ -278,21 +290,27 @@ class AgentPredictor:
             env.reset(seed=self._seed, options={"task": task})
         state = env.get_state()
         env.set_state(state._replace(episode=state.episode._replace(dialogue=situation.dialogue)))
-        begin(self._agent, Role.BUILDER, self._seed, task)
+        begin(agent, Role.BUILDER, self._seed, task)
         env.step("")  # the architect has said it all
         while env.agent_selection == "builder_0":
             observation, _, terminated, truncated, _ = env.last()
             if terminated or truncated:
                 break
-            env.step(self._agent.act(observation))
-            check_service([self._agent])
+            env.step(agent.act(observation))
+            check_service([agent])
         built: npt.NDArray[np.int8] = env.episode.worlds.grid[0].copy()
         return built
 
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What the agent has counted in the last prediction of this thread, where it counts (LLM agents)."""
+        return counts_of(self._games.get()[1])
+
     def close(self) -> None:
-        """Release the agent and the game."""
-        self._agent.close()
-        self._env.close()
+        """Release the agents and their games."""
+        for env, agent in self._games.made:
+            agent.close()
+            env.close()
 
 
 # ------------------------------------------------------------------------------------------------- one sample
@@ -304,6 +322,8 @@ class Prediction:
 
     name: the sample's id. placed, removed: net placements and removals; acted: both. changed: cells, as in
     `change_counts`. made: the predicted actions. error: what the predictor raised, "" if nothing; then it did nothing.
+    scored: False where something failed that the predictor runs on: then this is no prediction, and in no average.
+    model: what an LLM agent has counted.
 
     Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
     actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
@@ -323,6 +343,8 @@ class Prediction:
     colors: Counts = _NONE
     cells: Counts = _NONE
     states: tuple[int, int] | None = None
+    scored: bool = True
+    model: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def acted(self) -> Counts:
@@ -354,10 +376,19 @@ class Prediction:
             made=made,
             error=row["error"],
             states=None if states is None else tuple(states),
+            scored=bool(row.get("scored", True)),
+            model=dict(row.get("model", {})),
         )
 
 
-def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
+def judged(
+    sample: Sample,
+    built: BlockGrid,
+    error: str = "",
+    *,
+    scored: bool = True,
+    model: Mapping[str, Any] | None = None,
+) -> Prediction:
     """How a predicted world counts against a person's."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
@@ -391,20 +422,29 @@ def judged(sample: Sample, built: BlockGrid, error: str = "") -> Prediction:
         colors=alike(lambda one: (one.place, one.color)),
         cells=alike(lambda one: (one.place, one.cell)),
         states=sample.states,
+        scored=scored,
+        model=model or {},
     )
 
 
 def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
-    """A prediction for one sample. Edits are applied in their order, so what is undone again does not count."""
+    """A prediction for one sample. Edits are applied in their order, so what is undone again does not count.
+
+    What the predictor runs on may fail: then the prediction counts for nothing, unless it always will: that is raised.
+    """
     before = sample.situation.grid
     try:
         made = predict(sample.situation)
         built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
+    except ServiceRefusedError:
+        raise
     except Exception as fault:
-        if on_error == "raise" or isinstance(fault, ServiceError):
+        scored = not isinstance(fault, ServiceError)
+        if scored and on_error == "raise":
             raise
-        return judged(sample, before, f"{type(fault).__name__}: {fault}"[:300])
-    return judged(sample, built)
+        error = f"{type(fault).__name__}: {fault}"[:300]
+        return judged(sample, before, error, scored=scored, model=getattr(predict, "counts", None))
+    return judged(sample, built, model=getattr(predict, "counts", None))
 
 
 # --------------------------------------------------------------------------------------------------- all samples
@@ -440,22 +480,37 @@ PROTOCOLS = {
 
 @dataclass
 class Predictions:
-    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together."""
+    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together.
+
+    Those in which something failed that the predictor runs on are in no average (`scored`).
+    """
 
     settings: dict[str, Any]
     rows: list[Prediction] = field(default_factory=list)
     resamples: int = 1000
 
+    @property
+    def scored(self) -> list[Prediction]:
+        """The rows that count."""
+        return [row for row in self.rows if row.scored]
+
+    def model(self) -> dict[str, Any]:
+        """What an LLM agent has counted in all predictions; empty for others."""
+        total: dict[str, Any] = {}
+        for row in self.rows:
+            add_counts(total, row.model)
+        return total
+
     def micro(self, kind: str = "acted", rows: Iterable[Prediction] | None = None) -> Counts:
         """The summed counts of a kind, one of `KINDS`."""
-        return micro(getattr(row, kind) for row in (self.rows if rows is None else rows))
+        return micro(getattr(row, kind) for row in (self.scored if rows is None else rows))
 
     def interval(
         self, measure: str = "f1", kind: str = "acted", rows: Sequence[Prediction] | None = None
     ) -> Interval:
         """The micro average of "f1", "precision" or "recall", with its interval."""
         by_unit: dict[str, list[Counts]] = {}
-        for row in self.rows if rows is None else rows:
+        for row in self.scored if rows is None else rows:
             by_unit.setdefault(row.unit, []).append(getattr(row, kind))
         sums = np.array([micro(counts) for counts in by_unit.values()], np.float64).reshape(-1, 3)
         right, made, asked = sums.T
@@ -476,7 +531,7 @@ class Predictions:
     def mean_f1(self, kind: str = "changed") -> Interval:
         """The mean over samples of each sample's F1, with its interval over units."""
         by_unit: dict[str, list[float]] = {}
-        for row in self.rows:
+        for row in self.scored:
             by_unit.setdefault(row.unit, []).append(getattr(row, kind).f1)
         return bootstrap(
             [sum(values) for values in by_unit.values()], [len(values) for values in by_unit.values()],
@@ -484,26 +539,29 @@ class Predictions:
         )  # fmt: skip
 
     def by(self, what: str) -> dict[str, list[Prediction]]:
-        """The rows of each "tag" or "structure", sorted; a row with several tags is in several groups."""
+        """The scored rows of each "tag" or "structure", sorted; a row with several tags is in several groups."""
         found: dict[str, list[Prediction]] = {}
-        for row in self.rows:
+        for row in self.scored:
             for key in row.tags if what == "tag" else (getattr(row, what),):
                 found.setdefault(key, []).append(row)
         return dict(sorted(found.items()))
 
     def to_json(self) -> dict[str, Any]:
         """Settings and tables, JSON-ready."""
-        groups = {"all": self.rows, **self.by("tag")}
+        groups = {"all": self.scored, **self.by("tag")}
+        model = self.model()
         return {
             "settings": self.settings,
-            "samples": len(self.rows),
-            "units": len({row.unit for row in self.rows}),
+            "samples": len(self.scored),
+            "failed": len(self.rows) - len(self.scored),
+            "units": len({row.unit for row in self.scored}),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
             "scores": {
                 name: {**protocol._asdict(), "f1": list(self.score(name))}
                 for name, protocol in PROTOCOLS.items()
             },
-            "mean_change_f1": list(self.mean_f1()) if self.rows else None,
+            "mean_change_f1": list(self.mean_f1()) if self.scored else None,
+            **({"model": model} if model else {}),
             "tables": {
                 group: {
                     kind: {
@@ -528,14 +586,19 @@ def predict_actions(
     output: Path | str | None = None,
     on_error: str = "raise",
     settings: Mapping[str, Any] | None = None,
+    concurrency: int = 1,
+    on_done: Callable[[], None] = lambda: None,
 ) -> Predictions:
     """Let a predictor predict, and count.
 
     name: of the predictor. output: a folder for `predictions.jsonl` (a line for each sample, as soon as it is there)
     and `predictions.json` (tables); started again with it, what is there is not predicted again. on_error: "raise"
     what a predictor raises, or "count" it as doing nothing. settings: anything else that tells this run from others.
+    concurrency: samples under way at once, in threads; the rows are the same for any number. on_done: called for each.
 
-    Raises `ConfigError` for other arguments or an output of other settings, `GridError` for edits that are none.
+    A sample at which something failed that the predictor runs on is in no average, and predicted again by the next
+    call. Raises `ConfigError` for other arguments or an output of other settings, `GridError` for edits that are none,
+    and `ServiceRefusedError` where nothing can be predicted.
     """
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
@@ -551,15 +614,27 @@ def predict_actions(
             from_json=Prediction.from_json,
             to_json=Prediction.to_json,
         )
-    known = {row.name: row for row in (log.rows if log else [])}
+    known = {row.name: row for row in (log.rows if log else []) if row.scored}
+    rows: dict[int, Prediction] = {}  # by the number of the sample
+
+    def left() -> Iterator[tuple[int, Sample]]:
+        for number, sample in enumerate(samples):
+            if sample.name in known:
+                rows[number] = known[sample.name]
+                on_done()
+            else:
+                yield number, sample
+
+    def predicted(numbered: tuple[int, Sample]) -> Prediction:
+        return _predicted(predict, numbered[1], on_error)
+
     try:
-        for sample in samples:
-            row = known.get(sample.name)
-            if row is None:
-                row = _predicted(predict, sample, on_error)
-                if log is not None:
-                    log.add(row)
-            result.rows.append(row)
+        for (number, _), row in in_flight(predicted, left(), concurrency):
+            rows[number] = row
+            if log is not None:
+                log.add(row)
+            on_done()
+        result.rows = [rows[number] for number in sorted(rows)]
     finally:
         if log is not None:
             log.close()
@@ -597,6 +672,8 @@ def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
     for number, line in enumerate(lines, 2):
         with reading(f"{path}, line {number}"):
             row = parse_json(line, f"{path}, line {number}")
+            if row.get("scored", True) is False:
+                continue
             name, actions = row["name"], [(bool(place), *rest) for place, *rest in row["made"]]
             if not all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions):
                 raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, colour] of each")

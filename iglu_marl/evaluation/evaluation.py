@@ -81,12 +81,20 @@ def _progress(shown: bool | None, total: int, done: int) -> Iterator[Callable[[]
 
 
 def _checked(
-    episodes: int, seed: int, processes: int, examples: int, view: str, on_error: str, resamples: int
+    episodes: int,
+    seed: int,
+    processes: int,
+    concurrency: int,
+    examples: int,
+    view: str,
+    on_error: str,
+    resamples: int,
 ) -> None:
     for name, value, least in (
         ("episodes", episodes, 1),
         ("seed", seed, 0),
         ("processes", processes, 1),
+        ("concurrency", concurrency, 1),
         ("examples", examples, 0),
         ("resamples", resamples, 1),
     ):
@@ -119,6 +127,7 @@ def evaluate(
     episodes: int = 1,
     seed: int = 0,
     processes: int = 1,
+    concurrency: int | None = None,
     output: str | os.PathLike[str] | None = None,
     controls: str = "walking",
     chat: str = "text",
@@ -138,6 +147,8 @@ def evaluate(
     tasks, count: see `tasks_of`. episodes: games of each pair on each task; they differ in their seeds.
     seed: decides everything random. The n-th game on a task has the same seeds for every pair.
     processes: how many to spread the games over; the result is the same for any number.
+    concurrency: games under way at once in each process; None: as many as the settings of LLM agents at an endpoint
+        allow requests, else 1. It changes nothing but the time, and helps where agents wait for an endpoint.
     output: a folder; finished games are kept there, and the report. Started again it goes on where it was.
     controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
         the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
@@ -150,7 +161,16 @@ def evaluate(
     Raises `ConfigError`, `AgentError` or `DataError` for arguments that cannot be used, and `ServiceRefusedError`
     where no game can be played: a key is refused, a model is unknown.
     """
-    _checked(episodes, seed, processes, examples, view, on_error, resamples)
+    _checked(
+        episodes,
+        seed,
+        processes,
+        1 if concurrency is None else concurrency,
+        examples,
+        view,
+        on_error,
+        resamples,
+    )
     found = tasks_of(tasks, count=count, seed=seed)
     fields = {**DEFAULTS, "controls": controls, "chat": chat, **dict(config or {})}
     GameConfig.of(None, dict(fields))
@@ -167,7 +187,8 @@ def evaluate(
         frozenset(chosen),
         on_error,
     )
-    rows = _played(plan, processes, None if output is None else Path(output), progress)
+    concurrency = plan.concurrency() if concurrency is None else concurrency
+    rows = _played(plan, processes, concurrency, None if output is None else Path(output), progress)
     settings = {
         **plan.settings(),
         "architects": list(plan.architects),
@@ -182,7 +203,9 @@ def evaluate(
     return result
 
 
-def _played(plan: EvaluationPlan, processes: int, output: Path | None, progress: bool | None) -> list[Row]:
+def _played(
+    plan: EvaluationPlan, processes: int, concurrency: int, output: Path | None, progress: bool | None
+) -> list[Row]:
     """The rows of all games of a plan, in its order: those that are in the log, and those that are played now."""
     jobs = list(plan.jobs())
     log: RowLog[Row] | None = None
@@ -205,7 +228,7 @@ def _played(plan: EvaluationPlan, processes: int, output: Path | None, progress:
     rows = {id_: known[id_] for id_ in wanted if id_ in known}
     try:
         with _progress(progress, len(jobs), len(jobs) - len(left)) as advance:
-            for row in games(plan, left, processes):
+            for row in games(plan, left, processes, concurrency):
                 rows[_id(row)] = row
                 if log is not None:
                     log.add(row)

@@ -288,6 +288,7 @@ def bootstrap_statistic(
     *,
     correction: float = 0.0,
     units: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
@@ -298,7 +299,8 @@ def bootstrap_statistic(
     which it is undefined (nan) are left out. correction: what the statistic adds to its plain value of the entries
     against a bias; a resample is a sample of a sample, and needs it once more. units: [count], the independent unit
     of each entry (a game with several messages, say): entries of one unit are drawn together; each entry is one
-    without them. Raises `ConfigError` for arguments out of range.
+    without them. strata: [count], the stratum of each entry (the task of a run, say): as many units of each stratum
+    are drawn as it has; a unit lies in one. Raises `ConfigError` for arguments out of range.
     """
     _check(confidence, resamples)
     groups = np.arange(count) if units is None else np.asarray(units)
@@ -306,14 +308,36 @@ def bootstrap_statistic(
         raise ConfigError(
             f"units have the shape {groups.shape}, expected ({count},): one for each of 1 entry or more"
         )
-    groups = np.unique(groups, return_inverse=True)[1]
-    generator, total = np.random.default_rng(rng), int(groups.max()) + 1
-    draws = (
-        np.bincount(generator.integers(total, size=total), minlength=total).astype(np.float64)
-        for _ in range(resamples)
-    )
+    _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
+    layers = np.zeros(count, np.int64) if strata is None else np.asarray(strata)
+    if layers.shape != (count,) or (layers != layers[firsts][groups]).any():
+        raise ConfigError(
+            f"strata have the shape {layers.shape}, expected ({count},): one for each entry of a unit"
+        )
+    members = [np.flatnonzero(layers[firsts] == layer) for layer in np.unique(layers)]
+    generator, total = np.random.default_rng(rng), len(firsts)
+
+    def draw() -> npt.NDArray[np.float64]:
+        chosen = [part[generator.integers(len(part), size=len(part))] for part in members]
+        return np.bincount(np.concatenate(chosen), minlength=total).astype(np.float64)
+
+    draws = (draw() for _ in range(resamples))
     values = np.array([statistic(drawn[groups]) for drawn in draws]) + correction
     return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
+
+
+def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
+    """The mean without the lowest and the highest quarter of the values (rounded down): rliable's IQM.
+
+    values: [n]; counts: how often each counts, [n], whole numbers, once each by default. nan where nothing is left.
+    Source: Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (2021).
+    """
+    found = np.asarray(values, np.float64).ravel()
+    if counts is not None:
+        found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
+    cut = len(found) // 4
+    kept = np.sort(found)[cut : len(found) - cut]
+    return float(kept.mean()) if len(kept) else np.nan
 
 
 def _check(confidence: float, resamples: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 from iglu_marl.core.errors import ConfigError
 
 Actions = npt.NDArray[np.int64]
+Score = tuple[int, float]
 
 
 class OpenLoop(NamedTuple):
@@ -56,16 +57,37 @@ def best_open_loop(
     for name, value in (("steps", steps), ("tries", tries)):
         if value < 1:
             raise ConfigError(f"{name} is {value}, expected at least 1")
-    rng, first, end = np.random.default_rng(seed), int(space.start), int(space.start + space.n)
-    actions = rng.integers(first, end, size=steps)
-    completed, best = _played(envs, actions, seed, options)
+    first, end = int(space.start), int(space.start + space.n)
+
+    def play(actions: Actions) -> tuple[npt.NDArray[np.bool_], Score]:
+        return _played(envs, actions, seed, options)
+
+    return search(play, (first, end), steps, tries=tries, seed=seed)
+
+
+def search(
+    play: Callable[[Actions], tuple[npt.NDArray[np.bool_], Score]],
+    bounds: tuple[int, int],
+    steps: int,
+    *,
+    tries: int,
+    seed: int = 0,
+) -> OpenLoop:
+    """The best sequence found by hill climbing, as of `best_open_loop`, by any way of playing one.
+
+    play: which episodes a sequence completes, bool [n], and how good that is: their number, and the sum of returns.
+    bounds: actions are in bounds[0]..bounds[1] - 1.
+    """
+    rng = np.random.default_rng(seed)
+    actions = rng.integers(*bounds, size=steps)
+    completed, best = play(actions)
     for _ in range(tries - 1):
         changed = actions
         for _ in range(int(rng.geometric(0.7))):
             place, last = int(rng.integers(steps)), steps - 1
             out, into = ((place, place), (place, last), (last, place))[int(rng.integers(3))]
-            changed = np.insert(np.delete(changed, out), into, rng.integers(first, end))
-        reached, score = _played(envs, changed, seed, options)
+            changed = np.insert(np.delete(changed, out), into, rng.integers(*bounds))
+        reached, score = play(changed)
         if score >= best:
             actions, completed, best = changed, reached, score
     return OpenLoop(actions, completed)
@@ -73,7 +95,7 @@ def best_open_loop(
 
 def _played(
     envs: VectorEnv[Any, Any, Any], actions: Actions, seed: int, options: Mapping[str, Any] | None
-) -> tuple[npt.NDArray[np.bool_], tuple[int, float]]:
+) -> tuple[npt.NDArray[np.bool_], Score]:
     """Which first episodes a sequence completes; their number, and the sum of the returns of all."""
     envs.reset(seed=seed, options=None if options is None else dict(options))
     completed, playing = np.zeros(envs.num_envs, bool), np.ones(envs.num_envs, bool)

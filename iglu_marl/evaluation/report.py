@@ -7,7 +7,7 @@ import csv
 import html
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,14 @@ def _about(evaluation: Tables) -> str:
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
         "bootstrap intervals over tasks."
     )
+    for role, agents in settings.get("agents", {}).items():
+        for name, about in agents.items():
+            model = ", ".join(
+                f"{part} {about[part]}"
+                for part in ("model", "endpoint", "view", "prompts")
+                if about.get(part)
+            )
+            said += f" {role}: {name} is {model}."
     again = f" Of these, {failed} failed because of what an agent runs on: they are in no average, and are played "
     return said + (f"{again}again when the evaluation is started again." if failed else "")
 
@@ -136,12 +144,32 @@ def markdown(evaluation: Tables) -> str:
 
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
-    *("completion_tokens", "cost", "parse_failures", "over_budget", "no_ops"),
+    *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures"),
 )
 
 
 def _model_rows(models: Iterable[dict[str, Any]]) -> list[list[str]]:
-    return [[_number(entry[name]) for name in _MODEL_COLUMNS] for entry in models]
+    return [
+        [
+            by_kind(entry[name]) if name == "failures" else _number(entry.get(name, 0))
+            for name in _MODEL_COLUMNS
+        ]
+        for entry in models
+    ]
+
+
+def by_kind(failures: Mapping[str, int]) -> str:
+    """Counts of failures as text: "2 timeout, 1 unreadable"."""
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(failures.items())) or "none"
+
+
+def told_models(models: Iterable[dict[str, Any]]) -> list[str]:
+    """What came of the requests of each language model, a line each."""
+    return [
+        f"{entry['role']} of {entry['architect']} + {entry['builder']}: {entry['requests']} requests; failures: "
+        f"{by_kind(entry['failures'])}; {entry['gave_up']} gave up, {entry['clipped']} clipped, {entry['cut']} cut"
+        for entry in models
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------- csv
@@ -168,6 +196,17 @@ def games_csv(evaluation: Tables) -> str:
         lines.append(
             [" ".join(map(str, row[n])) if isinstance(row[n], list) else _number(row[n]) for n in names]
         )
+    return _csv(lines)
+
+
+def models_csv(models: Sequence[dict[str, Any]]) -> str:
+    """One line a pair and role that a language model played: what it took, and its failures by kind."""
+    kinds = sorted({kind for entry in models for kind in entry["failures"]})
+    names = [name for name in models[0] if name != "failures"]
+    lines = [[*names, *kinds]]
+    for entry in models:
+        failures = [str(entry["failures"].get(kind, 0)) for kind in kinds]
+        lines.append([*(_number(entry[name]) for name in names), *failures])
     return _csv(lines)
 
 
@@ -376,6 +415,7 @@ def write(evaluation: Tables, folder: Path) -> list[Path]:
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
         "pairs.csv": pairs_csv(evaluation),
         "games.csv": games_csv(evaluation),
+        **({"models.csv": models_csv(models)} if (models := evaluation.models()) else {}),
         "evaluation.md": markdown(evaluation),
         "evaluation.html": page(evaluation),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.metrics import Interval, bootstrap
+from iglu_marl.game.agent import add_counts
 
 FORMAT, VERSION = "iglu_marl evaluation", 1
 
@@ -135,13 +135,11 @@ class Tables:
 
     def models(self) -> list[dict[str, Any]]:
         """What language models took: sums by architect, builder and the role that the model played; often empty."""
-        sums: dict[tuple[str, str, str], Counter[str]] = {}
+        sums: dict[tuple[str, str, str], dict[str, Any]] = {}
         for row in self.rows:
             for role, counts in row.get("models", {}).items():
-                total = sums.setdefault((row["architect"], row["builder"], role), Counter())
-                total.update(
-                    {"games": 1, **{name: n for name, n in counts.items() if not isinstance(n, dict)}}
-                )
+                total = sums.setdefault((row["architect"], row["builder"], role), {})
+                add_counts(total, {"games": 1, **counts})
         names = ("architect", "builder", "role")
         return [{**dict(zip(names, key, strict=True)), **total} for key, total in sums.items()]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import queue
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.util import Finalize
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +22,16 @@ from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
-from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent, check_service
+from iglu_marl.evaluation.selection import described, factory, games_at_once
+from iglu_marl.game.agent import Agent, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
+
+SHARED = "IGLU_MARL_SPENDING"
+"""The environment variable that names a folder in which the agents of several processes share what they may spend."""
 
 
 class EvaluationJob(NamedTuple):
@@ -74,10 +79,15 @@ class EvaluationPlan:
         }
         found = {"seed": self.seed, "view": self.view, "config": json.loads(json.dumps(config, default=repr))}
         agents = {
-            "architects": _described(self.architects, Role.ARCHITECT),
-            "builders": _described(self.builders, Role.BUILDER),
+            "architects": described(self.architects, Role.ARCHITECT),
+            "builders": described(self.builders, Role.BUILDER),
         }
         return {**found, "agents": agents} if any(agents.values()) else found
+
+    def concurrency(self) -> int:
+        """How many games at once the agents ask for: those that wait for an endpoint leave time for others."""
+        architects = games_at_once(self.architects, Role.ARCHITECT)
+        return max(architects, games_at_once(self.builders, Role.BUILDER))
 
     def make_env(self) -> Any:
         """The environment of all games."""
@@ -85,11 +95,15 @@ class EvaluationPlan:
         return make(GameConfig.of(None, dict(self.config)))
 
 
+class Stopped(Exception):
+    """A game is broken off, because another one has ended the evaluation."""
+
+
 class Arena:
     """Plays games of a plan; agents are made once and reset for each game."""
 
-    def __init__(self, plan: EvaluationPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: EvaluationPlan, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        self.plan, self._is_stopped = plan, is_stopped
         self.env = plan.make_env()
         self._made: dict[tuple[Role, str], Agent] = {}
 
@@ -115,9 +129,9 @@ class Arena:
                 agents,
                 seed=seed,
                 options={"task": task},
-                on_step=lambda _: check_service(agents.values()),
+                on_step=lambda _: self._check(agents.values()),
             )
-        except ServiceRefusedError:
+        except (ServiceRefusedError, Stopped):
             raise
         except Exception as fault:
             scored = not isinstance(fault, ServiceError)
@@ -136,13 +150,18 @@ class Arena:
             "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
         }
-        if counted := {role.value: found for role, agent in agents.items() if (found := _counts(agent))}:
+        if counted := {role.value: found for role, agent in agents.items() if (found := counts_of(agent))}:
             row["models"] = counted
         if job.task in plan.examples and job.episode == 0:
             assert game.grid is not None
             row["dialogue"] = [[said.role.value, said.text] for said in game.dialogue]
             row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
         return row
+
+    def _check(self, agents: Iterable[Agent]) -> None:
+        if self._is_stopped():
+            raise Stopped
+        check_service(agents)
 
     def close(self) -> None:
         """Close the agents and the environment."""
@@ -151,28 +170,40 @@ class Arena:
         self.env.close()
 
 
-def _counts(agent: Agent) -> dict[str, Any]:
-    """What an agent has counted in this game, where it counts: its `stats.as_dict()` (LLM agents)."""
-    stats: Any = getattr(agent, "stats", None)
-    return dict(stats.as_dict()) if hasattr(stats, "as_dict") else {}
+class Arenas:
+    """An arena for each thread that plays games of a plan, and a way to stop them all."""
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        self._stopped = threading.Event()
+        self._own = PerThread(lambda: Arena(plan, self._stopped.is_set))
+
+    def rows(self, jobs: Iterable[EvaluationJob], at_once: int) -> Iterator[Row]:
+        """The rows of jobs, as they are done."""
+        played = in_flight(lambda job: self._own.get().play(job), jobs, at_once, self._stopped.set)
+        yield from (row for _, row in played)
+
+    def close(self) -> None:
+        """Close all agents and environments."""
+        for arena in self._own.made:
+            arena.close()
 
 
-def _described(specs: dict[str, Any], role: Role) -> dict[str, Any]:
-    """The settings that agents do not get from here: what `describe()` of their classes says, by name."""
-    classes: dict[str, Any] = {
-        name: getattr(factory(spec, role), "__self__", None) for name, spec in specs.items()
-    }
-    return {name: made.describe() for name, made in classes.items() if hasattr(made, "describe")}
+class _Shared(NamedTuple):
+    """What the processes of an evaluation have in common: which job is next, where rows go, a folder for agents."""
+
+    next_job: Any
+    rows: Any
+    folder: str
 
 
-_arena: Arena | None = None  # of a process of the pool
+_state: tuple[EvaluationPlan, list[EvaluationJob], _Shared] | None = None  # of a process of the pool
 
 
-def _start_process(plan: EvaluationPlan) -> None:
-    global _arena
+def _start_process(plan: EvaluationPlan, jobs: list[EvaluationJob], shared: _Shared) -> None:
+    global _state
     _end_with_parent()
-    _arena = Arena(plan)
-    Finalize(None, _arena.close, exitpriority=10)
+    os.environ[SHARED] = shared.folder
+    _state = plan, jobs, shared
 
 
 def _end_with_parent() -> None:
@@ -188,29 +219,66 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _play_in_process(job: EvaluationJob) -> Row:
-    assert _arena is not None
-    return _arena.play(job)
+def _play_in_process(at_once: int) -> None:
+    """Play whatever nobody has begun yet, until there is nothing left."""
+    assert _state is not None
+    plan, jobs, shared = _state
 
+    def left() -> Iterator[EvaluationJob]:
+        while True:
+            with shared.next_job.get_lock():
+                number = shared.next_job.value
+                shared.next_job.value += 1
+            if number >= len(jobs):
+                return
+            yield jobs[number]
 
-def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int) -> Iterator[Row]:
-    """The rows of all jobs, in the order in which they are done."""
-    if processes == 1 or len(jobs) < 2:
-        arena = Arena(plan)
-        try:
-            for job in jobs:
-                yield arena.play(job)
-        finally:
-            arena.close()
-        return
-    pool = ProcessPoolExecutor(
-        min(processes, len(jobs)),
-        mp_context=multiprocessing.get_context("spawn"),  # forks inherit locks of threads
-        initializer=_start_process,
-        initargs=(plan,),
-    )
+    arenas = Arenas(plan)
     try:
-        for future in as_completed([pool.submit(_play_in_process, job) for job in jobs]):
-            yield future.result()
+        for row in arenas.rows(left(), at_once):
+            shared.rows.put(row)
+    except BaseException:
+        shared.next_job.value = len(jobs)  # no process begins another
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        arenas.close()
+
+
+def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int) -> Iterator[Row]:
+    """The rows of all jobs, in the order in which they are done; `concurrency` of them at once in each process."""
+    if processes == 1 or len(jobs) < 2:
+        arenas = Arenas(plan)
+        try:
+            yield from arenas.rows(jobs, concurrency)
+        finally:
+            arenas.close()
+        return
+    context = multiprocessing.get_context("spawn")  # forks inherit locks of threads
+    with tempfile.TemporaryDirectory() as folder:
+        shared = _Shared(context.Value("q", 0), context.Queue(), folder)
+        pool = ProcessPoolExecutor(
+            min(processes, len(jobs)),
+            mp_context=context,
+            initializer=_start_process,
+            initargs=(plan, jobs, shared),
+        )
+        try:
+            under_way = [pool.submit(_play_in_process, concurrency) for _ in range(min(processes, len(jobs)))]
+            yield from _received(shared.rows, under_way, len(jobs))
+        finally:
+            shared.next_job.value = len(jobs)
+            pool.shutdown(cancel_futures=True)
+
+
+def _received(rows: Any, under_way: Sequence[Future[None]], count: int) -> Iterator[Row]:
+    """So many rows from a queue, unless a process that puts them there has failed: then its error is raised."""
+    while count:
+        failed = [future for future in under_way if future.done() and future.exception() is not None]
+        try:
+            row = rows.get(timeout=0.2)
+        except queue.Empty:
+            if failed:
+                failed[0].result()
+            continue
+        count -= 1
+        yield row

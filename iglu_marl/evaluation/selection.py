@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -58,17 +59,15 @@ def factory(spec: Any, role: Role) -> Factory:
     environment.
     """
     if isinstance(spec, str):
-        from iglu_marl.agents import registry as pairing
+        from iglu_marl.agents import registry
 
-        known = pairing.ARCHITECTS if role is Role.ARCHITECT else pairing.BUILDERS
-        if spec in known:
-            spec = known[spec]
-        elif ":" in spec:
-            spec = _imported(spec, role)
-        else:
+        found = registry.find(spec, role)
+        if found is None and ":" not in spec:
+            known = ", ".join(registry.known(role))
             raise AgentError(
-                f"{role.value} {spec!r} is unknown, expected one of {', '.join(known)}, or module:attribute"
+                f"{role.value} {spec!r} is unknown, expected one of {known}, llm:MODEL@ENDPOINT, or module:attribute"
             )
+        spec = _imported(spec, role) if found is None else found
     if hasattr(spec, "for_env"):
         return spec.for_env
     if not callable(spec):
@@ -76,6 +75,32 @@ def factory(spec: Any, role: Role) -> Factory:
             f"{role.value} is {spec!r:.80}, expected a name, a class with for_env, or a function of the environment"
         )
     return spec
+
+
+def _asked(specs: Mapping[str, Any], role: Role, question: str) -> dict[str, Any]:
+    """What the makers of agents say of themselves, where they say it (LLM agents), by name.
+
+    `functools.partial` of a `for_env` hands on what it was given.
+    """
+    found = {}
+    for name, spec in specs.items():
+        make = factory(spec, role)
+        given = make.keywords if isinstance(make, functools.partial) else {}
+        maker = getattr(make.func if isinstance(make, functools.partial) else make, "__self__", None)
+        if hasattr(maker, question):
+            settings = {key: value for key, value in given.items() if key == "settings"}
+            found[name] = getattr(maker, question)(**settings)
+    return found
+
+
+def described(specs: Mapping[str, Any], role: Role) -> dict[str, Any]:
+    """The settings that agents do not get from here, by name: what `describe()` of their classes says."""
+    return _asked(specs, role, "describe")
+
+
+def games_at_once(specs: Mapping[str, Any], role: Role) -> int:
+    """In how many games at once the agents are to play: the most that `games_at_once()` of their classes says, or 1."""
+    return max(_asked(specs, role, "games_at_once").values(), default=1)
 
 
 def _imported(spec: str, role: Role) -> Any:

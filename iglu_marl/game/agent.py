@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from iglu_marl.core.dialogue import Role
@@ -17,6 +17,7 @@ class Agent(Protocol):
     expected of it, unless the world changes or somebody speaks. `play` ends a game in which everybody is.
     And one `fault`: the `ServiceError` that tells what has failed in this episode of what it runs on, None if nothing;
     such a game is no measure of how it plays.
+    And `stats`, whose `as_dict()` tells what it has counted in this episode, JSON-ready.
     """
 
     def reset(self, role: Role, seed: int | None) -> None:
@@ -47,3 +48,18 @@ def check_service(agents: Iterable[Agent]) -> None:
     for agent in agents:
         if (fault := getattr(agent, "fault", None)) is not None:
             raise fault
+
+
+def counts_of(agent: Agent) -> dict[str, Any]:
+    """What an agent has counted in this episode, where it counts (`stats`)."""
+    stats: Any = getattr(agent, "stats", None)
+    return dict(stats.as_dict()) if hasattr(stats, "as_dict") else {}
+
+
+def add_counts(total: dict[str, Any], counts: Mapping[str, Any]) -> None:
+    """Add counts, and counts by kind, to a total."""
+    for name, number in counts.items():
+        if isinstance(number, Mapping):
+            add_counts(total.setdefault(name, {}), number)
+        else:
+            total[name] = total.get(name, 0) + number

@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Codec, Dialogue, decode_dialogue, speaker_marks
 from iglu_marl.core.errors import ActionError, ConfigError, DialogueError
+from iglu_marl.core.text import cleaned
 from iglu_marl.game.config import GameConfig
 
 _SAMPLE_CHARACTERS = string.ascii_lowercase + " "
@@ -95,16 +96,16 @@ class TextChat:
         return ChatText(self.dialog_length)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
-        """The text of an utterance, and whether it was cut."""
+        """The text of an utterance without control or invisible marks, and whether it was cut."""
         if not isinstance(action, str):
             raise ActionError(
                 f"{where} is {action!r:.80} ({type(action).__name__}), expected a string; silence is ''"
             )
         if len(action) <= self.message_length:
-            return action, False
+            return cleaned(action), False
         if self.strict:
             raise ActionError(f"{where} has {len(action)} characters, expected at most {self.message_length}")
-        return action[: self.message_length], True
+        return cleaned(action[: self.message_length]), True
 
     def show(self, dialogue: Dialogue, written: str | None = None) -> str:
         """The dialogue as it is observed."""

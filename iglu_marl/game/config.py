@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.schedule import Schedule
 from iglu_marl.core.scoring import SHIFTS, Shifts
 from iglu_marl.core.worlds import COMPLETIONS, Completion, Terms
 from iglu_marl.game.profiles import hint
@@ -30,9 +31,19 @@ ARCHITECT_SIGHTS = (
     "goal",
     "goal_program",
 )
-BUILDER_SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")  # never anything of the target
+COMPUTED_SIGHTS = ("aim", "egocentric")  # what follows from pose and grid
+BUILDER_SIGHTS = (
+    "pov",
+    "inventory",
+    "compass",
+    "dialog",
+    "pose",
+    "grid",
+    *COMPUTED_SIGHTS,
+)  # none of the target
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
+MAX_RADIUS = 20  # sees the whole zone from anywhere
 
 
 class GameOptions(TypedDict, total=False):
@@ -52,8 +63,9 @@ class GameOptions(TypedDict, total=False):
     builder_can_ask: bool
     architect_sees: tuple[str, ...]
     builder_sees: tuple[str, ...]
+    egocentric_radius: int
     right_scale: float
-    wrong_scale: float
+    wrong_scale: float | Schedule
     completion_reward: float
     message_cost: float
     step_cost: float
@@ -103,9 +115,11 @@ class GameConfig:
     builder_sees: tuple[str, ...] = _doc(
         ("pov", "inventory", "compass", "dialog"), "from: " + ", ".join(BUILDER_SIGHTS)
     )
+    egocentric_radius: int = _doc(5, "cells that `egocentric` shows to each side of the builder's own")
     right_scale: float = _doc(2.0, "reward when the maximal intersection grows (minus it when it shrinks)")
-    wrong_scale: float = _doc(
-        1.0, "reward for removing, minus it for adding, a block when it does not change"
+    wrong_scale: float | Schedule = _doc(
+        1.0,
+        "reward for removing, minus it for adding, a block when it does not change; or a `Schedule` of it",
     )
     completion_reward: float = _doc(0.0, "added when the target is completed")
     message_cost: float = _doc(0.0, "paid by the architect for each word it says")
@@ -143,7 +157,8 @@ class GameConfig:
             if not isinstance(getattr(self, name), bool):
                 raise self._error(name, "True or False")
         for name in ("right_scale", "wrong_scale", "completion_reward", "message_cost", "step_cost"):
-            self._check_cost(name)
+            if name != "wrong_scale" or not isinstance(self.wrong_scale, Schedule):
+                self._check_cost(name)
         if self.sparse_reward and self.size_reward:
             raise self._error("size_reward", "False with sparse_reward=True")
         if self.sparse_reward and self.completion_reward:
@@ -153,6 +168,7 @@ class GameConfig:
                 self._check_count(name, 1, 2**31 - 1, " or None")
         self._check_sights("architect_sees", ARCHITECT_SIGHTS)
         self._check_sights("builder_sees", BUILDER_SIGHTS)
+        self._check_count("egocentric_radius", 1, MAX_RADIUS)
         self._check_chat()
         self._check_pictures()
 
@@ -252,14 +268,21 @@ class GameConfig:
             raise ConfigError(f"config is {config!r:.80}, expected a GameConfig")
         return dataclasses.replace(config, **fields)
 
+    @property
+    def wrong_schedule(self) -> Schedule | None:
+        """By what the `wrong_scale` of an episode goes; None where it is the same in all."""
+        return self.wrong_scale if isinstance(self.wrong_scale, Schedule) and not self.sparse_reward else None
+
     def terms(self) -> Terms:
-        """What the kernel needs to know of this (0 = no limit)."""
-        sparse = self.sparse_reward
+        """What the kernel needs to know of this (0 = no limit); of a schedule, its beginning."""
+        sparse, wrong = self.sparse_reward, self.wrong_scale
+        if isinstance(wrong, Schedule):
+            wrong = float(wrong.value(0))
         return Terms(
             shifts=self.shifts,
             completion=self.completion,
             right_scale=0.0 if sparse else self.right_scale,
-            wrong_scale=0.0 if sparse else self.wrong_scale,
+            wrong_scale=0.0 if sparse else wrong,
             completion_reward=1.0 if sparse else self.completion_reward,
             step_cost=self.step_cost,
             size_reward=self.size_reward,

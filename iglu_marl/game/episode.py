@@ -6,6 +6,7 @@ then the builder's act. Clocks, floor, reward and end come from the kernel; ever
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -96,16 +97,31 @@ class Episode:
 
     # -- course
 
-    def begin(self, task: Task, pose: Pose | None = None, recorded: bool = False) -> None:
+    def begin(
+        self,
+        task: Task,
+        pose: Pose | None = None,
+        recorded: bool = False,
+        wrong_scale: float | None = None,
+    ) -> None:
         """Start an episode; the architect has the floor. Nothing is carried over from the last one.
 
         `recorded`: the dialogue is the one that the task tells, and goes on with it; else it begins empty, and only the
-        two who play add to it.
+        two who play add to it. `wrong_scale`: that of this episode, where the configuration has a schedule of it.
         """
         self.worlds.spawn_prepared(0, prepare(task, self.terms), pose)
+        if wrong_scale is not None:
+            self.worlds.wrong_scale[0] = wrong_scale
         self.task, self.objective = task, task.objective
         self.recorded = recorded
         self.dialogue = task.dialogue if recorded else Dialogue()
+
+    @property
+    def played_config(self) -> GameConfig:
+        """The configuration with the number that this episode is played with, in place of a schedule."""
+        if self.config.wrong_schedule is None:
+            return self.config
+        return dataclasses.replace(self.config, wrong_scale=float(self.worlds.wrong_scale[0]))
 
     @property
     def written(self) -> str | None:

@@ -18,6 +18,7 @@ from iglu_marl.language.references import (
     At,
     Beside,
     Between,
+    Blocks,
     Edge,
     It,
     Item,
@@ -54,9 +55,10 @@ class Corners:
 
 @dataclass(frozen=True)
 class Spots:
-    """Several places of the map, (x, z) each."""
+    """Several places of the map, (x, z) each; free: only those where nothing stands."""
 
     at: tuple[tuple[int, int], ...]
+    free: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Sides:
 
 @dataclass(frozen=True)
 class Opposite:
-    """On the other side of the map from what was just spoken of: through its middle."""
+    """On the other side of the map, through its middle, from something; None = what was just spoken of."""
+
+    of: Reference | None = None
 
 
 Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite
@@ -90,9 +94,9 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that. centred: in the middle of its place. vague: it was said that there are
-    several, and not how many. bare_ends: all but the two ends of its place. until: so many in all, with those that
-    stand there already.
+    its middle. like: as tall or long as that, and `taller` more. centred: in the middle of its place. vague: it was
+    said that there are several, and not how many. bare_ends: all but the two ends of its place. again: "another one",
+    of the shape of what was placed last. until: so many in all, with those that stand there already.
     """
 
     count: int | None = 1
@@ -106,9 +110,11 @@ class New:
     gap: int = 0
     hollow: bool = False
     like: Reference | None = None
+    taller: int = 0
     centred: bool = False
     vague: bool = False
     bare_ends: bool = False
+    again: bool = False
     until: int | None = None
 
     def __post_init__(self) -> None:
@@ -211,7 +217,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         along = [(1, 0, 0)] * (abs(where.z) == REACH) + [(0, 0, 1)] * (abs(where.x) == REACH)
         return [Anchors((_column(where.x, where.z, setting),), axes=tuple(along))]
     if isinstance(where, Spots):
-        return [Anchors((_column(x, z, setting),)) for x, z in where.at]
+        open_ = [(x, z) for x, z in where.at if not where.free or not setting.color_at((x, FLOOR, z))]
+        return [Anchors((_column(x, z, setting),)) for x, z in open_]
     if isinstance(where, Corners):
         up = VECTORS[Direction.UP]
         return [
@@ -231,7 +238,7 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Between):
         return _between(where, setting)
     if isinstance(where, Opposite):
-        x, _, z = resolve(It(), setting)[0][0]
+        x, _, z = resolve(where.of or It(), setting)[0][0]
         return [Anchors((_column(-x, -z, setting),))]
     items = resolve(where.of, setting)
     if isinstance(where, NextTo):
@@ -390,7 +397,15 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     if told != instruction.where:
         new = replace(new, gap=0)
     if new.like is not None:
-        new = replace(new, sizes=(_length(new, resolve(new.like, setting)),), like=None)
+        new = replace(
+            new, sizes=(_length(new, resolve(new.like, setting)) + new.taller,), like=None, taller=0
+        )
+    if len(told) == 1 and isinstance(told[0], Spot) and new.way is not None and not new.way.vertical:
+        cell = (told[0].x, FLOOR, told[0].z)
+        if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
+            told = (
+                Beside(((new.way, 1),), Blocks(where=At(cell))),
+            )  # "and two more to the east of the centre"
     groups = _combined(told, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
@@ -480,7 +495,7 @@ def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
         of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None
     ]
     cells = list(setting.last)
-    if new.color == ALIKE and told_from:
+    if told_from and (new.color == ALIKE or (setting.before is None and not cells)):
         cells = [cell for item in resolve(told_from[0], setting) for cell in item]
     found = {setting.color_at(cell) for cell in cells} - {0}
     if not found and setting.before is not None:  # what is gone had a colour too
@@ -495,6 +510,11 @@ def _combined(wheres: tuple[Places, ...], setting: Setting) -> list[Anchors]:
     first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
     groups = anchors(first, setting)
     for where in others:
+        along = {axis for group in anchors(where, setting) for axis in group.axes}
+        groups = [
+            replace(group, axes=tuple(along)) if len(along) == 1 and len(group.axes) != 1 else group
+            for group in groups
+        ]
         allowed = {cell for group in anchors(where, setting) for cell in group.cells}
         groups = [
             replace(group, cells=cells)
@@ -673,7 +693,10 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
         return [_run(cell, vector, n) for cell in lowest]
     # a level row
     if told is not None:
-        return [_run(cell, told, n, new.gap) for cell in lowest]
+        runs = [_run(cell, told, n, new.gap) for cell in free]
+        return [run for run in runs if set(free).issuperset(run)] or [
+            _run(cell, told, n, new.gap) for cell in lowest
+        ]
     axes = list(group.axes) or _axes(new.axis, setting)
     inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
@@ -750,7 +773,10 @@ def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> li
             tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))
         ]
     if group.way is None and not group.item and len(free) == 1:
-        return _at_spot(drawn, (width, height, depth), spot, standing, new.axis, setting)
+        along = new.axis or {(1, 0, 0): "x", (0, 0, 1): "z"}.get(
+            group.axes[0] if len(group.axes) == 1 else spot
+        )
+        return _at_spot(drawn, (width, height, depth), spot, standing, along, setting)
     found = []
     for a, b in {(width, height), (height, width)}:
         for x, y, z in free:

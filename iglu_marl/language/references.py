@@ -112,7 +112,12 @@ class Between:
 
 @dataclass(frozen=True)
 class Them:
-    """What was changed last, several things: with what was changed before, when it was only one."""
+    """What was changed last, several things: with what was changed before, when it was only one.
+
+    both: exactly two things, such as two towers that were built one after the other.
+    """
+
+    both: bool = False
 
 
 @dataclass(frozen=True)
@@ -443,21 +448,21 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
         x, y, z = setting.position
         return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
     if isinstance(reference, (It, LastBlock)):
-        if not setting.last:
-            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
-        return [setting.last if isinstance(reference, It) else setting.last[-1:]]
+        last = setting.last or _only_thing(setting)
+        return [last if isinstance(reference, It) else last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
     if isinstance(reference, Spot):
         return [((reference.x, -1, reference.z),)]
+    if isinstance(reference, Them) and reference.both and (two := _last_two(setting)):
+        return two
     if isinstance(reference, Them):
         cells = list(setting.last)
         for part in reversed(setting.earlier):
             if len(cells) > 1:
                 break
             cells = list(dict.fromkeys((*part, *cells)))
-        if not cells:
-            raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        cells = cells or list(_only_thing(setting))
         standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
         return standing or [tuple(cells)]  # also what was taken away
     if isinstance(reference, Remaining):
@@ -494,6 +499,36 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     return _counted(reference, items, setting)
 
 
+def _last_two(setting: Setting) -> list[Item]:
+    """The two things that were placed last, at once or one after the other; [] if there are not two."""
+    found: list[Item] = []
+    met: set[Cell] = set()
+    for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
+        todo = {cell for cell in part if setting.color_at(cell)} - met
+        flat = (
+            len(todo) == 2 and len({cell[1] for cell in todo}) == 1
+        )  # two blocks beside each other are two things
+        while todo:
+            item = [todo.pop()]
+            for cell in item:
+                near = set() if flat else {shifted(cell, way) for way in VECTORS.values()} & todo
+                item += near
+                todo -= near
+            found.append(tuple(sorted(item)))
+            met.update(item)
+        if len(found) >= 2:
+            break
+    return found if len(found) == 2 else []
+
+
+def _only_thing(setting: Setting) -> Item:
+    """What "it" is before anything was changed: the only thing that stands there."""
+    items = find_items(setting, Kind.STRUCTURE if len(setting.blocks) > 1 else Kind.BLOCK, ())
+    if len(items) != 1 or len(items[0]) < len(setting.blocks):  # a block by itself is no structure
+        raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+    return items[0]
+
+
 def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
     """The `count` items that reach furthest; all that tie for the last place."""
     assert reference.extreme is not None
@@ -525,6 +560,11 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
+    middle = [
+        (min(part) + max(part)) / 2 for part in zip(*(cell for item in items for cell in item), strict=True)
+    ]
+    if not out.any() and count == 1 and (tuple(middle),) in items:
+        return [(tuple(map(int, middle)),)]  # type: ignore[list-item]
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
@@ -743,6 +783,8 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             continue
         if reference.nth is not None:
             placed = [cell for part in (*setting.earlier,) for cell in part] or there
+            if reference.colors:
+                placed = [cell for cell in placed if setting.color_at(cell) in reference.colors]
             if len(placed) < reference.nth:
                 break
             return [(placed[reference.nth - 1],)]
@@ -756,4 +798,6 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             return [(cell,) for cell in there]
         if reference.count == 1 and reference.extreme is None and len(there) > 1:
             continue
+    if reference == Recent(nth=1, count=1) and not setting.last:
+        return [_only_thing(setting)]
     raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")

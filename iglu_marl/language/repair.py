@@ -73,6 +73,7 @@ from iglu_marl.language.verbs import (
     Move,
     Pick,
     Place,
+    Resize,
     Then,
     clarified,
     outcomes,
@@ -766,6 +767,8 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
         return part.filled(way) if part.slot == "way" else None
     if isinstance(way, tuple):
         return None
+    if isinstance(part, Resize) and part.way is None:
+        return replace(part, way=way)
     if isinstance(part, Put) and part.new.way is None:
         return replace(part, new=replace(part.new, way=way, standing=None))
     return None

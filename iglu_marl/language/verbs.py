@@ -36,6 +36,7 @@ from iglu_marl.language.references import (
     Beside,
     Blocks,
     Context,
+    Edge,
     It,
     Item,
     LastBlock,
@@ -53,6 +54,7 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     checked_offset,
+    find_items,
     is_several,
     resolve,
     shifted,
@@ -150,16 +152,18 @@ class Remove:
 
 @dataclass(frozen=True)
 class Replace:
-    """Gives what is referred to another colour. count: how many blocks that are to be, where it was told."""
+    """Gives what is referred to another colour, or that of `like`. count: how many blocks that are to be, if told."""
 
     blocks: Reference
-    color: int
+    color: int | None = None
     count: int | None = None
+    like: Reference | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a change of colour")
         _check_no_cell(self.blocks, "recoloured")
-        object.__setattr__(self, "color", as_color(self.color, "color of a change"))
+        if self.like is None:
+            object.__setattr__(self, "color", as_color(self.color, "color of a change"))
 
 
 @dataclass(frozen=True)
@@ -168,30 +172,40 @@ class Move:
 
     blocks: Reference
     by: Offset = ()
-    to: Where | Spot | None = None
+    to: Where | Spot | Edge | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None and not isinstance(self.to, Spot):
+        if self.to is not None and not isinstance(self.to, Edge):
             _check_where(self.to, "a move")
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Repeats blocks so many steps away."""
+    """Repeats blocks so many steps away, or at a place; in another color, where it is told."""
 
     blocks: Reference
     by: Offset = ()
     to: Any = None
+    color: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a copy")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a copy by {self.by} to {self.to}, expected one of the two")
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two things, or the two that one description means, change places; of things of one shape, also their colours."""
+
+    one: Reference
+    other: Reference | None = None
+    only_colors: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,8 +247,8 @@ class Extend:
 class Resize:
     """Makes something taller or longer, or shorter.
 
-    By `size` blocks, or `to` so many in all; or as tall as `like`; or so many `times` as large. way: where it grows;
-    None = up, or of a row the only way there is. color: of what is added.
+    By `size` blocks, or `to` so many in all; or as tall as `like`, and `size` more; or so many `times` as large. way:
+    where it grows; None = up, or of a row the way in which it was just laid. color: of what is added.
     """
 
     blocks: Reference
@@ -248,11 +262,15 @@ class Resize:
 
 @dataclass(frozen=True)
 class Rotate:
-    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place."""
+    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place.
+
+    along: "x" or "z", the axis along which it lies then, whether it has to be turned for that or not.
+    """
 
     blocks: Reference
     quarters: int
     about: Any = None
+    along: str | None = None
 
 
 @dataclass(frozen=True)
@@ -338,6 +356,7 @@ Instruction = (
     | Move
     | Copy
     | Mirror
+    | Swap
     | Extend
     | Keep
     | Look
@@ -363,6 +382,7 @@ INSTRUCTIONS = (
     Move,
     Copy,
     Mirror,
+    Swap,
     Extend,
     Keep,
     Look,
@@ -536,6 +556,12 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
 
 
 def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
+    if instruction.new.again:
+        last = _as_put(_last_part(setting.before[0])) if setting.before is not None else None
+        new = replace(instruction.new, again=False)
+        if isinstance(last, Put) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
+            new = replace(last.new, color=new.color)
+        instruction = replace(instruction, new=new)
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
 
@@ -581,7 +607,15 @@ def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
         for cell in cells
         if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))
     }
-    if len(placed) != instruction.count and len(setting.last) != instruction.count:
+    standing = [cell for cell, color in setting.blocks.items() if instruction.color in (None, color)]
+    near = [
+        cell
+        for item in find_items(setting, Kind.STRUCTURE, ())
+        if not set(item).isdisjoint(setting.last)
+        for cell in item
+        if instruction.color in (None, setting.color_at(cell))
+    ]
+    if instruction.count not in map(len, (placed, setting.last, standing, near)):
         raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {instruction.count}")
     return [ExpectedWorld(setting.grid, setting.last)]
 
@@ -653,7 +687,14 @@ def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
         cells = _cells(instruction.blocks, setting)
     if instruction.count not in (None, len(cells)):
         raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
-    return [_changed(setting, [(cell, instruction.color) for cell in cells])]
+    color = instruction.color
+    if instruction.like is not None:
+        colors = {setting.color_at(cell) for cell in _cells(instruction.like, setting)}
+        if len(colors) > 1:
+            raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=instruction.like)
+        (color,) = colors
+    assert color is not None
+    return [_changed(setting, [(cell, color) for cell in cells])]
 
 
 def _move(instruction: Move, setting: Setting) -> list[ExpectedWorld]:
@@ -677,10 +718,16 @@ def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
 
 def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
     """The vectors that bring something to a place: its lowest block there, of several the one that fits a corner."""
+    if isinstance(to, Edge):
+        step = VECTORS[setting.on_map(to.way)]
+        far = 5 - max(sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells)
+        return [(far * step[0], 0, far * step[2])]
     groups = anchors(to, setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]
+    if goals and isinstance(to, Beside):  # beside something tall: at its foot
+        goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     floor = min(cell[1] for cell in cells)
@@ -702,22 +749,21 @@ def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     if (
         isinstance(instruction.to, Beside)
-        and instruction.to.of == instruction.blocks
         and instruction.to.offset
+        and not set(cells).isdisjoint(cell for item in resolve(instruction.to.of, setting) for cell in item)
     ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))
         reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
         far = max(reach) - min(reach) + count
-        by = far * step[0], far * step[1], far * step[2]
-        return [_added(setting, [(shifted(cell, by), setting.color_at(cell)) for cell in cells])]
-    vectors = (
-        [setting.vector(instruction.by)]
-        if instruction.to is None
-        else _vectors_to(instruction.to, cells, setting)
-    )
+        vectors = [(far * step[0], far * step[1], far * step[2])]
+    elif instruction.to is None:
+        vectors = [setting.vector(instruction.by)]
+    else:
+        vectors = _vectors_to(instruction.to, cells, setting)
+    color = instruction.color
     return [
-        _added(setting, [(shifted(cell, vector), setting.color_at(cell)) for cell in cells])
+        _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
         for vector in vectors
     ]
 
@@ -725,6 +771,22 @@ def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
 def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
     _check_free(blocks, setting)
     return _changed(setting, blocks)
+
+
+def _swap(instruction: Swap, setting: Setting) -> list[ExpectedWorld]:
+    """Each in the colour of the other: the same as each in the other's place, for what is of one shape and colour."""
+    parts = [instruction.one] if instruction.other is None else [instruction.one, instruction.other]
+    items = [_cells(part, setting) for part in parts]
+    if instruction.other is None:
+        items = [list(item) for item in _filled(instruction.one, setting)]
+    colors = [{setting.color_at(cell) for cell in item} for item in items]
+    if any(len(color) > 1 for color in colors):
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
+    shapes = [{tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items]
+    if shapes[0] != shapes[1] and not instruction.only_colors:
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+    told = zip(items, reversed(colors), strict=True)
+    return [_changed(setting, [(cell, color) for item, (color,) in told for cell in item])]
 
 
 def _mirror(instruction: Mirror, setting: Setting) -> list[ExpectedWorld]:
@@ -779,11 +841,17 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
         way = setting.on_map(instruction.way)
         axis = next(i for i in range(3) if VECTORS[way][i])
     elif spans[1] == 1 and (instruction.times is not None or not instruction.to) and max(spans) > 1:
-        raise Unresolved(Reason.NO_DIRECTION, "")
+        axis = spans.index(max(spans))
+        laid = [cell for cell in setting.last if cell in item]
+        if len(laid) < 2 or len(laid) < len(item) or sum(span > 1 for span in spans) > 1:
+            raise Unresolved(Reason.NO_DIRECTION, "")
+        ahead = laid[-1][axis] > laid[0][axis]
+        way = next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
     now = spans[axis]
     if instruction.like is not None:
         like = [cell for part in resolve(instruction.like, setting) for cell in part]
         wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
+        wanted += instruction.size or 0
     elif instruction.times is not None:
         if now * instruction.times % 1:
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
@@ -811,6 +879,11 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
 def _rotate(instruction: Rotate, setting: Setting) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     about = instruction.about
+    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in (0, 2)]
+    if instruction.along is not None and spans[0] == spans[1]:
+        raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
+    if instruction.along is not None and (spans[0] > spans[1]) == (instruction.along == "x"):
+        return [ExpectedWorld(setting.grid, tuple(cells))]
     if about is None:
         low = [min(cell[i] for cell in cells) for i in range(3)]
         high = [max(cell[i] for cell in cells) for i in range(3)]
@@ -907,18 +980,21 @@ def _repeated(instruction: Again, last: Any) -> Any:
             return replace(part, blocks=_like(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, Put):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
-            where = instruction.where
-            if (
-                isinstance(where, Beside)
-                and isinstance(where.of, It)
-                and part.where
-                and isinstance(part.where[0], Beside)
-            ):
-                where = replace(part.where[0], offset=where.offset)
-            return replace(part, new=new, where=(where,))
+            where = _told_from(part, instruction.where)
+            told = part.where[0] if part.where else None
+            if not (isinstance(told, Beside) and told.of == It() == getattr(where, "of", None)):
+                return replace(part, new=new, where=(where,))  # else "it" is no longer what it was
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
     return _otherwise(_last_part(last), change)
+
+
+def _told_from(part: Put, where: Any) -> Any:
+    """A new place of what was placed: "on its other side" is told from the same thing as before."""
+    told = part.where[0] if part.where else None
+    if isinstance(where, Beside) and isinstance(where.of, It) and isinstance(told, Beside):
+        return replace(told, offset=where.offset)
+    return where
 
 
 def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
@@ -953,7 +1029,7 @@ def _amended(instruction: Amend, last: Any) -> Any:
         if instruction.way is not None:
             new = replace(new, way=instruction.way)
         if instruction.where is not None:
-            where = (instruction.where,)
+            where = (_told_from(part, instruction.where),)
         return replace(part, new=new, where=where)
 
     try:
@@ -1016,6 +1092,7 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     Move: _move,
     Copy: _copy,
     Mirror: _mirror,
+    Swap: _swap,
     Extend: _extend,
     Pick: _pick,
     Facing: _facing,

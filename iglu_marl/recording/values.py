@@ -102,6 +102,7 @@ def _fields_of(task: Task) -> dict[str, Any]:
         "invariant": task.invariant,
         "task_id": task.task_id,
         "ids": task.ids,
+        "pose": task.pose,
     }
 
 
@@ -136,6 +137,7 @@ def _one_task(told: Mapping[str, Any]) -> Task:
         told["invariant"],
         task_id=name,
         ids=told["ids"],
+        pose=told.get("pose"),
     )
 
 

@@ -128,7 +128,7 @@ class Recorder:
                 "format": FORMAT,
                 "version": VERSION,
                 "view": view,
-                "config": config_to_json(episode.config),
+                "config": config_to_json(episode.played_config),
                 "controls": controls_to_json(episode.controls),
                 "seed": None if seed is None else int(seed),
                 "task": task_to_json(episode.task),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import members
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
+    from iglu_marl.rendering.axes import axes_view as axes_view
     from iglu_marl.rendering.corpus import CorpusSession as CorpusSession
     from iglu_marl.rendering.corpus import write_corpus as write_corpus
     from iglu_marl.rendering.html import ReplayRecorder as ReplayRecorder

@@ -12,6 +12,7 @@ from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
 from iglu_marl.tasks.random_tasks import RandomTasks
 from iglu_marl.tasks.source import FiniteSource, TaskSource, draw, is_source
+from iglu_marl.tasks.spawn_poses import SpawnPoses
 from iglu_marl.tasks.structures import Structure, StructureTasks, load_structures
 from iglu_marl.tasks.task_set import TaskSet
 
@@ -23,6 +24,7 @@ __all__ = [
     "FiniteSource",
     "RandomTasks",
     "SessionTasks",
+    "SpawnPoses",
     "Structure",
     "StructureTasks",
     "Subtasks",

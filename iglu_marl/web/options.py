@@ -70,9 +70,10 @@ class ServerOptions:
 
     @staticmethod
     def _check_agents(role: Role, names: Iterable[str]) -> None:
-        from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
+        from iglu_marl.agents.registry import find, known
 
-        known = ARCHITECTS if role == Role.ARCHITECT else BUILDERS
         for name in names:
-            if name not in known:
-                raise ConfigError(f"the {role} {name!r} is unknown, expected one of {', '.join(known)}")
+            if find(name, role) is None:
+                raise ConfigError(
+                    f"the {role} {name!r} is unknown, expected one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
+                )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +21,19 @@ from requirements import ROOT
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for, llm
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading, world_text
+from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
-from iglu_marl.agents.llm.messages import cleaned
 from iglu_marl.agents.llm.prompting import Prompts, quoted
 from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read_order
 from iglu_marl.agents.llm.world_text import told_as_coordinates, told_as_layers, told_changes, told_pose
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import make_codec, parse
+from iglu_marl.core.text import cleaned
+from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
+from iglu_marl.rendering import axes_view
+from iglu_marl.rendering.palette import block_color
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
@@ -226,10 +231,10 @@ def test_pictures_of_target_and_build() -> None:
     agent.reset(Role.ARCHITECT, 0)
     agent.act(seen)
     message = backend.requests[0].messages[1]
-    assert "See picture 1." in message.text
-    assert "See picture 2." in message.text
+    assert "Picture 1 shows it twice" in message.text
+    assert "Picture 2 shows it twice" in message.text
     shown = [np.asarray(Image.open(io.BytesIO(picture))) for picture in message.pictures]
-    assert [picture.shape for picture in shown] == [(512, 512, 3)] * 2
+    assert [picture.shape for picture in shown] == [(512, 1024, 3)] * 2
     assert (shown[0] != shown[1]).any()
     env, seen = architect_seen(architect_sees=("target_view", "dialog"))
     agent.reset(Role.ARCHITECT, 0)
@@ -240,9 +245,102 @@ def test_pictures_of_target_and_build() -> None:
     builder.reset(Role.BUILDER, 0)
     builder.act({**hearing("Hello"), "grid": EMPTY})
     assert len(backend.requests[2].messages[1].pictures) == 1
+    builder.reset(Role.BUILDER, 0)
+    builder.act({**hearing("Hello"), "grid": EMPTY, "pov": np.full((4, 6, 3), 9, np.uint8)})
+    _, eyes = backend.requests[-1].messages[1].pictures
+    assert np.asarray(Image.open(io.BytesIO(eyes))).tolist() == np.full((4, 6, 3), 9).tolist()
+    assert "Picture 2 shows what you see now" in backend.requests[-1].messages[1].text
     backend.sees_pictures = False  # type: ignore[misc]
     with pytest.raises(AgentError, match="reads text only"):
         LLMArchitect(settings, backend=backend)
+
+
+def test_a_prompt_with_pictures_tells_no_place_of_the_target() -> None:
+    """Unless the settings say so: then the list of changes stands beside them."""
+    settings = {"model": "own", "view": "picture", "endpoint": "http://127.0.0.1:1/v1", "pictures": True}
+    env, seen = architect_seen()
+    for changes, shown in (("auto", False), ("hidden", False), ("shown", True)):
+        backend = ScriptedBackend(lambda _: "Place a red block.")
+        agent = LLMArchitect.for_env(env, backend=backend, settings=LLMSettings(**settings, changes=changes))
+        agent.reset(Role.ARCHITECT, 0)
+        agent.act(seen)
+        told = backend.requests[0].messages[1].text
+        assert ("STILL TO DO" in told) == shown
+        assert bool(re.search(r"\d (?:blocks? )?(?:east|west|north|south)|height \d", told)) == shown
+        assert not any(name in told for name in ("red", "blue", "green")) or shown
+
+
+def test_the_shorter_view() -> None:
+    one, wall = blocks_to_grid([(2, -1, -3, 6)]), np.ones((9, 11, 11), np.int8)
+    for grid in (one, wall):
+        views = {view: world_text.told(grid, view) for view in ("layers", "coordinates", "auto")}
+        assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
+    assert world_text.told(one, "auto") == "red: 2 east, 3 north, height 1"
+    assert "height 9:" in world_text.told(wall, "auto")
+
+
+def test_pictures_have_axes_on_both_sides() -> None:
+    """From one side a block is hidden that is seen from the other; one in the air differs from one on the ground."""
+    tower = [(0, y, 0, 6) for y in range(-1, 4)]
+    hidden = axes_view(blocks_to_grid([*tower, (-1, -1, -1, 1)]))
+    plain = axes_view(blocks_to_grid(tower))
+    assert hidden.shape == (512, 1024, 3)
+    changed = (hidden != plain).any(axis=2)
+    blue = (hidden == block_color(1)).all(axis=2)
+    assert not blue[:, :512].any()
+    assert blue[:, 512:].sum() > 100
+    assert changed[:, 512:].sum() > 300
+    lower, upper = axes_view(blocks_to_grid([(0, -1, 0, 3)])), axes_view(blocks_to_grid([(-2, 1, -2, 3)]))
+    assert (lower != upper).any(axis=2)[:, :512].sum() > 50, "the dashed line tells them apart"
+
+
+def test_the_builder_is_told_what_it_did_for_which_message() -> None:
+    prompts: list[str] = []
+    said = iter(
+        [edits(("red", 0, 0, 1), ("blue", 1, 0, 1)), Reply(failure=RequestFailure.EMPTY), edits(), edits()]
+    )
+
+    def answer(messages: list[dict[str, Any]]) -> Any:
+        prompts.append(messages[1]["content"])
+        return next(said)
+
+    env = game(about=task([(5, -1, 5, 1)]))
+    builder = LLMBuilder.for_env(env, backend=ScriptedBackend(answer))
+    words = iter(["Red and blue.", "And green.", "Green, please.", "Thanks."])
+
+    class Talker:
+        def reset(self, role: Role, seed: int | None) -> None: ...
+        def close(self) -> None: ...
+        def act(self, observation: Any) -> str:
+            return next(words, "")
+
+    env = game(about=task([(5, -1, 5, 1)]), max_steps=60, turn_steps=15)
+    iglu_marl.play(env, {"architect": Talker(), "builder": builder}, seed=0)
+    dialogues = [text.partition("(newest last)\n")[2].partition("\n\n")[0].splitlines() for text in prompts]
+    first = '"done": "red at centre, height 1; blue at 1 east, height 1"}'
+    assert [line.partition(', "done"')[2] for line in dialogues[0]] == [': "not yet"}']
+    assert dialogues[1][0].endswith(first)
+    assert dialogues[1][1].endswith('"And green.", "done": "not yet"}')
+    assert [line.rpartition('"done": ')[2] for line in dialogues[2][1:]] == ['"not yet"}', '"not yet"}']
+    assert dialogues[3][1].endswith('"done": "see the next messages"}')
+    assert dialogues[3][2].endswith('"done": "nothing"}')
+    assert dialogues[3][0] == dialogues[1][0], "what stands there stays: prompts begin alike"
+
+
+def test_prompts_begin_with_what_stays() -> None:
+    prompts: list[str] = []
+    env = game()
+    backend = ScriptedBackend(lambda chat: prompts.append(chat[1]["content"]) or obedient(chat))  # type: ignore[func-returns-value]
+    iglu_marl.play(env, {**pair(env, backend), "builder": ScriptedBuilder.for_env(env)}, seed=0)
+    for one, other in itertools.pairwise(prompts):
+        dialogue = one.partition("BUILD NOW")[0].replace("(nothing has been said)", "").rstrip()
+        assert other.startswith(dialogue)
+        assert "TARGET" in dialogue
+
+
+def test_examples_of_the_architect_are_those_of_the_grammar() -> None:
+    for line in architect_examples().splitlines():
+        assert render(parse(line.strip())) == line.strip()
 
 
 def channels(*parts: str) -> str:
@@ -274,6 +372,16 @@ def channels(*parts: str) -> str:
             "Place it.",
         ),
         ("x" * 200_000 + "</think>Place it.", "Place it."),
+        ("The red one is missing.\n</think>\n" + '{"say": "Place it."}', "Place it."),
+        ('Perhaps {"say": "No."}. Rather: ```json\n{"say": "Place\\u202e\\n it."}\n```', "Place it."),
+        ('{"say": ""}', ""),
+        ("analysisThe red one?assistantfinalPlace it.", "Place it."),
+        ("◁think▷Red?◁/think▷Place it.", "Place it."),
+        ("<think>Red?</think><answer>\nPlace it.\n</answer>", "Place it."),
+        (
+            "<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>Place it.<|end_of_solution|>",
+            "Place it.",
+        ),
         ("\x1bP\u202elace\x07 \u2066it\u2069.\ud800", "Place it.\ufffd"),
     ],
 )
@@ -292,6 +400,7 @@ NOTHING_SAID = [
     channels("analysis", "Place it."),
     channels("analysis", "Place it.", "final", ""),
     "analysis<|message|>Place it.",
+    "analysisThe red one is missing.",
 ]
 
 
@@ -330,6 +439,30 @@ def test_words_that_a_token_chat_lacks_are_a_counted_failure() -> None:
     assert not agent.act(seen).any()
     assert (agent.stats.parse_failures, agent.stats.no_ops) == (2, 1)
     assert "17 words" in agent.client.problem
+
+
+def test_a_model_is_told_what_was_clipped_and_what_was_cut_off() -> None:
+    env, seen = architect_seen(max_message_length=12)
+    replies = iter(
+        [
+            Reply("Place a red block."),
+            Reply('{"say": "Place', cut=True),
+            Reply(failure=RequestFailure.EMPTY, cut=True),
+            Reply("Place."),
+            Reply("Place."),
+        ]
+    )
+    backend = ScriptedBackend(lambda _: next(replies))
+    agent = LLMArchitect.for_env(env, backend=backend, patience=1)
+    agent.reset(Role.ARCHITECT, 0)
+    said = [agent.act(seen) for _ in range(5)]
+    assert said[0] == "Place a red"
+    assert "Place." in said
+    told = [request.messages[-1].text for request in backend.requests]
+    assert 'had 18 characters, 12 are allowed. It was clipped to: "Place a red"' in told[1]
+    assert "line 1, column 9 (it was cut off at its limit of 800 tokens: be brief)" in told[2]
+    assert "it was empty (it was cut off at its limit" in told[3]
+    assert "NOTE" not in told[4]
 
 
 def test_meaningless_symbols_can_be_spoken() -> None:
@@ -372,6 +505,11 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         f"First {WRONG_ONE}, but no: {RIGHT_ONE} That is it.",
         f"First\n```json\n{WRONG_ONE}\n```\nBut no:\n```json\n{RIGHT_ONE}\n```\n",
         f"{RIGHT_ONE}\n{RIGHT_ONE}",
+        json.dumps(json.loads(RIGHT_ONE)["edits"]),
+        json.dumps(json.loads(RIGHT_ONE)["edits"][0]),
+        json.dumps({"edits": json.loads(RIGHT_ONE)["edits"][0]}),
+        f"[{RIGHT_ONE}]",
+        '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
         WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
     ],
 )
@@ -397,7 +535,7 @@ BAD = {
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
     edits(("red", 0, 0, 1), ("blue", 0, 0, 1)): "second thing",
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
-    '{"edits": ' + "[" * 20_000: "no JSON object",
+    '{"edits": ' + "[" * 20_000: "nested too deeply",
     "{" * 100_000: "no JSON object",
     f"<think>{RIGHT_ONE}": "thoughts that did not end",
     f"{RIGHT_ONE}</think>": "no JSON object",
@@ -405,6 +543,8 @@ BAD = {
     f"{WRONG_ONE}\n{RIGHT_ONE}": "several JSON objects",
     f"```json\n{WRONG_ONE}\n```\n```json\n{RIGHT_ONE}\n```": "several JSON objects",
     f"[{WRONG_ONE}, {RIGHT_ONE}]": "several JSON objects",
+    '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
+    RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
     f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
     f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE: "last JSON object could not be read",
 }
@@ -706,7 +846,7 @@ def test_changes_can_be_followed_to_the_target() -> None:
             told = told_changes(grid, target)
             if np.array_equal(grid, target):
                 break
-            found = parse(architect_says(told))
+            found = parse(architect_says(f"STILL TO DO\n{told}"))
             x, y, z = found.cell  # type: ignore[union-attr]
             grid[y + 1, x + 5, z + 5] = found.color or 0  # type: ignore[union-attr]
         assert told == "(nothing: the build is the target)"
@@ -814,6 +954,24 @@ def test_a_ledger_counts_over_runs_and_processes(tmp_path: Path) -> None:
         Budget(100, ledger=path)
     with pytest.raises(ConfigError, match="cannot be used"):
         Budget(100, ledger=path / "deeper")
+
+
+def test_a_rate_is_kept_by_several_together(tmp_path: Path) -> None:
+    now, went = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    limits = [RateLimit(2, file=tmp_path / "rate", clock=lambda: now[0], sleep=sleep) for _ in range(2)]
+    for number in range(6):
+        limits[number % 2].wait()
+        went.append(now[0])
+    assert went == [0, 0, 60, 60, 120, 120]
+    limits[0].hold(500)
+    assert limits[1].closed_s == 500
+    (tmp_path / "rate").write_text("{")
+    with pytest.raises(ConfigError, match="rate"):
+        limits[1].wait()
 
 
 @pytest.mark.parametrize("per_minute", [3, 0.5])

@@ -277,6 +277,39 @@ def test_roles_cannot_be_forged(model: Path) -> None:
     assert tokenizer.pad_token_id not in ids
 
 
+def test_a_template_is_told_whether_to_think(tmp_path: Path) -> None:
+    template = (
+        TEMPLATE + "{% if enable_thinking is defined %}{{ 'yes' if enable_thinking else 'no' }}{% endif %}"
+    )
+    folder = save_model(tmp_path, template=template)
+    lengths = []
+    for thinking in ("auto", "on", "off"):
+        backend: Any = make_backend(settings_for(folder, thinking=thinking))
+        ids = backend._ids((Message("system", "Build."), Message("user", "red")))
+        lengths.append(backend._load()[0].decode(ids).partition("assistant\n")[2])
+        backend.close()
+    assert lengths == ["", "yes", "no"]
+
+
+def test_an_adapter_is_put_beside_the_model(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import PreTrainedModel
+
+    def load_adapter(self: Any, folder: str) -> None:
+        if folder != "mine":
+            raise OSError("no adapter_config.json")
+        self.lm_head.weight.data.neg_()
+
+    monkeypatch.setattr(PreTrainedModel, "load_adapter", load_adapter)
+    replies = []
+    for adapter in ("", "mine"):
+        backend = make_backend(settings_for(model, adapter=adapter))
+        replies.append(backend.complete(chats(1))[0].text)
+        backend.close()
+    assert replies[0] != replies[1]
+    with pytest.raises(AgentError, match=r"'other' could not be loaded.*pip install peft.*no adapter_config"):
+        make_backend(settings_for(model, adapter="other")).complete(chats(1))
+
+
 def test_a_template_without_a_system(tmp_path: Path) -> None:
     strict = (
         "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE

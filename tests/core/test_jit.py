@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,7 @@ for size in map(int, sys.argv[1:] or ["9"]):
     print(body_fits(np.zeros((size, 11, 11), f"i{size % 8}"), 0, -2, 0))
 print(sum(body_fits.stats.cache_hits.values()), "loaded")
 """
+IMPORTS = "import iglu_marl.envs.vector, iglu_marl.envs.language, iglu_marl.agents, iglu_marl.planning, iglu_marl.cli"
 FULL_DISK = """
 import errno
 from numba.core import caching
@@ -128,6 +131,43 @@ def test_several_processes_compile_the_same_and_different_things(cache: Path) ->
     for process in [start(KERNEL, *some, cache=cache) for some in sizes]:
         assert set(output(process)[:-1]) == {"False"}
     assert run(KERNEL, "9", "10", "12", cache=cache)[-1] == "3 loaded"
+
+
+def on_a_terminal(code: str, cache: Path, **environment: str) -> str:
+    """What a process writes to an error stream that is a terminal."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=env, stdout=subprocess.DEVNULL, stderr=theirs
+    )
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # Linux raises EIO at the end
+        while part := os.read(ours, 4096):
+            written += part
+    os.close(ours)
+    assert process.wait(timeout=300) == 0
+    return written.decode()
+
+
+def test_a_terminal_is_told_while_kernels_are_compiled_for_the_first_time(cache: Path) -> None:
+    assert on_a_terminal(IMPORTS, cache) == ""
+    assert on_a_terminal(KERNEL, cache.with_name("off"), IGLU_MARL_PROGRESS="0") == ""
+    written = on_a_terminal(KERNEL, cache)
+    lines = [part for part in written.split("\r") if "compiling" in part]
+    assert lines[0] == "iglu_marl: compiling kernels, the first time only (0 done)"
+    assert "(2 done)" in lines[-1]
+    assert "\n" not in written  # one line,
+    assert written.endswith("\r\x1b[K")  # wiped out
+    assert on_a_terminal(KERNEL, cache) == ""
+    assert (
+        on_a_terminal(KERNEL.replace('["9"]', '["12"]'), cache) == ""
+    )  # something else, the cache being warm
+
+
+def test_nothing_is_told_where_there_is_no_terminal(cache: Path) -> None:
+    process = start(KERNEL, cache=cache)
+    assert process.communicate(timeout=300)[1] == ""
 
 
 def test_a_damaged_cache_is_made_anew(cache: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
-from pettingzoo.utils import aec_to_parallel
+from pettingzoo.utils import OrderEnforcingWrapper, aec_to_parallel
 from probing import (
     CHATS,
     IDS,
@@ -38,6 +38,8 @@ import iglu_marl
 from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import env, parallel_env, raw_env
+from iglu_marl.envs.parallel import ParallelGame
+from iglu_marl.game.config import COMPUTED_SIGHTS
 from iglu_marl.tasks import BundledTasks, Curriculum, RandomTasks, TaskSource
 
 with warnings.catch_warnings():
@@ -128,6 +130,10 @@ def test_pettingzoo_make() -> None:
     api_test(aec, num_cycles=10)
     parallel_api_test(parallel, num_cycles=10)
     assert aec.unwrapped.config.turn_steps == 2
+    assert isinstance(aec, OrderEnforcingWrapper)
+    assert isinstance(parallel, ParallelGame)
+    with pytest.raises(iglu_marl.ConfigError, match="unknown option 'max_cycles'"):
+        pettingzoo.make("parallel", "iglu_marl/architect_builder-v0", max_cycles=5)
     assert parallel.unwrapped.config.controls == "flying"
 
 
@@ -158,6 +164,13 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2022", "discretize": False},
     {"render": False},
     {"render_size": (32, 48)},
+    {"builder_sees": COMPUTED_SIGHTS, "target_egocentric": True},
+    {
+        "builder_sees": COMPUTED_SIGHTS,
+        "egocentric_radius": 12,
+        "compat": "iglu2022",
+        "action_space": "flying",
+    },
 ]
 SILENT_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2021", **({"action_space": name} if name else {})} for name in (None, *CONTROLS)
@@ -574,6 +587,28 @@ def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks
         assert game.state_space.contains(game.state())
         if not game.agents:
             game.reset()
+
+
+def test_state_is_in_comparable_scales() -> None:
+    many = [(x, y, z, 1) for x in range(-5, 6) for z in range(-5, 6) for y in range(4)]  # 484 of 20 blue ones
+    task = Task("", [(0, -1, 0, 6)], starting_grid=many, pose=Pose(4, 6.625, -8, 90, -45))
+    options: dict[str, Any] = {"chat": "tokens", "dialog_length": 5, "vocabulary": 3, "tasks": task}
+    turns = raw_env(turn_steps=4, max_steps=10, max_turns=None, builder_can_ask=True, **options)
+    turns.reset(seed=0)
+    turns.step(np.array([3] * 2 + [0] * 14))
+    turns.step({"act": 0, "say": np.zeros(16, int)})
+    state = turns.state()
+    assert state.shape == turns.unwrapped.state_space.shape == (2200,)
+    assert (np.abs(state) <= 1).all()
+    eye = turns.unwrapped.episode.worlds.pose[0]
+    expected = [0.5, eye[1] / 13.25, -1, -0.5, 0.25]
+    np.testing.assert_allclose(state[:5], expected, rtol=1e-6)
+    assert state[6:12].tolist() == [-1, 1, 1, 1, 1, 1]
+    np.testing.assert_allclose(state[12:17], [1 / 6, 1, 0.1, 1 / 101, 0.25], rtol=1e-6)
+    grids = state[17:2195].reshape(2, 9, 11, 11)
+    assert set(np.unique(grids[1]).tolist()) == {0, 1}
+    assert np.count_nonzero(grids[0]) == len(many)
+    np.testing.assert_allclose(state[2195:], [0.8, 0.6, 0.6, 0, 0], rtol=1e-6)  # a mark and two words
 
 
 # ------------------------------------------------------------------------------------------ reset options

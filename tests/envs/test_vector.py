@@ -23,15 +23,17 @@ from iglu_marl import ActionError, ConfigError, PoseError, StateError, Subtasks,
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.conventions import IGLU2022
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.schedule import Schedule
 from iglu_marl.envs import VectorGame, task_sampling
 from iglu_marl.envs.batch_observations import batched, rows
 from iglu_marl.envs.vector import INFO_KEYS, GridworldVectorEnv
 from iglu_marl.rendering import palette
-from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks
+from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses
 
 IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
 SMALL: dict[str, Any] = {"tasks": FEW, "max_steps": 9}
+ONE_AHEAD = Task("", [(4, 0, 4, 1)], invariant=False, pose=(0, -0.25, 0, 0, -50))  # any block is a wrong one
 
 
 def make(name: str = "IGLUGridworldVector-v0", count: int = 5, **options: Any) -> Any:
@@ -131,10 +133,29 @@ def test_every_encoding(controls: str, select_and_place: bool) -> None:
         {"size_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
         {"sparse_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
         {"action_space": "walking", "discretize": False},
+        {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "action_space": "flying"},
+        {"builder_sees": ("egocentric",), "egocentric_radius": 2, "compat": "iglu2022"},
         {"tasks": lambda rng: FEW.sample(rng)},
+        {"wrong_scale": Schedule(((0, 0), (40, 3))), "tasks": ONE_AHEAD, "action_space": "human-level"},
+        {"tasks": SpawnPoses(FEW, pitch_deg=(-60, 0))},
+        {"tasks": [Task("", [(0, -1, 0, 1)], pose=(x, 0, x, 90, -45)) for x in range(3)]},
         {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
     ],
-    ids=["iglu2022", "tokens", "cover", "size", "sparse", "keys", "function", "custom"],
+    ids=[
+        "iglu2022",
+        "tokens",
+        "cover",
+        "size",
+        "sparse",
+        "keys",
+        "sights",
+        "near",
+        "function",
+        "schedule",
+        "poses",
+        "fixed poses",
+        "custom",
+    ],
 )
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_options(options: dict[str, Any], mode: str) -> None:

@@ -13,7 +13,8 @@ import iglu_marl
 from iglu_marl import ActionError, AgentError, ConfigError, StateError, Subtasks, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import VectorGame
-from iglu_marl.tasks import BundledTasks, RandomTasks
+from iglu_marl.language.goals import GoalTasks
+from iglu_marl.tasks import BundledTasks, RandomTasks, SpawnPoses
 
 ARCHITECT, BUILDER = AGENTS = ("architect_0", "builder_0")
 FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
@@ -114,11 +115,115 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         {"tasks": BundledTasks(mode="structures"), "size_reward": True, "completion": "cover"},
         {"completion_reward": 10, "rewards": "builder"},
         {"num_threads": 3},
+        {"wrong_scale": iglu_marl.Schedule(((0, 0), (3, 3)), "episodes"), "controls": "human-level"},
+        {"tasks": SpawnPoses(FEW, y=(0, 3)), "builder_sees": ("pose", "compass")},
+        {"builder_sees": ("aim", "egocentric"), "controls": "flying"},
+        {"builder_sees": ("egocentric", "dialog"), "egocentric_radius": 1},
     ],
-    ids=["symbols", "short", "builder", "turns", "bundled", "completion", "threads"],
+    ids=[
+        "symbols",
+        "short",
+        "builder",
+        "turns",
+        "bundled",
+        "completion",
+        "threads",
+        "schedule",
+        "poses",
+        "sights",
+        "near",
+    ],
 )
 def test_options(options: dict[str, Any]) -> None:
     assert compare(make(**options), 40, **options) >= 8
+
+
+def compare_turns(games: VectorGame, steps: int, seed: int = 5, **options: Any) -> int:
+    """Play all games by turns in `VectorGame` and each in a `raw_env`; returns how many ended."""
+    singles = [iglu_marl.raw_env(**{**SMALL, "chat": "tokens", **options}) for _ in range(games.num_games)]
+    seen, infos = games.reset(seed)
+    for i, env in enumerate(singles):
+        env.reset(seed + i)
+    for agent in AGENTS:
+        games.batched_action_space(agent).seed(seed)
+    rng, ended, over = np.random.default_rng(seed), 0, np.zeros(games.num_games, bool)
+    for _ in range(steps):
+        for i, env in enumerate(singles):
+            for number, agent in enumerate(AGENTS):
+                for key, value in env.observe(agent).items():
+                    assert np.array_equal(seen[agent][key][i], value), (agent, key, i)
+                if not over[i]:
+                    assert infos[agent]["floor"][i] == (env.agent_selection == agent)
+                    assert infos[agent]["floor"][i] == (games.worlds.floor[i] == number)
+            assert np.array_equal(games.state()[i], env.state())
+        actions = sampled(games, rng)
+        seen, rewards, ends, stops, infos = games.step(actions)
+        for i, env in enumerate(singles):
+            if over[i]:
+                env.reset()
+                assert (rewards[ARCHITECT][i], rewards[BUILDER][i]) == (0, 0)
+                continue
+            env.step(row(actions[env.agent_selection], i))
+            for agent in AGENTS:
+                assert rewards[agent][i] == env.rewards[agent]
+                assert (ends[agent][i], stops[agent][i]) == (env.terminations[agent], env.truncations[agent])
+                assert {key: infos[agent][key][i] for key in env.infos[agent]} == env.infos[agent]
+        over = ends[BUILDER] | stops[BUILDER]
+        ended += int(over.sum())
+    return ended
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"turn_steps": 3, "message_cost": 0.125, "completion_reward": 10},
+        {"turn_steps": 1, "rewards": "builder"},
+        {"turn_steps": None, "builder_can_ask": True, "controls": "human-level"},
+        {"turn_steps": 4, "max_turns": 2, "max_steps": None, "controls": "flying", "num_threads": 2},
+        {"turn_steps": 2, "tasks": BundledTasks(mode="structures"), "builder_sees": ("aim", "dialog")},
+    ],
+    ids=["three", "one", "yield", "turns", "sights"],
+)
+def test_turns_are_those_of_the_aec_view(options: dict[str, Any]) -> None:
+    games = make(**options)
+    options = {key: value for key, value in options.items() if key != "num_threads"}
+    assert compare_turns(games, 60, **options) >= 4
+
+
+def test_turns_with_goals_in_words_are_scored_when_the_builder_acts() -> None:
+    options: dict[str, Any] = {
+        "turn_steps": 2,
+        "tasks": GoalTasks(),
+        "step_cost": 0.5,
+        "message_cost": 0.25,
+    }
+    assert compare_turns(make(**options), 40, **options) >= 4
+
+
+def test_without_turn_steps_both_act_in_every_step() -> None:
+    games = make(config=iglu_marl.GameConfig(chat="tokens", turn_steps=7))
+    infos = games.reset(0)[1]
+    assert not games.in_turns
+    assert games.config.turn_steps == 1
+    assert all("floor" not in info for info in infos.values())
+
+
+def test_a_saved_game_goes_on_with_whose_turn_it_was() -> None:
+    games = make(turn_steps=3)
+    games.reset(0)
+    rng = np.random.default_rng(0)
+    script = [sampled(games, rng) for _ in range(18)]
+    for actions in script[:5]:
+        games.step(actions)
+    saved, stories = games.get_state(), []
+    for _ in range(2):
+        games.set_state(saved)
+        story = []
+        for actions in script:
+            _, rewards, _, _, infos = games.step(actions)
+            story.append((rewards[ARCHITECT].tolist(), infos[BUILDER]["floor"].tolist()))
+        stories.append(story)
+    assert stories[0] == stories[1]
 
 
 def test_progressive_sessions_go_on() -> None:

@@ -25,6 +25,7 @@ SMALL = {
     "parallel_loop": {"steps": 60},
     "silent_builder": {"episodes": 1, "steps": 20},
     "custom_tasks": {},
+    "ladder": {"seeds": 1, "budget": 3000, "episodes": 2},
     "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
     "scripted_pair": {},
@@ -36,6 +37,8 @@ ELSEWHERE: dict[str, str] = {
     "ppo_two_agents": "test_learning_two_agents.py",
     "ray_rollouts": "test_rllib.py",
     "rllib_two_agents": "test_rllib.py",
+    "agilerl_two_agents": "test_adapters.py",
+    "benchmarl_two_agents": "test_adapters.py",
     "sb3_silent_builder": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
     "llm_architect": "test_llm_endpoint.py",
@@ -78,6 +81,9 @@ def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> N
         assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
     elif name == "your_own_agent":
         assert first is True
+    elif name == "ladder":
+        assert (len(first.runs), len(first.runs[0].curve)) == (1, 3)
+        assert first.runs[0].curve[-1][0] >= 3000
     else:
         assert first.completed
         assert first.dialogue[-2].text == "Done."
@@ -92,10 +98,13 @@ def test_scripted_pair_names_the_structures(root: Path) -> None:
 
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
+    "agilerl_two_agents": "--steps 1000 --envs 1",
+    "benchmarl_two_agents": "--iterations 1 --batch 200",
     "aec_loop": "--steps 60",
     "behaviour_cloning": "--epochs 1",
     "custom_tasks": "",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
+    "ladder": "--seeds 1 --budget 2000 --episodes 2",
     "llm_architect": "--max-steps 5",
     "offline_minari": "--episodes 5 --epochs 1 --games 2",
     "parallel_loop": "--steps 60",
@@ -109,13 +118,14 @@ SHORT = {
     "torchrl_two_agents": "--iterations 1 --batch 100",
     "your_own_agent": "",
 }
-ON_RAY = ("ray_rollouts", "rllib_two_agents")  # run by test_rllib.py, in an environment of their own
+# Run by test_rllib.py and test_adapters.py, in environments of their own.
+APART = ("ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents")
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
-    "ppo_builder": {"torch": "torch"},
-    "ppo_two_agents": {"torch": "torch"},
+    "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_two_agents": {"torch": "torch", "tensorboard": "rl"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
@@ -158,23 +168,25 @@ def test_every_example_has_a_documented_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [line for line in documented() if line[0] not in ON_RAY], ids=str
+    ("name", "arguments"), [line for line in documented() if line[0] not in APART], ids=str
 )
 def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
     for library, required in LIBRARIES.get(name, {}).items():
         require(required, importlib.util.find_spec(library), f"{library} is not installed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "IGLU_MARL_CACHE": str(tmp_path / "cache")}
-    with at_hand(arguments, tmp_path) as given:
-        command = [sys.executable, *shortened(name, given)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
-        )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.strip()
+    begun = arguments.replace("--resume", "")  # what goes on has been begun before
+    for line in dict.fromkeys((begun, arguments)):
+        with at_hand(line, tmp_path) as given:
+            command = [sys.executable, *shortened(name, given)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
+            )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.strip()
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
-@pytest.mark.parametrize("name", [name for name in SHORT if name not in ON_RAY])
+@pytest.mark.parametrize("name", [name for name in SHORT if name not in APART])
 def test_options_that_are_left_out_have_values(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +205,8 @@ def test_options_that_are_left_out_have_values(
         runpy.run_path(str(root / "examples" / f"{name}.py"), run_name="__main__")
     assert options
     wrong = {
-        key: value for key, value in options.items() if not isinstance(value, (int, float, str, type(None)))
+        key: value
+        for key, value in options.items()
+        if not isinstance(value, (int, float, str, Path, type(None)))
     }
     assert not wrong

@@ -351,6 +351,48 @@ def test_one_block_is_learned_in_seconds(example: ModuleType, monkeypatch: pytes
     assert last["new"]["success"] > 0.8
 
 
+def test_a_run_that_stopped_goes_on_where_it_was(example: ModuleType, tmp_path: Path) -> None:
+    settings = config(example, "language", total_steps=256, max_steps=9, **{**TINY, "evaluations": 4})
+    stopped = example.train(settings, tmp_path)
+    before = [next(stopped) for _ in range(3)]
+    after = list(example.train(settings, tmp_path, resume=True))
+    assert [record["steps"] for record in after] == [128, 192, 256]
+    same = [
+        {k: v for k, v in record.items() if k not in ("seconds", "loss")} for record in (before[-1], after[0])
+    ]
+    assert same[0] == same[1]  # measured by the same network, with the same seeds
+    assert after[0]["seconds"] >= before[1]["seconds"]
+    with pytest.raises(SystemExit, match="of a run with seed 0, not 1"):
+        next(example.train(replace(settings, seed=1), tmp_path, resume=True))
+    assert not list(tmp_path.glob("*.new"))
+
+
+def test_a_run_is_not_begun_twice_in_a_folder(example: ModuleType, tmp_path: Path) -> None:
+    tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    line = ["--task", "language", "--total-steps", "64", "--max-steps", "3", "--output", str(tmp_path), *tiny]
+    with pytest.raises(SystemExit):
+        example.main([*line, "--resume"])
+    assert len(example.main(line)) == 2
+    with pytest.raises(SystemExit):
+        example.main(line)
+    assert len(example.main([*line, "--resume"])) == 1  # it had come to its end: measured once more
+    with pytest.raises(SystemExit):
+        example.main(["--task", "language", "--tensorboard"])
+
+
+def test_measurements_reach_tensorboard(example: ModuleType, tmp_path: Path) -> None:
+    require("rl", importlib.util.find_spec("tensorboard"), "tensorboard is not installed (the extra `rl`)")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    line = ["--task", "language", "--total-steps", "64", "--max-steps", "3", "--tensorboard", *tiny]
+    records = example.main([*line, "--output", str(tmp_path)])
+    events = EventAccumulator(str(tmp_path)).Reload()
+    shown = events.Scalars("unseen/success")
+    assert [point.step for point in shown] == [record["steps"] for record in records]
+    assert shown[-1].value == pytest.approx(records[-1]["unseen"]["success"])
+
+
 def test_the_command_line(example: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
     records = example.main(

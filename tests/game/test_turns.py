@@ -169,6 +169,16 @@ def test_silence_leaves_no_line() -> None:
     assert game.episode.worlds.turns[0] == 5
 
 
+def test_marks_that_nobody_sees_are_not_said() -> None:
+    game = begun(turn_steps=1)
+    game.step("\x1b[2JA\tred\r\n\u202eblock\u2066 \ud800\ud83d\ude42\u200b")
+    game.step(0)
+    assert game.observe(BUILDER)["dialog"] == "<Architect> [2JA red\nblock \ufffd\U0001f642"
+    loose = begun(turn_steps=1, strict=False, max_message_length=4)
+    loose.step("a\x07bcdef")
+    assert loose.observe(BUILDER)["dialog"] == "<Architect> abc"
+
+
 def test_of_a_long_dialogue_the_latest_lines_are_seen() -> None:
     game = begun(turn_steps=1, dialog_length=40, max_turns=None)
     for number in range(30):

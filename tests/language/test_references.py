@@ -26,7 +26,7 @@ from iglu_marl.language import (
     You,
     outcomes,
 )
-from iglu_marl.language.references import Setting, Unresolved, find_items, resolve
+from iglu_marl.language.references import Setting, Them, Unresolved, find_items, resolve
 from iglu_marl.language.shapes import Kind
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
@@ -226,3 +226,23 @@ def test_extremes_by_definition(grid: np.ndarray, way: str, color: int) -> None:
         assert found is Reason.AMBIGUOUS
     else:
         assert found == [{best[0]}]
+
+
+def test_it_is_the_only_thing_as_long_as_nothing_was_changed() -> None:
+    tower = [(0, y, 0, RED) for y in range(-1, 2)]
+    alone, two = blocks_to_grid(tower), blocks_to_grid([*tower, (3, -1, 0, BLUE)])
+    above = outcomes(Place(BLUE, Beside((("up", 1),), It())), alone, Context())
+    assert not isinstance(above, Failure)
+    assert above[0].cells == ((0, 2, 0),)
+    which = outcomes(Remove(It()), two, Context())
+    assert isinstance(which, Failure)
+    assert which.reason is Reason.NO_MATCH
+
+
+def test_both_are_the_two_things_that_were_placed_last() -> None:
+    first, second = [(tuple((x, y, 0) for y in (-1, 0))) for x in (0, 2)]
+    setting = Setting(
+        blocks_to_grid([(*cell, RED) for cell in (*first, *second)]), second, earlier=((), first)
+    )
+    assert sorted(resolve(Them(both=True), setting)) == [first, second]
+    assert sorted(resolve(Them(), setting)) == [(cell,) for cell in second]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.cells import CELLS, flat_index
 from iglu_marl.core.kernels.clock import speak
+from iglu_marl.core.kernels.records import ARCHITECT
 from iglu_marl.core.kernels.step import step_one
 from iglu_marl.core.kernels.talk import note
 
@@ -145,7 +146,7 @@ def advance_many(state, controls, numbers, idle, out, first, last):
 
 @jit
 def converse_some(state, controls, numbers, silent, idle, talk, first, last):
-    """Both act in every world that is not idle: the architect speaks, then the builder speaks or acts.
+    """In every world that is not idle the architect speaks, then the builder speaks or acts; or one of them by turns.
 
     silent: the control of a builder who speaks. Returns how many worlds then ended.
     """
@@ -154,8 +155,14 @@ def converse_some(state, controls, numbers, silent, idle, talk, first, last):
         if idle[i]:
             continue
         s = state[i]
-        speak(s)
-        talk.spoken[i] = note(talk.dialog, talk.length, i, talk.marks[0], talk.architect[i])
+        if s["floor"] == ARCHITECT or not talk.in_turns:
+            speak(s)
+            talk.spoken[i] = note(talk.dialog, talk.length, i, talk.marks[0], talk.architect[i])
+            if talk.in_turns:
+                s["reward"] = 0.0
+                continue
+        else:
+            talk.spoken[i] = 0
         c = controls[numbers[i]]
         if talk.builder.shape[0] > 0:
             if note(talk.dialog, talk.length, i, talk.marks[1], talk.builder[i]) > 0:

@@ -27,6 +27,7 @@ _WORDS = {
     "color": ("red", "blue", "green"),
     NUMBER: ("3", "2", "90"),
     "rest": ("the blocks",),
+    "some": ("into a row",),
 }
 """What stands for categories without rules."""
 _PLAIN = {

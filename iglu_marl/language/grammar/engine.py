@@ -43,6 +43,8 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # what digits begin with, in tables of first words
+OPEN = (NUMBER, "rest", "some")
+"""Slots without rules: digits, all words up to the end of the sentence, and some of them."""
 
 
 # ------------------------------------------------------------------------------------------------------ patterns
@@ -288,7 +290,7 @@ class Grammar:
                 raise LanguageError(f"two rules of {category.name!r} with the pattern {twice!r}")
             for rule in category.rules:
                 for slot in slots_of(rule.pattern):
-                    if slot.category not in (NUMBER, "rest") and slot.category not in self.categories:
+                    if slot.category not in OPEN and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
                 if rule.maker is not None:
                     _check_maker(rule)
@@ -306,14 +308,10 @@ class Grammar:
                 if found != first[name]:
                     first[name], grown = found, True
         for category in self.categories.values():
+            category.by_word = _table((rule, _first(rule.pattern, first)) for rule in category.rules)
             for rule in category.rules:
-                for word in _first(rule.pattern, first):
-                    category.by_word.setdefault(word, []).append(rule)
                 for choice in _choices(rule.pattern):
-                    choice.by_word = {}
-                    for option in choice.options:
-                        for word in _first(option, first):
-                            choice.by_word.setdefault(word, []).append(option)
+                    choice.by_word = _table((option, _first(option, first)) for option in choice.options)
         self.first = first
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
@@ -335,6 +333,17 @@ class Grammar:
         rules = [rule for category in self.categories.values() for rule in category.rules]
         inside = {slot.category for rule in rules for slot in slots_of(rule.pattern)}
         return tuple(name for name in self.categories if name not in inside)
+
+
+def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
+    """What can begin with each word, "rest" with any other one and "" with none: the surest first."""
+    told = list(entries)
+    table: dict[str, list[Any]] = {}
+    for word in set().union({"rest", ""}, *(first for _, first in told)):
+        keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", "")
+        met = {id(entry): entry for key in keys for entry, first in told if key in first}
+        table[word] = list(met.values())
+    return table
 
 
 def _check_maker(rule: Rule) -> None:
@@ -393,7 +402,7 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     if isinstance(node, Comma):
         return {""}
     if isinstance(node, CategorySlot):
-        return {node.category} if node.category in (NUMBER, "rest") else first[node.category]
+        return {node.category} if node.category in OPEN else first[node.category]
     if isinstance(node, Choice):
         return set().union(
             *(_first(option, first) for option in node.options), {""} if node.optional else set()
@@ -442,14 +451,12 @@ class Parser:
 
     def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
         """The rules or options that can begin here."""
-        word = self.said[at] if at < len(self.said) else None
-        found = [*table.get(word, ())] if word is not None else []
-        if word is not None and is_number(word):
-            found += table.get(NUMBER, ())
-        if word is not None:
-            found += table.get("rest", ())
-        known = {id(entry) for entry in found}
-        return found + [entry for entry in table.get("", ()) if id(entry) not in known]
+        if at == len(self.said):
+            return table[""]
+        word = self.said[at]
+        if word not in table:
+            word = NUMBER if is_number(word) and NUMBER in table else "rest"
+        return table[word]
 
     def _apply(self, rule: Rule, at: int) -> Iterator[Read]:
         for slots, end, cost in self._match(rule.pattern, at):
@@ -472,12 +479,12 @@ class Parser:
         elif isinstance(node, Comma):
             yield (), at, 0
         elif isinstance(node, CategorySlot):
-            if node.category == "rest":
+            if node.category in ("rest", "some"):
                 end = at
                 while end < len(self.said) and self.said[end] != ".":
                     end += 1
-                if end > at:
-                    yield ((node.name, tuple(self.said[at:end])),), end, 0
+                for stop in range(at + 1 if node.category == "some" else max(end, at + 1), end + 1):
+                    yield ((node.name, tuple(self.said[at:stop])),), stop, 0
                 return
             if node.category == NUMBER:
                 if at < len(self.said) and is_number(self.said[at]):

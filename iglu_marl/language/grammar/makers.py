@@ -63,6 +63,7 @@ from iglu_marl.language.verbs import (
     Replace,
     Resize,
     Rotate,
+    Swap,
     Then,
     Undo,
 )
@@ -158,6 +159,7 @@ _SINGLE = (
     "bare",
     "until",
     "origin",
+    "taller",
 )
 
 
@@ -187,6 +189,8 @@ class Mods:
     bare: bool | None = None
     until: int | None = None
     origin: Any = None
+    taller: int | None = None
+    more: tuple[tuple[Any, Mods], ...] = ()
 
     def plus(self, other: Mods) -> Mods | None:
         """Both; None where they contradict each other."""
@@ -204,6 +208,7 @@ class Mods:
             also=self.also or other.also,
             split=self.split or other.split,
             one_each=self.one_each or other.one_each,
+            more=(*self.more, *other.more),
             **told,
         )
 
@@ -361,8 +366,14 @@ def corners(z: Any = None) -> Any:
     return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
 
 
-_value("opposite", Opposite)
+_value("opposite", lambda of=None: Opposite(of))
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
+
+
+_value(
+    "corners_free",
+    lambda z=None: Each(Spots(_CORNERS, True)) if z is None or isinstance(z, Remark) else NOTHING,
+)
 
 
 @maker
@@ -427,6 +438,7 @@ def sides(which: str, of: Any) -> Any:
     return Each(Sides(of, which))
 
 
+_value("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(It(), "ends"))))
 _value("sides_of_it", lambda which: Each(Sides(It(), which)))
 
 
@@ -439,6 +451,7 @@ _value("everything", lambda: Blocks(count=None))
 _value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
 _value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
 _value("them", Them)
+_value("both", lambda: Them(True))
 _value("at_end", lambda way, of: PartOf(Portion(of, "ends", way)))
 _value("off_ground", lambda: Floating(False))
 _value("remaining", lambda: Remaining())
@@ -458,6 +471,11 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     return Portion(It() if of is None else of, which, way)
 
 
+_value("part_side", lambda way, of: Portion(of, "blocks", way))
+_value("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
+_value("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
+_value("between_them", lambda: Between(Them()))
+_value("core_atop", lambda core, of: core_where(core, Beside(((Direction.UP, 1),), of)))
 _value("part_upper", lambda which, of: Portion(of, which, Direction.UP))
 _value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
 _value("half", lambda way, of: Portion(of, "half", way))
@@ -594,6 +612,11 @@ def core_counted(n: int, way: Direction, core: Core) -> Any:
 
 
 @maker
+def core_centre(core: Core) -> Any:
+    return core_where(core, Spot(0, 0))
+
+
+@maker
 def core_several(n: int, core: Core, where: Any = None) -> Any:
     return NOTHING
 
@@ -679,7 +702,12 @@ def recent(core: Core, n: int | None = None) -> Any:
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
-_value("recent_nth", lambda n: Recent((), Kind.BLOCK, 1, n))
+@maker
+def recent_nth(n: int, core: Core = Core()) -> Any:
+    if core != Core(core.colors) or len(core.colors) > 1:
+        return NOTHING
+    return Recent(core.colors, Kind.BLOCK, 1, n)
+
 
 # ---------------------------------------------------------------------------------------------------- new blocks
 
@@ -707,6 +735,11 @@ def new_colorless(n: int) -> New:
 @maker
 def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
     return New(1, None, kind, () if n is None else (n,))
+
+
+@maker
+def new_again() -> New:
+    return New(1, SAME, again=True)
 
 
 @maker
@@ -822,6 +855,11 @@ def runs_more(one: Any, more: Any) -> Any:
 
 
 @maker
+def runs_told(one: int, two: int, three: int | None = None) -> Any:
+    return (one, two) if three is None else (one, two, three)
+
+
+@maker
 def alternating(c: int, d: int, n: int | None = None) -> Any:
     return NOTHING if n is None else (n, (c, d))
 
@@ -850,8 +888,10 @@ def shape_stacked(p: Any) -> Any:
 
 
 @maker
-def shape_listed(kind: Kind, p: Any, ways: Any) -> Any:
+def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
+    if n not in (None, count):
+        return NOTHING
     return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
 
 
@@ -871,8 +911,8 @@ _value("mod_upright", lambda: Mods(standing=True))
 _value("mod_level", lambda: Mods(standing=False))
 _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
-_value("mod_tall", lambda n: Mods(tall=n))
-_value("mod_long", lambda n: Mods(long=n))
+_value("mod_tall", lambda n, c=None: Mods(tall=n, color=c))
+_value("mod_long", lambda n, c=None: Mods(long=n, color=c))
 _value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods(also=(where, also)))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
@@ -891,7 +931,96 @@ def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
     return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
 
 
+@maker
+def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
+    """What something is made into, and by what: the latter, with that in mind; a number that was told is a check."""
+    if isinstance(of, You) or _NAMING.difference(_FORMS).intersection(x):
+        return NOTHING
+    parts = one.parts if isinstance(one, Then) else (one,)
+    counts = [number for number, word in enumerate(_COUNTS, start=1) if {word, str(number)}.intersection(x)]
+    told = (*((Look(of),) if not isinstance(of, It) else ()), *parts, *map(Check, counts))
+    return told[0] if len(told) == 1 else Then(told)
+
+
+@dataclass(frozen=True)
+class Announced:
+    """Something that is told in full by the sentences behind it: their first place, and their colour."""
+
+    color: int | None = None
+    where: tuple[Places, ...] = ()
+
+
+@maker
+def announced(mods: Mods, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
+    told = [color for color in (colors, colors2, mods.color) if color is not None]
+    if mods != Mods(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(told)) > 1:
+        return NOTHING
+    return Announced(next(iter(told), None), mods.where)
+
+
+@maker
+def mod_with(new: Any, where: Any) -> Any:
+    told = mod_where(where)
+    if told is NOTHING or not isinstance(getattr(told.where[0], "of", None), (It, Portion)):
+        return NOTHING
+    return Mods(more=((new, told),))
+
+
+@maker
+def swap(one: Any, other: Any, what: str = "") -> Any:
+    return Swap(one, other, what == "color")
+
+
+@maker
+def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK, x: Any = None) -> Any:
+    return NOTHING if one == other else Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
+
+
+@maker
+def swap_two(core: Core, x: Any = None) -> Any:
+    return Swap(core.blocks(2))
+
+
+@maker
+def goes_on(n: int, of: Any = None, color: int | None = None, way: Direction | None = None) -> Any:
+    return Resize(It() if of is None else of, n, color=color, way=way)
+
+
+@maker
+def move_to_edge(blocks: Any, way: Direction) -> Any:
+    return Move(blocks, (), Edge(way))
+
+
+@maker
+def core_end(core: Core, way: Direction, of: Any, n: int | None = None) -> Any:
+    if core.where is not None or core.rank != 1 or core.middle or core.extreme is not None:
+        return NOTHING
+    return replace(core, extreme=way, where=PartOf(of), count=n)
+
+
+@maker
+def beside_corner(x: tuple[int, int], of: Any) -> Any:
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    return Beside(((south, 1), (east, 1)), of)
+
+
+@maker
+def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
+    if n not in (None, len(p)) or len(set(p)) == 1:
+        return NOTHING
+    return _shape(Kind.ROW, (len(p),), ways), tuple(p)
+
+
+@maker
+def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
+    shape = shape_stacked(p)
+    return NOTHING if shape is NOTHING else build(shape, mods, before)
+
+
 _value("mod_like_it", lambda: Mods(like=It()))
+_value("mod_more", lambda n, of=None: Mods(like=It() if of is None else of, taller=n))
+_value("mod_less", lambda n, of=None: Mods(like=It() if of is None else of, taller=-n))
 _value("mod_bare", lambda: Mods(bare=True))
 _value("mod_until", lambda n, k=None, c=None: Mods(until=n))
 _value("mod_spot", lambda place: mod_where(place))
@@ -942,8 +1071,9 @@ def mod_split(where: Any, also: Any) -> Any:
 
 
 @maker
-def mod_two_sides(a: Direction, b: Direction, of: Any) -> Any:
-    return NOTHING if a is b else Mods(also=(Beside(((a, 1),), of), Beside(((b, 1),), of)))
+def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
+    ways = tuple(way for way in (a, b, c) if way is not None)
+    return NOTHING if len(set(ways)) < len(ways) else Mods((Sides(of, ways),), each=True)
 
 
 @maker
@@ -984,6 +1114,10 @@ def put(
             if more is None:
                 return NOTHING
             mods = more
+    if mods.more:  # "with a red block on top"
+        made = [put(new, replace(mods, more=())), *(put(other, told) for other, told in mods.more)]
+        whole = NOTHING in made or any(isinstance(part, Then) for part in made)
+        return NOTHING if whole else Then(tuple(made))
     if isinstance(new, Around):
         mods = Mods((new.where, *mods.where), each=mods.each, also=mods.also)
         new = new.new
@@ -1006,6 +1140,12 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    if Beside((), It()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
+        wheres = tuple(where for where in wheres if where != Beside((), It()))  # "in the corner instead"
+    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
+        four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
+        if four and wheres[0] == replace(four[0], which="around"):
+            wheres, made = four, replace(made, count=1, each=True)
     if len(wheres) > 2:
         return NOTHING
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
@@ -1039,6 +1179,8 @@ def _described(new: New, mods: Mods) -> Any:
             return NOTHING
         color = mods.color
     if mods.area is not None:
+        if kind is Kind.BLOCK and count == mods.area[0] * mods.area[-1] and len(mods.area) == 2:
+            kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
         if sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW):
             return NOTHING
         sizes = mods.area
@@ -1047,6 +1189,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = mods.long, mods.tall
         elif sizes or (mods.tall and mods.long):
             return NOTHING
+        elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
+            sizes = mods.long, mods.long  # "a cross three blocks across"
         elif kind is Kind.BLOCK:
             if count not in (None, 1):
                 return NOTHING
@@ -1090,6 +1234,7 @@ def _described(new: New, mods: Mods) -> Any:
         gap=mods.gap or 0,
         hollow=bool(mods.hollow),
         like=mods.like,
+        taller=mods.taller or 0,
         centred=bool(mods.centred),
         bare_ends=bool(mods.bare),
         until=mods.until,
@@ -1209,12 +1354,12 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
 
 
 @maker
-def surround(of: Any, new: Any, mods: Mods) -> Any:
+def surround(of: Any, new: Any, mods: Mods, four: bool = False) -> Any:
     if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
         return NOTHING
-    which = "four" if mods.four or new.count == 4 else "around"
+    which = "four" if mods.four or four or new.count == 4 else "around"
     made = replace(
         new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
     )
@@ -1267,51 +1412,66 @@ def taller(of: Any, n: int, color: int | None = None) -> Any:
 
 @maker
 def longer(of: Any, n: int, way: Direction | None = None) -> Any:
-    return NOTHING if way is None else _grow(of, way, n)
+    return Resize(of, n) if way is None else _grow(of, way, n)
 
 
 @maker
-def shorter(of: Any, n: int) -> Any:
-    return Resize(of, -n)
+def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
+    return Resize(of, -n, way=way)
 
 
+_value("shorter_it", lambda n, way=None: shorter(It(), n, way))
 _value("height_to", lambda of, n: Resize(of, n, True))
 
 
 @maker
-def height_like(of: Any, like: Any, color: int | None = None) -> Any:
+def height_like(
+    of: Any, like: Any, color: int | None = None, n: int | None = None, tower: bool = False
+) -> Any:
     if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
-        like = replace(like, kind=of.kind)  # "the green tower, as tall as the red one"
-    return Resize(of, None, True, like, color)
+        like = replace(
+            like, kind=Kind.TOWER if tower else of.kind
+        )  # "the green tower, as tall as the red one"
+    return Resize(of, n, True, like, color)
 
 
+_value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-_value("grown_into", lambda of, n, way=None, m=None, c=None: Resize(of, n, True, way=way, color=c))
+
+
+@maker
+def grown_into(of: Any, n: int, way: Direction | None = None, m: Any = None, c: int | None = None) -> Any:
+    made = Resize(of, n, True, way=way, color=c)
+    return made if c is None else Then((Replace(of, c), replace(made, blocks=It())))
+
+
 _value("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 
 @maker
-def copy_to(blocks: Any, where: Any) -> Any:
+def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, It):
         where = replace(where, of=blocks)
-    return (
-        Copy(blocks, (), where) if not isinstance(where, (Each, Outside)) and where is not None else NOTHING
-    )
+    if where is None or isinstance(where, (Each, Outside)):
+        return NOTHING
+    return Copy(blocks, (), where, color)
 
 
 @maker
-def copy_kind_to(blocks: Any, where: Any, kind: Kind) -> Any:
-    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK:
+def copy_kind_to(
+    blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None, color2: int | None = None
+) -> Any:
+    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
-    return copy_to(blocks, where)
+    return copy_to(blocks, where, color2 if color is None else color)
 
 
 @maker
-def copy_it_to(where: Any, kind: Kind) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.kind is kind:
-        return copy_to(where.of, where)
-    return copy_to(Blocks((), kind), where)
+def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | None = None) -> Any:
+    like = isinstance(where, (Beside, NextTo)) and isinstance(where.of, Blocks)
+    of = where.of if like and where.of.kind in (kind, Kind.BLOCK) else Blocks((), kind)
+    return copy_kind_to(of, where, kind, color, color2)
 
 
 @maker
@@ -1347,6 +1507,7 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
+_value("turned", lambda of, along: Rotate(of, 1, None, along) if along in ("x", "z") else NOTHING)
 _value("pivot_centre", lambda: Spot(0, 0))
 _value("pivot_middle", lambda: None)
 
@@ -1361,6 +1522,8 @@ def keep_only(of: Any) -> Any:
 
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
+    if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
+        return Remove(whole)  # a part: what is left is the rest of what it is a part of
     return NOTHING if isinstance(whole, You) else Then((Remove(whole), Keep(of)))
 
 
@@ -1434,6 +1597,11 @@ def replace_line(blocks: Any, new: New) -> Any:
     return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
 
 
+@maker
+def recolor_like(blocks: Any, like: Any) -> Any:
+    return NOTHING if isinstance(blocks, You) or isinstance(like, You) else Replace(blocks, like=like)
+
+
 _value("replace_it", lambda color, n=None: Replace(It(), color, n))
 _value("replace_it_line", lambda new: replace_line(It(), new))
 _value("move_by", lambda blocks, steps: Move(blocks, steps))
@@ -1470,6 +1638,15 @@ def move_to(blocks: Any, where: Any) -> Any:
 
 
 @maker
+def take_to(blocks: Any, where: Any, of: Any = None) -> Any:
+    if of is not None:
+        if not isinstance(blocks, Blocks) or blocks.where is not None:
+            return NOTHING
+        blocks = replace(blocks, where=Beside(((Direction.UP, 1),), of))
+    return move_to(blocks, where)
+
+
+@maker
 def clear_edge(way: Direction) -> Any:
     return Remove(Blocks(count=None, where=Edge(way)))
 
@@ -1499,6 +1676,19 @@ blue yellow green orange purple red block blocks cube cubes brick bricks row tow
 one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
 """
 _NAMING = frozenset(_NAMING_WORDS.split())
+_COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_FORMS = {
+    "row",
+    "tower",
+    "column",
+    "wall",
+    "square",
+    "line",
+    "block",
+    "blocks",
+    *_COUNTS,
+    *map(str, range(11)),
+}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

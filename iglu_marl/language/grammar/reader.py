@@ -15,9 +15,9 @@ from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.answers import Lacking
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import MAKERS, Outside, Remark, View
+from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import Either, Look, Put
+from iglu_marl.language.placing import SAME, Either, Look, Put
 from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
@@ -28,7 +28,7 @@ _FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """The categories of what is said of a scene and asked about it, by `questions.txt`."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
@@ -58,6 +58,27 @@ _SPELLINGS = {
 }
 
 
+_SHORT = frozenset(
+    (
+        "it",
+        "that",
+        "there",
+        "what",
+        "let",
+        "here",
+        "who",
+        "where",
+        "this",
+        "he",
+        "she",
+        "how",
+        "everything",
+        "one",
+    )
+)
+"""Words behind which "'s" is a verb."""
+
+
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
     """The grammar of instructions."""
@@ -84,7 +105,8 @@ def tokens(text: str) -> list[str]:
             if found and found[-1] != ".":
                 found.append(".")
         else:
-            found.append(_SPELLINGS.get(word, word))
+            owner = word.removesuffix("'s")
+            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else [_SPELLINGS.get(word, word)]
     while found and found[-1] == ".":
         found.pop()
     return found
@@ -118,7 +140,8 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else "other")
+                told = "announced" if isinstance(value, Announced) else "other"
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else told)
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -158,12 +181,16 @@ class Reader(Parser):
                     todo.append(end)
         found = []
         for start in starts:
-            for category in ("clause", "viewed", "remark", "picked"):
+            for category in ("clause", "viewed", "remark", "picked", "announced"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
             if after == "put" and start > at:
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
-            if at == 0 or start > at:  # a verb can only be left out behind words that join
+            if (
+                at == 0 or start > at or after == "announced"
+            ):  # a verb can only be left out behind words that join
                 found += self.read("bare", start)
+            if after == "announced":
+                found += self.read("elided", start)
         if after and starts:
             last = max(starts)
             if last > at and all(word == "." for word in self.said[last:]):
@@ -177,17 +204,30 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     for number, (before, now) in enumerate(pairwise(found), start=1):
         if (
             isinstance(before, Look)
-            and isinstance(before.at, Beside)
+            and isinstance(before.at, (Beside, Spot))
             and isinstance(now, Put)
             and not now.where
-        ):
-            found[number] = replace(now, where=(Beside((), It()),))  # "go 2 east and place a red block"
+        ):  # "go 2 east and place a red block"
+            found[number] = replace(
+                now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),)
+            )
+    told = [*found]
     for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in found[number - 1 : number + 1])
+        before, now = (_beside(part) for part in told[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
             continue
-        if not isinstance(parts[number], Elided):
+        if not isinstance(parts[number], Elided) and (before.of != It() or now.of != It()):
             continue
+        if (
+            isinstance(parts[number], Elided)
+            and before.of == now.of == It()
+            and len(now.offset) == len(before.offset) == 1
+            and now.offset[0][0].axis != before.offset[0][0].axis
+            and now.offset[0][0].relative == before.offset[0][0].relative
+        ):  # "a block on its north side and one on its east side"
+            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), It())
+            part = found[number]
+            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
             single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
@@ -196,6 +236,27 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
                 same = Beside(((now.offset[0][0], steps),), It())
             part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+    return tuple(found)
+
+
+def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of "a red L in the middle: three blocks north, ..." what comes first is red and in the middle."""
+    found: list[Any] = []
+    told = Announced()
+    for number, part in enumerate(parts):
+        if isinstance(part, Announced):
+            told = part
+            if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
+                raise DialogueError("nothing is told of what was announced")
+            continue
+        put = part.put if isinstance(part, Elided) else part
+        if isinstance(put, Put) and told != Announced():
+            if put.new.color is None or (put.new.color == SAME and not found):
+                put = replace(put, new=replace(put.new, color=told.color))
+            if not put.where:
+                put = replace(put, where=told.where)
+            told = replace(told, where=())
+        found.append(replace(part, put=put) if isinstance(part, Elided) else put)
     return tuple(found)
 
 
@@ -216,7 +277,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
-    parts = _told_together(parts)
+    parts = _told_together(_as_announced(parts))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):

@@ -10,6 +10,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,6 @@ WALK_KEYS = (
 )  # ° from the yaw
 EYE = EYE_HEIGHT + 1.0  # the eye of one who stands, above the centre of the cell stood on
 AIR_STEPS = (5, 7)  # steps after a jump's start: just high enough to build below oneself; the top
-RISES = {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
 AIR_COST = 1.5
 OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that shall be filled
 WALL_COST, LOOSE_COST = 24.0, 6.0  # of a block in the way: of one that is put back, and of one that shall go
@@ -59,6 +59,12 @@ MOVES = (
 )  # from one place to the next
 LONGEST_MOVE, MOST_PLACES = 30, 2000
 NEAR_MISS = 0.13  # of a cell: as near as steps of 1/4 cell get
+
+
+@lru_cache(maxsize=1)
+def rises() -> dict[int, float]:
+    """How high one is, in cells, after so many steps in the air; reckoned when first asked for, by compiled kernels."""
+    return {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
 
 
 class Aim(NamedTuple):
@@ -247,7 +253,7 @@ class Walker:
         lowest = LOWEST_FROM_PILLAR if visit.pillars and stand != start else -90.0
         yaw, pitch = pose[3:].tolist()
         best: Found | None = None
-        for air, height in RISES.items():
+        for air, height in rises().items():
             if air and solid(grid, x, b + 3, z):
                 continue
             eye = (rest[0], rest[1] + height, rest[2])

@@ -1,0 +1,69 @@
+"""Language models by name: `llm:MODEL@ENDPOINT`."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from iglu_marl import AgentError
+from iglu_marl.agents.llm.settings import KEY_AT, PREFIX, LLMSettings
+
+_NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?")
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """LLM agents of a class (`agent`) with a model, and perhaps an endpoint ("" = a local model), of their own.
+
+    All other settings come from the environment variables. The key of the endpoint that these name goes to no other
+    one: that of host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.
+    """
+
+    PREFIX: ClassVar[str] = "llm:"
+
+    agent: Any
+    model: str
+    endpoint: str | None
+
+    @classmethod
+    def of(cls, name: str, agent: Any) -> NamedModel:
+        """That of a name: `llm:MODEL`, `llm:MODEL@https://host/v1`, `llm:MODEL@local`. Raises `AgentError`."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise AgentError(
+                f"agent {name!r} names no model, expected llm:MODEL or llm:MODEL@https://host/v1"
+            )
+        endpoint = match["endpoint"]
+        return cls(agent, match["model"], "" if endpoint == "local" else endpoint)
+
+    def settings(self) -> LLMSettings:
+        """Its settings. Raises `ConfigError` for an endpoint that is none."""
+        given: dict[str, Any] = {"model": self.model}
+        if self.endpoint is not None:
+            given["endpoint"] = self.endpoint
+        found = LLMSettings.from_environment(**given)
+        usual = os.environ.get(f"{PREFIX}ENDPOINT")
+        if not self.endpoint or f"{PREFIX}KEY_VARIABLE" in os.environ:
+            return found
+        host = urlsplit(self.endpoint).hostname or ""
+        own = KEY_AT + re.sub(r"\W", "_", host).upper()
+        elsewhere = usual is not None and urlsplit(usual).netloc != urlsplit(self.endpoint).netloc
+        if own in os.environ or elsewhere:
+            return LLMSettings.from_environment(**given, key_variable=own)
+        return found
+
+    def for_env(self, env: Any, **options: Any) -> Any:
+        """The agent for an environment."""
+        return self.agent.for_env(env, settings=self.settings(), **options)
+
+    def describe(self) -> dict[str, Any]:
+        """The settings that decide what it does, JSON-ready."""
+        found: dict[str, Any] = self.agent.describe(self.settings())
+        return found
+
+    def games_at_once(self) -> int:
+        """In how many games at once it is to play."""
+        return int(self.agent.games_at_once(self.settings()))

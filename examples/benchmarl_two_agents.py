@@ -1,0 +1,136 @@
+"""BenchMARL: its own algorithms (MAPPO, IPPO, QMIX, …) on the game of architect and builder.
+
+    python examples/benchmarl_two_agents.py --algorithm mappo --iterations 20
+
+BenchMARL takes any TorchRL environment that a `TaskClass` describes, and its `PettingZooClass` describes what TorchRL's
+PettingZoo wrapper makes. `align` gives both agents the same Box and the same actions, so that they are one group, and
+`mask` tells what has an effect. The game is that of examples/torchrl_two_agents.py: the architect sees a blue or a red
+block and says one of four symbols. BenchMARL goes with an older TorchRL, so `make adapters` gives it an environment of
+its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarl.algorithms import algorithm_config_registry
+from benchmarl.environments.pettingzoo.common import PettingZooClass
+from benchmarl.experiment import Experiment, ExperimentConfig
+from benchmarl.models.mlp import MlpConfig
+from torchrl.envs import MarlGroupMapType, PettingZooWrapper
+
+import iglu_marl
+from iglu_marl import Task
+from iglu_marl.envs.wrappers import align, discretize, mask
+
+# What the builder can do, one number each: look around, and place a blue or a red block.
+ACTIONS = (
+    {},
+    *({"camera": (yaw, pitch)} for yaw, pitch in ((-5, 0), (5, 0), (0, -5), (0, 5))),
+    *({"inventory": color, "placement": 1} for color in (1, 6)),
+)
+
+
+class ArchitectBuilder(PettingZooClass):
+    """The game as a task of BenchMARL. config: `max_steps`, of an episode."""
+
+    def get_env_fun(
+        self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
+    ) -> Callable[[], Any]:
+        """Gives what makes one environment."""
+        return lambda: PettingZooWrapper(
+            self.game(), group_map=MarlGroupMapType.ALL_IN_ONE_GROUP, seed=seed, device=device
+        )
+
+    def game(self) -> Any:
+        """Both agents alike, and only what has an effect can be chosen."""
+        env = iglu_marl.parallel_env(
+            tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
+            controls="flying",
+            chat="tokens",
+            vocabulary=4,
+            max_message_length=1,
+            dialog_length=2,  # the speaker's mark and the latest symbol
+            architect_sees=("target_grid", "dialog"),
+            builder_sees=("pose", "dialog"),
+            completion="cover",  # a block in the other colour may stay,
+            wrong_scale=0,  # and costs nothing
+            max_steps=self.config["max_steps"],
+            max_turns=None,
+        )
+        return mask(align(discretize(env, table=ACTIONS), actions="discrete", words="one-hot"))
+
+    def supports_continuous_actions(self) -> bool:
+        """No: both agents' actions are numbers."""
+        return False
+
+    def supports_discrete_actions(self) -> bool:
+        """Yes."""
+        return True
+
+    def has_state(self) -> bool:
+        """No: central critics see what both agents see, one after the other."""
+        return False
+
+    def has_render(self, env: Any) -> bool:
+        """No: pictures are for `iglu_marl.rendering`."""
+        return False
+
+    def max_steps(self, env: Any) -> int:
+        """Of an episode."""
+        return int(self.config["max_steps"])
+
+    @staticmethod
+    def env_name() -> str:
+        """The environment's name in BenchMARL's results."""
+        return "iglu_marl"
+
+
+def main(
+    algorithm: str = "mappo",
+    iterations: int = 20,
+    batch: int = 1000,
+    max_steps: int = 50,
+    seed: int = 0,
+    output: Path = Path("benchmarl"),
+) -> float:
+    """Train, and return the mean return of the last evaluation."""
+    config = ExperimentConfig.get_from_yaml()
+    config.loggers = ["csv"]
+    config.max_n_iters, config.max_n_frames = iterations, None
+    config.on_policy_collected_frames_per_batch = config.off_policy_collected_frames_per_batch = batch
+    config.on_policy_n_envs_per_worker = config.off_policy_n_envs_per_worker = 1
+    config.on_policy_n_minibatch_iters, config.on_policy_minibatch_size = 4, 250
+    config.evaluation_interval, config.evaluation_episodes = batch * max(1, iterations // 2), 20
+    config.render = False
+    config.create_json = True
+    output.mkdir(parents=True, exist_ok=True)
+    config.save_folder = str(output)
+    experiment = Experiment(
+        task=ArchitectBuilder("architect_builder", {"max_steps": max_steps}),
+        algorithm_config=algorithm_config_registry[algorithm].get_from_yaml(),
+        model_config=MlpConfig.get_from_yaml(),
+        critic_model_config=MlpConfig.get_from_yaml(),
+        seed=seed,
+        config=config,
+    )
+    experiment.run()
+    result = float(experiment.mean_return)
+    print(f"{algorithm}: mean return {result:.2f} after {iterations * batch:,} steps")
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--algorithm", choices=sorted(algorithm_config_registry), default="mappo")
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=1000, help="steps for each update")
+    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path("benchmarl"), help="folder for its results")
+    main(**vars(parser.parse_args()))

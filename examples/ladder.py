@@ -1,0 +1,81 @@
+"""A learner on a rung of the ladder, by the protocol: train, measure, write the result file, report.
+
+    python examples/ladder.py --rung see-place-v0 --seeds 5 --output see-place.json
+
+The learner is that of the audits, a linear policy trained by REINFORCE with NumPy alone: enough for the lowest rungs.
+Put your own in its place: what `train` returns is a function that makes a builder for an environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from iglu_marl import Agent, benchmark
+from iglu_marl.benchmark.controls import LinearBuilder, LinearPolicy, cells_of_tasks
+from iglu_marl.benchmark.controls import train as train_linear
+from iglu_marl.benchmark.report import markdown
+from iglu_marl.benchmark.splits import some_of
+
+Maker = Callable[[Any], Agent]
+Curve = list[tuple[int, float]]
+
+
+def train(rung: benchmark.Rung, budget: int, seed: int, every: int) -> tuple[Maker, Curve]:
+    """A builder for the rung, trained on its training split, and what it reached there each `every` steps."""
+    tasks = some_of(rung.tasks("train"), 256)
+    seen = cells_of_tasks([*tasks, *some_of(rung.tasks("test"), 256)])  # which cells a policy has weights for
+    curve: Curve = [(0, 0.0)]
+
+    def measure(steps: int, policy: LinearPolicy) -> None:
+        if steps >= min(curve[-1][0] + every, budget):
+            curve.append((steps, float(policy.successes(tasks).mean())))
+
+    sees = (*rung.sees, *(("target",) * rung.sees_target))
+    policy = train_linear(rung, tasks, sees, budget, seed, cells=seen, after=measure)
+    return lambda env: LinearBuilder(policy), curve
+
+
+def main(
+    rung: str = "see-place-v0",
+    seeds: int = 5,
+    budget: int | None = None,
+    episodes: int = 40,
+    output: Path | None = None,
+) -> benchmark.Result:
+    """Train for each seed, measure all runs on the test split, and show the report."""
+    step = benchmark.find(rung)
+    steps = step.budget if budget is None else budget
+    runs = []
+    for seed in range(seeds):
+        runs.append(train(step, steps, seed, every=max(1, steps // 20)))
+        print(
+            f"seed {seed}: {runs[-1][1][-1][1]:.2f} of the training split after {steps:,} steps", flush=True
+        )
+    makers, curves = zip(*runs, strict=True)
+    result = benchmark.run(
+        step,
+        makers,
+        name="linear policy",
+        episodes=episodes,
+        curves=curves,
+        budget=steps,
+        command=f"examples/ladder.py --rung {rung} --seeds {seeds} --budget {steps} --episodes {episodes}",
+        output=output,
+    )
+    print(markdown([result]))
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rung", default="see-place-v0")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, help="environment steps of each run; the rung's by default")
+    parser.add_argument("--episodes", type=int, default=40)
+    parser.add_argument("--output", type=Path, help="the result file")
+    main(**vars(parser.parse_args()))

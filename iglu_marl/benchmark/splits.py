@@ -1,0 +1,404 @@
+"""What is asked for in training and what is held out for the test: splits by content.
+
+A `Content` gives tasks, a `HeldOut` says of each task whether its content is held out. The training split has tasks of
+which no rule holds anything out, the test split those of which every rule does; a task that only some hold out is in
+neither. Rules look at content alone, up to the rotations and shifts that the task allows (`content_key`), so that the
+splits share none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, product
+from math import comb
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import ConfigError, TaskError
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
+from iglu_marl.core.pose import Pose
+from iglu_marl.core.task import Task
+from iglu_marl.data.splits import Split, hash_fraction
+from iglu_marl.evaluation.metrics import net_actions
+from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, Then, render
+from iglu_marl.language.shapes import Direction
+from iglu_marl.tasks import FiniteSource, RandomTasks, SpawnPoses, TaskSource
+
+SplitName = Literal["train", "test"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
+MOST_TRIES = 10_000  # of an endless content for one task of a split
+MOST_LISTED = 512  # tasks of a content that are kept as a list
+
+_SALT = "iglu_marl benchmark "
+NEAR: tuple[Cell, ...] = ((0, -1, -1), (1, -1, 0), (0, -1, 1), (-1, -1, 0))  # north, east, south, west
+AROUND: tuple[Cell, ...] = tuple((x, -1, z) for x, z in product((-1, 0, 1), repeat=2) if x or z)
+GROUND: tuple[Cell, ...] = tuple((x, -1, z) for x, z in product(range(-5, 6), repeat=2))
+COLORS = tuple(range(1, 7))
+
+
+# -------------------------------------------------------------------------------------------------------- content
+
+
+def content_key(task: Task) -> bytes:
+    """What two tasks share that ask for the same: start and target, up to a shift and quarter turns where allowed."""
+    if not task.is_invariant:
+        return task.start_grid.tobytes() + task.target_grid.tobytes()
+    return canonical(
+        7 * task.start_grid + task.target_grid
+    )  # a value for each pair of ids: both move together
+
+
+def shape_key(task: Task) -> bytes:
+    """The shape of a target, whatever its colours, place and direction."""
+    return canonical(task.target_grid != 0)
+
+
+def words_of(task: Task) -> int:
+    """Words of the instruction."""
+    return len(task.instruction.split())
+
+
+# ---------------------------------------------------------------------------------------------------------- rules
+
+
+def _pairs(task: Task, every: float) -> bool:
+    """Whether a block in a held-out combination of colour and place is placed or removed."""
+    changed = net_actions(task.start_grid, task.target_grid)
+    return any((color + x + 2 * y + 3 * z) % every == 0 for _, x, y, z, color in changed)
+
+
+def _hashed(key: Callable[[Task], bytes]) -> Callable[[Task, float], bool]:
+    return lambda task, share: hash_fraction(_SALT + key(task).hex()) < share
+
+
+_RULES: dict[str, tuple[Callable[[Task, float], bool], str]] = {
+    "pairs": (_pairs, "of the combinations of a colour and a cell, 1 in {:g}"),
+    "combinations": (_hashed(content_key), "of the whole targets, {:.0%}"),
+    "shapes": (_hashed(shape_key), "of the shapes (whatever colours, place and direction), {:.0%}"),
+    "sizes": (lambda task, least: task.target_size >= least, "structures of {:g} blocks or more"),
+    "sentences": (lambda task, least: words_of(task) >= least, "instructions of {:g} words or more"),
+    "poses": (
+        lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share),
+        "of the directions in which an episode begins, {:.0%}",
+    ),
+    "structures": (
+        lambda task, _: Split.of(task.task_id or "") is Split.TEST,
+        "the structures in the test part of the corpora's split",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A rule that holds contents out of training.
+
+    rule: "pairs", "combinations", "shapes", "sizes", "sentences", "poses" or "structures". value: of pairs, 1 in so
+    many; of combinations, shapes and poses, the share; of sizes and sentences, the least number of blocks and words.
+    Raises `ConfigError` for another rule.
+    """
+
+    rule: str
+    value: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rule not in _RULES:
+            raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_RULES)}")
+
+    def __call__(self, task: Task) -> bool:
+        """Whether the content of a task is held out."""
+        return _RULES[self.rule][0](task, self.value)
+
+    def __str__(self) -> str:
+        return _RULES[self.rule][1].format(self.value)
+
+
+# ------------------------------------------------------------------------------------------------------- contents
+
+
+class Content(ABC):
+    """What a rung can ask for."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task, of whichever split."""
+
+    def all(self) -> tuple[Task, ...] | None:
+        """All tasks, equally likely; None where they have no end."""
+        return None
+
+
+def _told(text: str) -> str:
+    return f"<Architect> {text}" if text else ""
+
+
+def _cell(cells: tuple[Cell, ...], rng: np.random.Generator) -> Cell:
+    return cells[int(rng.integers(len(cells)))]
+
+
+@dataclass(frozen=True)
+class PlacedBlocks(Content):
+    """`count` blocks at once: any way to choose their cells and colours, at their very place.
+
+    wordings: of each task of one block, so many instructions in different words; 0: none.
+    """
+
+    cells: tuple[Cell, ...] = NEAR
+    colors: tuple[int, ...] = COLORS
+    count: int = 1
+    wordings: int = 0
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        chosen = sorted(rng.choice(len(self.cells), self.count, replace=False).tolist())
+        colors = rng.choice(self.colors, self.count).tolist()
+        return _blocks(
+            tuple(self.cells[number] for number in chosen),
+            tuple(colors),
+            int(rng.integers(self.wordings)) if self.wordings else None,
+        )
+
+    def all(self) -> tuple[Task, ...] | None:
+        """All tasks, where they are few."""
+        meanings = comb(len(self.cells), self.count) * len(self.colors) ** self.count
+        return _all_blocks(self) if meanings * max(1, self.wordings) <= MOST_LISTED else None
+
+
+@lru_cache(maxsize=16)
+def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
+    texts = range(content.wordings) if content.wordings else (None,)
+    return tuple(
+        _blocks(cells, colors, text)
+        for cells in combinations(content.cells, content.count)
+        for colors in product(content.colors, repeat=content.count)
+        for text in texts
+    )
+
+
+@lru_cache(maxsize=4096)
+def _blocks(cells: tuple[Cell, ...], colors: tuple[int, ...], wording: int | None) -> Task:
+    """The task of these blocks; with the instruction of this number, if any."""
+    text = ""
+    if wording is not None:
+        text = render(CellEdit(EditKind.PLACE, cells[0], color=colors[0]), np.random.default_rng(wording))
+    blocks = [(*cell, color) for cell, color in zip(cells, colors, strict=True)]
+    return Task(_told(text), blocks, invariant=False, ids="iglu")
+
+
+@dataclass(frozen=True)
+class Structures(Content):
+    """Random structures of `least` to `most` blocks that stand on the ground, up to a shift and quarter turns.
+
+    levels: the layers that may hold blocks, from the ground. distance: the largest between two blocks. colors: most of
+    a structure.
+    """
+
+    least: int = 12
+    most: int = 20
+    levels: int = 4
+    distance: int = 4
+    colors: int = 3
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        source = RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
+        while True:
+            task = source.sample(rng)
+            if task.target_size >= self.least:
+                return task
+
+
+@dataclass(frozen=True)
+class Changes(Content):
+    """A block to be removed and another one to be placed, told in words, among `others` in the lowest `levels` layers.
+
+    Both at once: who breaks what happens to be in front of it is right too often where a removal is all.
+    """
+
+    levels: int = 3
+    others: int = 6
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        grid = np.zeros(ZONE_SHAPE, np.int8)
+        for _ in range(self.others):
+            self._top(grid, rng, self.levels)
+        start = grid.copy()
+        tops = [(x, y, z) for x, y, z in cells_of(grid).tolist() if not color_at(grid, (x, y + 1, z))]
+        gone = tops[int(rng.integers(len(tops)))]
+        grid[index_of(gone)] = 0
+        cell = gone
+        while cell == gone:
+            made = grid.copy()
+            cell, color = self._top(made, rng, self.levels)
+        first = CellEdit(EditKind.REMOVE, gone, old_color=color_at(start, gone))
+        text = render(Then((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
+        return Task(_told(text), made, starting_grid=start, invariant=False, ids="iglu")
+
+    @staticmethod
+    def _top(grid: npt.NDArray[np.int8], rng: np.random.Generator, levels: int) -> tuple[Cell, int]:
+        """Put a block on the ground or onto another, in one of the lowest layers."""
+        while True:
+            x, _, z = _cell(GROUND, rng)
+            column = grid[:, index_of((x, -1, z))[1], index_of((x, -1, z))[2]]
+            height = int(np.count_nonzero(column))
+            if height < levels and (height or rng.random() < 0.5) and (x or z):
+                cell, color = (x, height - 1, z), int(rng.integers(1, 7))
+                grid[index_of(cell)] = color
+                return cell, color
+
+
+_WAYS = ("north", "east", "south", "west")
+
+
+@dataclass(frozen=True)
+class Shapes(Content):
+    """Rows, towers, walls and squares of one colour somewhere on the ground, each told in one sentence."""
+
+    longest: int = 6
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        while True:
+            shape, color = self._shape(rng), int(rng.integers(1, 7))
+            cell = _cell(GROUND, rng)
+            build = Build(shape, (color,), At(cell))
+            try:
+                blocks = build.blocks(cell, None)
+                target = [(*where, color) for where, color in blocks]
+                return Task(_told(render(build, rng)), target, invariant=False, ids="iglu")
+            except (TaskError, ValueError):  # beyond the zone, or the sentence is too long
+                continue
+
+    def _shape(self, rng: np.random.Generator) -> Shape:
+        kind = ("row", "tower", "wall", "square")[int(rng.integers(4))]
+        way = int(rng.integers(4))
+        side = Direction(_WAYS[(way + (1 if rng.random() < 0.5 else 3)) % 4])
+        length = int(rng.integers(2, self.longest + 1))
+        return {
+            "row": lambda: Shape("row", (length,), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
+            "tower": lambda: Shape("tower", (min(length, 4),)),  # type: ignore[arg-type]
+            "wall": lambda: Shape("wall", (min(length, 4), 2), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
+            "square": lambda: Shape("square", (min(length, 3),), (Direction(_WAYS[way]), side)),  # type: ignore[arg-type]
+        }[kind]()
+
+
+@dataclass(frozen=True)
+class HumanInstructions(Content):
+    """What people asked for in their own words: the IGLU single-turn corpus, which has to be fetched.
+
+    Raises `MissingPackError` where the corpus is not at hand.
+    """
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        tasks = self.all()
+        return tasks[int(rng.integers(len(tasks)))]
+
+    def all(self) -> tuple[Task, ...]:
+        """All instructions that change something; `task_id` is the structure that they were given for."""
+        return _human_instructions()
+
+
+@lru_cache(maxsize=1)
+def _human_instructions() -> tuple[Task, ...]:
+    from iglu_marl.data import SingleturnDataset
+
+    data = SingleturnDataset()
+    return tuple(
+        task.replace(task_id=data.structure_of(name, task), invariant=False)
+        for name, tasks in data.tasks.items()
+        for task in tasks
+        if not task.is_complete_at_start
+    )
+
+
+@dataclass(frozen=True)
+class Spawned(Content):
+    """The tasks of another content, each begun anywhere in the zone, looking in any direction."""
+
+    content: Content
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        return _spawned(self.content).sample(rng)
+
+
+@lru_cache(maxsize=16)
+def _spawned(content: Content) -> SpawnPoses:
+    return SpawnPoses(content.sample)
+
+
+# --------------------------------------------------------------------------------------------------------- splits
+
+
+def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> TaskSource:
+    """The tasks of a split: `train` has what no rule holds out, `test` what each does.
+
+    A content with an end gives a source with an end. There, tasks of the test that ask for the same as one in training
+    are left out. Raises `ConfigError` for another split and without a rule.
+    """
+    if split not in SPLITS:
+        raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
+    if not held_out:
+        raise ConfigError("held_out is empty, expected at least one rule")
+    if content.all() is None:
+        return HeldOutTasks(content, held_out, split)
+    return _finite(content, held_out, split)
+
+
+@lru_cache(maxsize=64)
+def _finite(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> FiniteSource:
+    tasks = content.all()
+    assert tasks is not None
+    trained = [task for task in tasks if in_split(task, held_out, "train")]
+    if split == "train":
+        return FiniteSource(trained, "the training split")
+    known = set(map(content_key, trained))
+    tested = [task for task in tasks if in_split(task, held_out, "test") and content_key(task) not in known]
+    return FiniteSource(tested, "the test split")
+
+
+def in_split(task: Task, held_out: tuple[HeldOut, ...], split: SplitName) -> bool:
+    """Whether a task belongs to a split by these rules."""
+    held = [rule(task) for rule in held_out]
+    return not any(held) if split == "train" else all(held)
+
+
+class HeldOutTasks(TaskSource):
+    """The tasks of one split of an endless content."""
+
+    def __init__(self, content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> None:
+        self.content, self.held_out, self.split = content, held_out, split
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A random task. Raises `TaskError` where the content hardly ever gives one of this split."""
+        generator = self.rng if rng is None else rng
+        for _ in range(MOST_TRIES):
+            task = self.content.sample(generator)
+            if in_split(task, self.held_out, self.split):
+                return task
+        raise TaskError(f"{MOST_TRIES} tasks of {self.content} had none of the split {self.split!r}")
+
+    def __repr__(self) -> str:
+        return f"HeldOutTasks({self.content}, {self.split!r})"
+
+
+def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
+    """`count` tasks of a source, each once where it has an end: all of them where it has no more."""
+    rng = np.random.default_rng(seed)
+    if isinstance(source, FiniteSource):
+        chosen = rng.permutation(len(source))[:count] if len(source) > count else np.arange(len(source))
+        return [source[int(number)] for number in chosen]
+    return [source.sample(rng) for _ in range(count)]
+
+
+def another(tasks: Sequence[Task], number: int) -> Task:
+    """The next task that asks for something else than this one; the task itself where there is none."""
+    own = content_key(tasks[number])
+    later = [*tasks[number + 1 :], *tasks[:number]]
+    return next((task for task in later if content_key(task) != own), tasks[number])

@@ -1,0 +1,105 @@
+"""Tasks that begin anywhere: a source over another, which draws where the builder stands and looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.errors import PoseError, TaskError
+from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, BlockGrid, in_zone
+from iglu_marl.core.pose import Pose, as_pose
+from iglu_marl.core.task import Task
+from iglu_marl.tasks.source import StatefulSources, TaskSource, draw, is_source
+
+MAX_DRAWS = 1000
+"""After so many poses in a row inside starting blocks, `SpawnPoses` gives up."""
+
+Range = float | tuple[float, float]
+
+
+class SpawnPoses(TaskSource):
+    """The tasks of another source, each beginning at a pose drawn evenly from ranges (`Task.pose`).
+
+    source: whatever gives tasks (see `draw`).
+    x, y, z: where the eye is, in cells; yaw_deg, pitch_deg: where it looks (see `Pose`). Each a number, or (low, high).
+    clear: poses whose body is inside a starting block are drawn anew.
+
+    A task is drawn first, then the numbers that have a range, in the order above. Raises `TaskError` for what is no
+    source or range, and where there is no room among a task's starting blocks.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        x: Range = (-5.0, 5.0),
+        y: Range = 0.0,
+        z: Range = (-5.0, 5.0),
+        yaw_deg: Range = (0.0, 360.0),
+        pitch_deg: Range = 0.0,
+        clear: bool = True,
+    ) -> None:
+        if not is_source(source):
+            raise TaskError(f"SpawnPoses got source={source!r:.80}, expected a source of tasks")
+        if not isinstance(clear, bool):
+            raise TaskError(f"SpawnPoses got clear={clear!r}, expected True or False")
+        given = {"x": x, "y": y, "z": z, "yaw_deg": yaw_deg, "pitch_deg": pitch_deg}
+        ranges = [_read_range(name, value) for name, value in given.items()]
+        self.source, self.clear = source, clear
+        self.low, self.high = (Pose(*ends) for ends in zip(*ranges, strict=True))
+        for end in (self.low, self.high):
+            try:
+                as_pose(end)
+            except PoseError as error:
+                raise TaskError(f"SpawnPoses: {error}") from None
+        self._within = StatefulSources((source,))
+
+    def sample(self, rng: np.random.Generator | None = None) -> Task:
+        """A task of the source, at a pose of its own."""
+        generator = self.rng if rng is None else rng
+        task = draw(self.source, generator)
+        for _ in range(MAX_DRAWS):
+            pose = Pose(
+                *(
+                    low if low == high else float(generator.uniform(low, high))
+                    for low, high in zip(self.low, self.high, strict=True)
+                )
+            )
+            if not self.clear or task.starting_grid is None or _fits(task.starting_grid, pose):
+                return task.replace(pose=pose)
+        raise TaskError(
+            f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks; task {task.task_id!r}"
+        )
+
+    def get_state(self) -> tuple[Any, ...]:
+        """The states of the sources within."""
+        return self._within.get_state()
+
+    def check_state(self, state: Any) -> None:
+        """Raises `StateError` unless `set_state` can take this."""
+        self._within.check_state(state)
+
+    def set_state(self, state: tuple[Any, ...]) -> None:
+        """Put back what `get_state` gave."""
+        self._within.set_state(state)
+
+    def __repr__(self) -> str:
+        return f"SpawnPoses({self.source!r:.80}, {tuple(self.low)} to {tuple(self.high)})"
+
+
+def _read_range(name: str, value: Any) -> tuple[float, float]:
+    """The two ends of a range; raises `TaskError` for what is none."""
+    try:
+        low, high = (value, value) if isinstance(value, (int, float)) else value
+        if isinstance(value, (bool, str)) or not low <= high:
+            raise ValueError
+        return float(low), float(high)
+    except (TypeError, ValueError):
+        raise TaskError(f"SpawnPoses got {name}={value!r}, expected a number or (low, high)") from None
+
+
+def _fits(grid: BlockGrid, pose: Pose) -> bool:
+    """Whether the cells of head and legs are free of blocks."""
+    x, y, z = round(pose.x), round(pose.y), round(pose.z)
+    return not any(in_zone(x, layer, z) and grid[layer - MIN_Y, x - MIN_X, z - MIN_Z] for layer in (y, y - 1))

@@ -1,0 +1,25 @@
+"""The game as strings, for those who train language models: chats in, replies out, a reward for each.
+
+>>> from iglu_marl.text import TextGame
+>>> game = TextGame(role="builder", partner="scripted")
+>>> messages = game.reset(seed=0)
+>>> [message["role"] for message in messages]
+['system', 'user']
+"""
+
+from iglu_marl.text.baselines import BASELINES, baseline_scores
+from iglu_marl.text.batch import TextGames, play_async
+from iglu_marl.text.export import message_reward, order_reward, rewards
+from iglu_marl.text.game import ChatMessage, TextGame
+
+__all__ = [
+    "BASELINES",
+    "ChatMessage",
+    "TextGame",
+    "TextGames",
+    "baseline_scores",
+    "message_reward",
+    "order_reward",
+    "play_async",
+    "rewards",
+]

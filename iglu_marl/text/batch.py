@@ -1,0 +1,81 @@
+"""Many games at once: in step, or each at its own pace around something that answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.text.game import ChatMessage, TextGame
+
+
+class TextGames:
+    """So many games of one kind, a reply for each at a time. options: as of `TextGame`."""
+
+    def __init__(self, count: int, **options: Any) -> None:
+        if count < 1:
+            raise ConfigError(f"count is {count}, expected 1 or more")
+        self.games = [TextGame(**options) for _ in range(count)]
+
+    def __len__(self) -> int:
+        return len(self.games)
+
+    def reset(self, seeds: Sequence[int]) -> list[list[ChatMessage]]:
+        """Begin an episode in each; returns their chats."""
+        return [game.reset(seed) for game, seed in zip(self.games, seeds, strict=True)]
+
+    def step(
+        self, replies: Sequence[Any]
+    ) -> tuple[list[list[ChatMessage]], list[float], list[bool], list[dict[str, Any]]]:
+        """A reply for each game; None for those that are over, which stay so until they are reset."""
+        found = [
+            ([], 0.0, True, {}) if reply is None else game.step(reply)
+            for game, reply in zip(self.games, replies, strict=True)
+        ]
+        messages, rewards, done, infos = zip(*found, strict=True)
+        return list(messages), list(rewards), list(done), list(infos)
+
+
+@dataclass
+class Played:
+    """A game that was played: the chats and replies, what each was worth, and the last info."""
+
+    seed: int
+    turns: list[tuple[list[ChatMessage], Any, float]] = field(default_factory=list)
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """The sum of the rewards."""
+        return sum(reward for _, _, reward in self.turns)
+
+
+async def play_async(
+    answer: Callable[[list[ChatMessage]], Awaitable[Any]],
+    seeds: Iterable[int],
+    *,
+    at_once: int = 64,
+    **options: Any,
+) -> list[Played]:
+    """Play a game for each seed, so many at once, with replies that are awaited; in the order of the seeds.
+
+    With observations="delta", `answer` gets the whole chat so far. options: as of `TextGame`.
+    """
+    room = asyncio.Semaphore(at_once)
+
+    async def played(seed: int) -> Played:
+        async with room:
+            game, found = TextGame(**options), Played(seed)
+            messages, chat, done = game.reset(seed), list[ChatMessage](), False
+            while not done:
+                chat = [*chat, *messages] if game.observations == "delta" else messages
+                reply = await answer(chat)
+                messages, reward, done, found.info = game.step(reply)
+                found.turns.append((chat, reply, reward))
+                said = reply if isinstance(reply, dict) and "content" in reply else str(reply)
+                chat = [*chat, said if isinstance(said, dict) else {"role": "assistant", "content": said}]
+            return found
+
+    return list(await asyncio.gather(*(played(seed) for seed in seeds)))

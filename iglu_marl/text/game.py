@@ -1,0 +1,471 @@
+"""One game as strings: a chat for whoever is to answer, its reply, and what that was worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.agents.llm.architect import architect_chat, told_difference
+from iglu_marl.agents.llm.builder import builder_chat
+from iglu_marl.agents.llm.decision import ModelClient
+from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply
+from iglu_marl.agents.llm.prompting import quoted
+from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order, text_of_calls
+from iglu_marl.agents.llm.schemas import TOOLS
+from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.agents.llm.world_text import told_edits
+from iglu_marl.agents.registry import named
+from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, cell_index, color_at
+from iglu_marl.core.task import Task, as_task, is_task
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.evaluation.metrics import change_counts, exact_match, intersection_counts
+from iglu_marl.evaluation.selection import tasks_of
+from iglu_marl.game.agent import Agent, begin
+from iglu_marl.planning import Edit
+from iglu_marl.tasks import TaskSource, draw
+from iglu_marl.tasks.random_tasks import RandomTasks
+
+ROLES = ("builder", "architect", "both")
+REWARDS = ("change_f1", "intersection")
+OBSERVATIONS = ("full", "delta")
+BLOCKS_OF_A_COLOR = 20  # that a builder has at the start
+SILENCES = 8  # turns in which an architect says nothing, until the builder is asked all the same
+TURN_STEPS = 200  # of a builder with a body
+MESSAGE_LENGTH = 200
+
+ChatMessage = dict[str, Any]
+"""A message of a chat as trainers and servers have it: {"role": …, "content": …}."""
+
+
+class NoBackend:
+    """Replies come from whoever calls `step`."""
+
+    sees_pictures = False
+
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
+        """Never called."""
+        raise NotImplementedError
+
+    def fits(self, request: ChatRequest) -> bool:
+        """Any chat is short enough."""
+        return True
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Nothing."""
+        return 0.0
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class _Partner(Protocol):
+    """The one who is no model: answers in `game` when it is its turn."""
+
+    def reset(self, task: Task, seed: int) -> None:
+        """Begin an episode."""
+
+    def answer(self, game: TextGame, said: str) -> None:
+        """Say or do something, after the model has said `said`."""
+
+
+class TextGame:
+    """The building game for language models, without a model: `reset` gives a chat, `step` takes the reply to it.
+
+    role: whom the model plays, "builder", "architect" or "both". partner: who plays the other, by name (see
+    `iglu_marl.agents.registry`); "none" for a builder that is told what the task itself says, a recorded instruction.
+    tasks: a name or anything that `iglu_marl.evaluation.tasks_of` takes; "random" draws structures of up to 8 blocks.
+    The model's builder has no body: its edits happen at once, as far as it has blocks; a partner who builds flies.
+
+    observations: "full": each chat stands alone, rules and present state; "delta": after the first, only what is new,
+    to be appended to the chat so far. view: how builds are told, "layers", "coordinates" or "auto". show_changes:
+    whether the model's architect is told what is still to be done. prompts: a folder with prompts of your own.
+
+    reward: what a turn gains, "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
+    maximal intersection), less question_cost for a builder's message, word_cost for each word, and error_cost for a
+    reply that cannot be read. normalised: in shares of what can be gained, so that a whole game is worth 1 at most;
+    else "intersection" counts blocks. invariant: whether the structure may stand anywhere; False: where it is told.
+    max_replies: of a game; None: 2 for each block to be changed and 10 more (without a partner, 1).
+
+    The same seed gives the same game. Games can be pickled at any moment; that takes their arguments to be picklable.
+    Raises `ConfigError` for arguments that cannot be used.
+    """
+
+    def __init__(
+        self,
+        role: str = "builder",
+        partner: str = "scripted",
+        tasks: Any = "random",
+        *,
+        observations: str = "full",
+        view: str = "layers",
+        show_changes: bool = True,
+        reward: str = "change_f1",
+        normalised: bool = True,
+        question_cost: float = 0.0,
+        word_cost: float = 0.0,
+        error_cost: float = 0.0,
+        invariant: bool = False,
+        max_replies: int | None = None,
+        max_edits: int = 30,
+        prompts: str = "",
+    ) -> None:
+        for name, value, known in (
+            ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
+            ("view", view, ("layers", "coordinates", "auto")),
+        ):  # fmt: skip
+            if value not in known:
+                raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(known)}")
+        if max_replies is not None and max_replies < 1:
+            raise ConfigError(f"max_replies is {max_replies}, expected 1 or more")
+        if partner == "none" and role != "builder":
+            raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
+        self._arguments: dict[str, Any] = {
+            "role": role, "partner": partner, "tasks": tasks, "observations": observations, "view": view,
+            "show_changes": show_changes, "reward": reward, "normalised": normalised, "question_cost": question_cost,
+            "word_cost": word_cost, "error_cost": error_cost, "invariant": invariant, "max_replies": max_replies,
+            "max_edits": max_edits, "prompts": prompts,
+        }  # fmt: skip
+        self.role, self.partner, self.observations = role, partner, observations
+        self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
+        self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
+        self.invariant, self.max_replies = invariant, max_replies
+        self._tasks = _source(tasks)
+        settings = LLMSettings(model="text game", view=view, max_edits=max_edits, prompts=prompts)
+        self._clients = {one: ModelClient(one, settings, NoBackend()) for one in Role}
+        self._partner = _partner(role, partner)
+        self._replies: list[Any] | None = None  # of this episode; None: not begun, or over
+
+    # -- what can be seen of it
+
+    @property
+    def turn(self) -> Role:
+        """Who is to answer."""
+        return self._turn
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools by whose calls the one who is to answer may do so, too."""
+        return TOOLS[self._turn]
+
+    @property
+    def score(self) -> float:
+        """How far the build is: 0 at the start, 1 at the target (of blocks: below 0 where it got worse)."""
+        return self._score(self.grid)
+
+    @property
+    def completed(self) -> bool:
+        """Whether the build is the target."""
+        return exact_match(self.grid, self.target, invariant=self.invariant)
+
+    # -- course
+
+    def reset(self, seed: int, task: Any = None) -> list[ChatMessage]:
+        """Begin an episode; returns the chat that is to be answered. task: instead of one that the seed chooses."""
+        rng = np.random.default_rng(seed)
+        chosen = self._draw(rng) if task is None else as_task(task)
+        self.seed, self.task = seed, chosen.in_ids("iglu")
+        self._given = task
+        self.start: BlockGrid = self.task.start_grid.copy()
+        self.target: BlockGrid = self.task.target_grid.copy()
+        self.grid: BlockGrid = self.start.copy()
+        self.dialogue = self.task.dialogue if self.partner == "none" else Dialogue()
+        for client in self._clients.values():
+            client.begin(seed)
+        self._done: dict[int, str] = {}
+        self._told, self._built = (
+            0,
+            self.grid.copy(),
+        )  # what of the dialogue, and which build, the model knows of
+        changes = int(np.count_nonzero(self.start != self.target))
+        self._most = self.max_replies or (1 if self.partner == "none" else 2 * changes + 10)
+        self._replies = []
+        self._turn = Role.BUILDER if self.role == "builder" else Role.ARCHITECT
+        if self._partner is not None:
+            self._partner.reset(self.task, seed)
+            if self.role == "builder":
+                self._partner.answer(self, "")
+        return self._chat(full=True)
+
+    def step(self, reply: Any) -> tuple[list[ChatMessage], float, bool, dict[str, Any]]:
+        """Take a reply: (messages, reward, done, info). `messages` is [] when the game is over.
+
+        reply: a text; a message with "content" or "tool_calls"; an order {"edits": [...], "say": ""} or {"say": ""}; or
+        a list of `Edit`. info: score, gain, completed, truncated, problem (why a reply could not be used), role (who
+        answered), said, edits (how many), replies. Raises `StateError` when no episode is under way.
+        """
+        if self._replies is None:
+            raise StateError("no game is under way: call reset() before step()")
+        text, role, before = _text_of(reply), self._turn, self.score
+        self._replies.append(text)
+        client = self._clients[role]
+        cost, said, made, problem = 0.0, "", 0, ""
+        client.remark = ""
+        try:
+            said, made = self._architect(text) if role is Role.ARCHITECT else self._builder(text)
+        except Unreadable as reason:
+            problem, cost = str(reason), self.error_cost
+        client.problem = problem
+        if said:
+            cost += self.word_cost * len(said.split()) + (self.question_cost if role is Role.BUILDER else 0.0)
+        if not (problem or self.completed):
+            self._pass_on(said)
+        gain = self.score - before
+        truncated = not self.completed and len(self._replies) >= self._most
+        info = {
+            "role": role.value, "score": self.score, "gain": gain, "completed": self.completed, "truncated": truncated,
+            "problem": problem, "said": said, "edits": made, "replies": len(self._replies), "task": self.task.task_id,
+        }  # fmt: skip
+        over = self.completed or truncated
+        messages = [] if over else self._chat(full=self.observations == "full")
+        if over:
+            self._replies = None
+        return messages, self._worth(gain) - cost, over, info
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def __reduce__(self) -> Any:
+        begun = None if self._replies is None else (self.seed, self._given, self._replies)
+        return _restored, (self._arguments, begun)
+
+    # -- replies
+
+    def _architect(self, text: str) -> tuple[str, int]:
+        said = self._clients[Role.ARCHITECT].clipped(read_message(text), MESSAGE_LENGTH)
+        self.dialogue = self.dialogue.say(Role.ARCHITECT, said)
+        return said, 0
+
+    def _builder(self, text: str) -> tuple[str, int]:
+        client = self._clients[Role.BUILDER]
+        order = read_order(text, self.grid, client.settings.max_edits)
+        after = self.grid.copy()
+        for edit in order.edits:
+            after[cell_index(*edit.cell)] = edit.color
+        for color, left in enumerate(self._inventory(after), start=1):
+            if left < 0:
+                raise Unreadable(f"there are {-int(left)} too few {COLOR_NAMES[color]} blocks for this")
+        said = client.clipped(order.say, MESSAGE_LENGTH)
+        self.grid = after
+        self._note(order.edits)
+        self.dialogue = self.dialogue.say(Role.BUILDER, said)
+        return said, len(order.edits)
+
+    def _note(self, edits: Sequence[Edit]) -> None:
+        """What was done, beside the message that it was done for."""
+        asked = [number for number, one in enumerate(self.dialogue) if one.role is Role.ARCHITECT]
+        for number in asked:
+            self._done.setdefault(number, "see the next messages")
+        if asked:
+            self._done[asked[-1]] = told_edits(edits, self.grid)
+
+    def _pass_on(self, said: str) -> None:
+        """Let the partner answer, or whom the model plays besides."""
+        if self._partner is not None:
+            self._partner.answer(self, said)
+        elif self.role == "both":
+            self._turn = Role.BUILDER if self._turn is Role.ARCHITECT else Role.ARCHITECT
+
+    # -- worth
+
+    def _score(self, grid: BlockGrid) -> float:
+        if self.reward == "change_f1":
+            return change_counts(self.start, self.target, grid, invariant=self.invariant).f1
+        counts = [
+            intersection_counts(one, self.target, invariant=self.invariant) for one in (self.start, grid)
+        ]
+        most = counts[1].asked - counts[0].right
+        return (counts[1].right - counts[0].right) / max(1, most)
+
+    def _worth(self, gain: float) -> float:
+        if self.normalised or self.reward == "change_f1":
+            return gain
+        begun = intersection_counts(self.start, self.target, invariant=self.invariant)
+        return round(gain * max(1, begun.asked - begun.right))
+
+    def _inventory(self, grid: BlockGrid) -> npt.NDArray[np.int64]:
+        """The blocks that are left of each colour, int64 [6]."""
+        stood, stands = (np.bincount(one.ravel(), minlength=7)[1:] for one in (self.start, grid))
+        return np.asarray(BLOCKS_OF_A_COLOR + stood - stands)
+
+    # -- chats
+
+    def _draw(self, rng: np.random.Generator) -> Task:
+        if isinstance(self._tasks, TaskSource):
+            return draw(self._tasks, rng)
+        chosen: Task = self._tasks[int(rng.integers(len(self._tasks)))]
+        return chosen
+
+    def _chat(self, full: bool) -> list[ChatMessage]:
+        """What the one who is to answer reads."""
+        client = self._clients[self._turn]
+        client.dialogue = list(self.dialogue)
+        messages = self._whole(client) if full else (Message("user", self._news(client)),)
+        self._told, self._built = len(self.dialogue), self.grid.copy()
+        return [{"role": part.speaker, "content": part.text} for part in messages]
+
+    def _whole(self, client: ModelClient) -> tuple[Message, ...]:
+        said = client.dialogue[-client.settings.history :]
+        limit = f"{MESSAGE_LENGTH} characters"
+        if self._turn is Role.ARCHITECT:
+            seen = {"grid": self.grid, "target_grid": self.target}
+            return architect_chat(client, said, seen, limit=limit, show_changes=self.show_changes)
+        numbers = range(len(self.dialogue))
+        done = {n: self._done.get(n, "not yet") for n in numbers if self.dialogue[n].role is Role.ARCHITECT}
+        has = {"agentPos": np.zeros(5), "inventory": self._inventory(self.grid)}
+        return builder_chat(client, said, has, self.grid, limit=limit, can_ask=self._can_ask, done=done)
+
+    @property
+    def _can_ask(self) -> bool:
+        return self.partner != "none"
+
+    def _news(self, client: ModelClient) -> str:
+        """What has happened since the last chat."""
+        said = list(self.dialogue)[self._told :]
+        changed = edits_of(self._built, self.grid)
+        parts = {
+            "done": client.part("done", edits=told_edits(changed, self.grid)),
+            "dialogue": client.part("said", lines=quoted(said)) if said else "",
+            "note": client.noted(),
+        }
+        if self._turn is Role.ARCHITECT:
+            seen = {"grid": self.grid, "target_grid": self.target}
+            parts["difference"] = told_difference(client, seen) if self.show_changes else ""
+        return client.part("delta", **parts).strip()
+
+
+def edits_of(before: BlockGrid, after: BlockGrid) -> list[Edit]:
+    """The edits that lead from one build to another."""
+    found = []
+    for y, x, z in np.argwhere(before != after).tolist():
+        cell = (x - 5, y - 1, z - 5)
+        found.append(Edit(*cell, color_at(after, cell)))
+    return found
+
+
+def _restored(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | None) -> TextGame:
+    """A game as it was pickled: begun again, with the same replies."""
+    game = TextGame(**arguments)
+    if begun is not None:
+        seed, task, replies = begun
+        game.reset(seed, task)
+        for reply in replies:
+            game.step(reply)
+    return game
+
+
+def _text_of(reply: Any) -> str:
+    """A reply as text, whatever form it has."""
+    if isinstance(reply, str):
+        return reply
+    if isinstance(reply, Mapping):
+        if "content" in reply or "tool_calls" in reply:
+            return text_of_calls(reply.get("tool_calls")) or str(reply.get("content") or "")
+        return json.dumps(dict(reply))
+    if isinstance(reply, Sequence) and all(isinstance(edit, Edit) for edit in reply):
+        return order_text(reply)
+    raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of Edit")
+
+
+def order_text(edits: Iterable[Edit], say: str = "") -> str:
+    """A builder's reply."""
+    return json.dumps({"edits": [_told(edit) for edit in edits], "say": say})
+
+
+def _told(edit: Edit) -> dict[str, Any]:
+    told: dict[str, Any] = {"action": "place" if edit.color else "remove"}
+    if edit.color:
+        told["color"] = COLOR_NAMES[edit.color]
+    return {**told, "east": edit.x, "north": -edit.z, "height": edit.y + 2}
+
+
+def _source(tasks: Any) -> Any:
+    """A task source, or a list of tasks."""
+    if isinstance(tasks, str) and tasks == "random":
+        return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    if isinstance(tasks, TaskSource) and not is_task(tasks):
+        return tasks
+    return tasks_of(tasks)
+
+
+# ------------------------------------------------------------------------------------------------------- partners
+
+
+def _partner(role: str, name: str) -> _Partner | None:
+    if role == "both" or name == "none":
+        return None
+    return _Architect(name) if role == "builder" else _Builder(name)
+
+
+@lru_cache(maxsize=1)
+def _settings_env() -> Any:
+    """An environment that tells agents what the game is like; it is never played in."""
+    return _make_env()
+
+
+def _make_env() -> Any:
+    sees = ("dialog", "inventory", "pose", "grid")
+    return raw_env(
+        controls="flying",
+        builder_can_ask=True,
+        builder_sees=sees,
+        max_turns=None,
+        max_steps=None,
+        turn_steps=TURN_STEPS,
+    )
+
+
+class _Architect:
+    """An agent that speaks to the model's builder. It sees target and build, and a builder that stands still."""
+
+    def __init__(self, name: str) -> None:
+        self._agent: Agent = named(name, Role.ARCHITECT).for_env(_settings_env())
+
+    def reset(self, task: Task, seed: int) -> None:
+        """Begin an episode."""
+        begin(self._agent, Role.ARCHITECT, seed, task)
+
+    def answer(self, game: TextGame, said: str) -> None:
+        """Say the next thing; it may let a few turns go by in silence first."""
+        for _ in range(SILENCES):
+            seen = {
+                "dialog": game.dialogue.text, "grid": game.grid.astype(np.int32), "agentPos": np.zeros(5, np.float32),
+                "target_grid": game.target.astype(np.int32),
+            }  # fmt: skip
+            if text := str(self._agent.act(seen)):
+                game.dialogue = game.dialogue.say(Role.ARCHITECT, text)
+                return
+
+
+class _Builder:
+    """An agent that builds what the model's architect says: it flies, in a game of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._env = _make_env()
+        self._agent: Agent = named(name, Role.BUILDER).for_env(self._env)
+
+    def reset(self, task: Task, seed: int) -> None:
+        """Begin an episode."""
+        self._env.reset(seed=seed, options={"task": task})
+        begin(self._agent, Role.BUILDER, seed, task)
+
+    def answer(self, game: TextGame, said: str) -> None:
+        """Hear what was said, build, perhaps say something."""
+        env = self._env
+        heard = len(env.unwrapped.episode.dialogue)
+        env.step(said)
+        while env.agent_selection == "builder_0":
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                break
+            env.step(self._agent.act(observation))
+        for utterance in list(env.unwrapped.episode.dialogue)[heard:]:
+            if utterance.role is Role.BUILDER:
+                game.dialogue = game.dialogue.say(Role.BUILDER, utterance.text)
+        game.grid = env.unwrapped.episode.worlds.grid[0].copy()

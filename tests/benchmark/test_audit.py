@@ -1,0 +1,138 @@
+"""Audits: controls that find what can be had without sense, and rungs that do not pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iglu_marl import DataError, Role
+from iglu_marl.benchmark import HeldOut, audit, find, make, read_audits, rungs, write_audits
+from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, chance, undefined
+from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loop, random_play, train
+from iglu_marl.benchmark.games import BuilderGames, features_for, judged
+from iglu_marl.benchmark.splits import NEAR, PlacedBlocks, some_of
+
+EASY = find("see-place-v0")
+# What a blind player solves: two colours of one block in one place, and as many tries as there is time for.
+GIVEN_AWAY = dataclasses.replace(
+    EASY,
+    name="see-nothing-v0",
+    content=PlacedBlocks(NEAR[:1], (1, 2)),
+    held_out=(HeldOut("pairs", 4),),
+    spare=None,
+)
+
+
+@pytest.mark.slow
+def test_a_rung_that_a_blind_player_solves_does_not_pass() -> None:
+    found = audit(GIVEN_AWAY, budget=6000, games=1, controls=("random", "open loop", "oracle"))
+    assert (found.tasks, found.chance) == (2, 0.5)
+    assert found.controls["open loop"] == Control(1.0, 2, 6000)  # one colour, break, the other
+    assert not found.passes
+    honest = audit(dataclasses.replace(GIVEN_AWAY, spare=0), budget=6000, games=1, controls=("open loop",))
+    assert honest.controls["open loop"] == Control(0.5, 2, 6000)
+    assert honest.passes
+
+
+@pytest.mark.slow
+def test_the_controls_of_a_builder_that_is_told() -> None:
+    found = audit("told-place-v0", budget=3000, tasks=24, games=3)
+    controls = found.controls
+    assert list(controls) == list(CONTROLS)
+    assert [name for name in CONTROLS if controls[name] is None] == ["hidden"]
+    reached = {name: part.success for name, part in controls.items() if part is not None}
+    assert (reached["scripted"], reached["oracle"], reached["scrambled"]) == (1.0, 1.0, 0.0)
+    assert found.passes
+    assert all(reached[name] <= 1.2 * found.chance for name in WITHOUT if name in reached)
+
+
+@pytest.mark.slow
+def test_the_controls_of_pairs() -> None:
+    words = audit("words-place-v0", budget=2000, tasks=12, games=2)
+    assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden", "linear"]
+    assert [words.controls[name].success for name in ("scripted", "oracle", "scrambled")] == [1.0, 1.0, 0.0]  # type: ignore[union-attr]
+    symbols = audit("symbols-place-v0", budget=2000, tasks=12, games=2)
+    nothing = [name for name in CONTROLS if symbols.controls[name] is None]
+    assert nothing == ["hidden", "scrambled", "linear", "scripted"]
+    assert all(undefined(find("symbols-place-v0"), name) for name in nothing)
+    assert UNDEFINED["symbols"]
+
+
+@pytest.mark.slow
+def test_the_policy_of_the_controls_learns_what_it_sees() -> None:
+    """So that it means something when it does not learn what it cannot see."""
+    content = PlacedBlocks(NEAR[:1])
+    rung = dataclasses.replace(EASY, content=content)
+    tasks = list(content.all() or ())
+    sighted = train(rung, tasks, ("grid", "pose", "target"), 60_000, 0)
+    assert sighted.successes(tasks).all()
+    assert train(rung, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= chance(tasks) == 1 / 6
+    env = make(rung)  # one by one it does the same
+    judged_ones = [
+        judged(rung, env, {Role.BUILDER: LinearBuilder(sighted)}, task, 0).success for task in tasks
+    ]
+    assert all(judged_ones)
+
+
+def test_controls_are_decided_by_their_seed() -> None:
+    tasks = some_of(EASY.tasks("train"), 10)
+    assert random_play(EASY, tasks, 20, 1) == random_play(EASY, tasks, 20, 1)
+    assert open_loop(EASY, tasks, 3000, 1) == open_loop(EASY, tasks, 3000, 1) <= chance(tasks)
+    first, second = (train(EASY, tasks, (), 3000, 2) for _ in range(2))
+    assert np.array_equal(first.times, second.times)
+    assert first.times.any()
+
+
+def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
+    tasks = [task for task in EASY.tasks("train") if task.target_grid[0, 4, 5] or task.target_grid[0, 5, 4]][
+        :4
+    ]
+    north = [number for number, task in enumerate(tasks) if task.target_grid[0, 5, 4]]
+    games = BuilderGames(
+        EASY, len(tasks), features_for(EASY, ("pose", "grid", "target"), cells_of_tasks(tasks))
+    )
+    games.begin(tasks)
+    games.step(np.full(len(tasks), 4))  # look down
+    colors = np.array([int(task.target_grid.max()) for task in tasks])
+    features, rewards = games.step(10 + colors)  # each its colour, all of them in the north
+    assert np.flatnonzero(games.success).tolist() == north
+    assert not games.playing.any()
+    assert (rewards > 0).tolist() == games.success.tolist()
+    assert features.shape == (len(tasks), 6 + 2 * (7 * int(cells_of_tasks(tasks).sum()) + 6))
+    assert games.step(np.zeros(len(tasks), int))[1].tolist() == [0.0] * len(tasks)
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def test_audits_are_added_to_their_file(tmp_path: Path) -> None:
+    path = tmp_path / "audits.json"
+    first = Audit("a-v0", "0" * 12, 4, 0.25, {"random": Control(0.1, 8), "muted": None})
+    second = dataclasses.replace(first, rung="b-v0", controls={"blind": Control(0.5, 4, 100)})
+    write_audits([first], path)
+    write_audits([second], path)
+    assert read_audits(path) == {"a-v0": first, "b-v0": second}
+    assert (first.passes, second.passes) == (True, False)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "version": 99}))
+    with pytest.raises(DataError, match="version 99"):
+        read_audits(path)
+    path.write_text("[")
+    with pytest.raises(DataError, match=r"audits\.json is no file of audits"):
+        read_audits(path)
+
+
+def test_every_rung_has_passed_its_audit_as_it_is() -> None:
+    """The file is made by `iglu-marl benchmark audit --output iglu_marl/benchmark/audits.json`."""
+    known = read_audits()
+    for rung in rungs():
+        assert rung.name in known, rung.name
+        assert known[rung.name].digest == rung.digest, rung.name
+        assert known[rung.name].passes, rung.name
+        oracle = known[rung.name].controls["oracle"]
+        assert oracle is not None
+        assert oracle.success >= 0.9, rung.name

@@ -1,0 +1,247 @@
+"""The rungs of the ladder: splits that share no content, environments that work, no target for a builder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from requirements import shared_folder
+
+from iglu_marl import ConfigError, Task
+from iglu_marl.benchmark import FAMILIES, HeldOut, Rung, find, make, rungs
+from iglu_marl.benchmark.splits import (
+    AROUND,
+    GROUND,
+    SPLITS,
+    Changes,
+    HumanInstructions,
+    PlacedBlocks,
+    Shapes,
+    Structures,
+    another,
+    content_key,
+    in_split,
+    some_of,
+    split_tasks,
+)
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.evaluation.metrics import net_actions
+from iglu_marl.language import Context, understand
+
+HUMAN = "told-human-v0"  # needs a corpus
+NAMES = [rung.name for rung in rungs() if rung.name != HUMAN]
+SPLIT_ONCE = {(rung.content, rung.held_out): rung.name for rung in rungs() if rung.name != HUMAN}
+
+
+@pytest.fixture
+def corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IGLU_DATA_PATH", str(shared_folder() / "data"))
+
+
+def moved(task: Task) -> Iterator[Task]:
+    """The task as it may be built as well: turned, and shifted as far as the zone allows."""
+    for turns in range(4):
+        grid = np.rot90(task.target_grid, turns, axes=(1, 2))
+        for axis in (1, 2):
+            filled = np.flatnonzero(grid.any(axis=tuple({0, 1, 2} - {axis})))
+            yield task.replace(target_grid=np.roll(grid, -int(filled[0]), axis=axis))
+            yield task.replace(target_grid=np.roll(grid, 10 - int(filled[-1]), axis=axis))
+
+
+# ---------------------------------------------------------------------------------------------------------- splits
+
+
+def check_disjoint(rung: Rung, count: int = 60) -> None:
+    parts = {split: some_of(rung.tasks(split), count, seed=3) for split in SPLITS}
+    keys = {split: set(map(content_key, tasks)) for split, tasks in parts.items()}
+    assert all(parts.values()), rung.name
+    assert not keys["train"] & keys["test"], rung.name
+    for split, tasks in parts.items():
+        for task in tasks:
+            assert in_split(task, rung.held_out, split)
+            assert not task.is_complete_at_start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPLIT_ONCE.values())
+def test_splits_share_no_content_up_to_rotations_and_shifts(name: str) -> None:
+    rung = find(name)
+    check_disjoint(rung)
+    for task in some_of(rung.tasks("train"), 6) + some_of(rung.tasks("test"), 6):
+        if task.is_invariant:  # so that no rule lets a target in that is another one turned
+            for other in moved(task):
+                assert content_key(other) == content_key(task)
+                assert [rule(other) for rule in rung.held_out] == [rule(task) for rule in rung.held_out]
+
+
+@pytest.mark.slow
+def test_what_people_asked_for_is_split_by_structure(corpus: None) -> None:
+    rung = find(HUMAN)
+    check_disjoint(rung, count=2000)
+    structures = [{task.task_id for task in rung.tasks(split)} for split in SPLITS]
+    assert not structures[0] & structures[1]
+    assert min(map(len, structures)) > 5
+
+
+def test_finite_splits_are_whole() -> None:
+    rung = find("see-place-v0")
+    train, test = (list(rung.tasks(split)) for split in SPLITS)
+    assert (len(train), len(test)) == (20, 4)
+    for tasks in (train, test):
+        assert (
+            len({task.target_grid.nonzero() and int(np.flatnonzero(task.target_grid)[0]) for task in tasks})
+            == 4
+        )
+    assert {int(task.target_grid.max()) for task in train} == {1, 2, 3, 4, 5, 6}
+    two = find("symbols-two-v0")
+    numbers = [len(two.tasks(split)) for split in SPLITS]  # type: ignore[arg-type]
+    assert sum(numbers) == len(PlacedBlocks(AROUND, (1, 3, 6), 2).all() or ()) == 252
+    assert 0.1 < numbers[1] / 252 < 0.3
+
+
+def test_rules_hold_out_what_they_say() -> None:
+    tower = Task("<Architect> one two three", [(0, -1, 0, 1), (0, 0, 0, 1)], invariant=False)
+    row = tower.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 1)])
+    other_row = tower.replace(target_grid=[(3, -1, 1, 2), (3, -1, 2, 5)])
+    assert HeldOut("sizes", 2)(tower)
+    assert not HeldOut("sizes", 3)(tower)
+    assert HeldOut("sentences", 3)(tower)
+    assert not HeldOut("sentences", 4)(tower)
+    every = [HeldOut("shapes", share / 20) for share in range(21)]
+    assert [rule(row) for rule in every] == [rule(other_row) for rule in every]
+    assert [rule(row) for rule in every] != [rule(tower) for rule in every]
+    removal = Task("", [], starting_grid=[(0, -1, 0, 6)], invariant=False)
+    placement = Task("", [(0, -1, 0, 6)], invariant=False)
+    pairs = [HeldOut("pairs", every) for every in range(2, 8)]
+    assert [rule(removal) for rule in pairs] == [rule(placement) for rule in pairs]
+    assert any(rule(placement) for rule in pairs)
+    assert HeldOut("structures")(tower.replace(task_id="C5"))
+    assert not HeldOut("structures")(tower.replace(task_id="C3"))
+
+
+def test_starting_blocks_are_part_of_the_content() -> None:
+    one = Task("", [(0, -1, 0, 1), (1, -1, 0, 1)], starting_grid=[(0, -1, 0, 1)], invariant=True)
+    other = one.replace(starting_grid=[(1, -1, 0, 1)])
+    turned = one.replace(
+        target_grid=[(2, -1, 2, 1), (2, -1, 3, 1)], starting_grid=[(2, -1, 2, 1)]
+    )  # a quarter turn, and shifted
+    assert (
+        content_key(one) == content_key(other) == content_key(turned)
+    )  # a half turn leads from one to the other
+    bent = one.replace(target_grid=[(0, -1, 0, 1), (1, -1, 0, 2)])
+    assert content_key(bent) != content_key(one)
+    assert another([one, other, bent], 0) is bent
+    assert another([one], 0) is one
+
+
+@pytest.mark.parametrize(
+    "content",
+    [PlacedBlocks(GROUND, wordings=3), Changes(), Shapes(), Structures(3, 6, 2, 3, 3)],
+    ids=lambda content: type(content).__name__,
+)
+def test_contents_follow_from_the_generator(content: Any) -> None:
+    first, second = ([content.sample(rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5)))
+    assert first == second
+    assert len(set(map(content_key, first))) > 10
+
+
+def test_changes_are_a_removal_and_a_placement() -> None:
+    rng = np.random.default_rng(3)
+    for task in (Changes().sample(rng) for _ in range(20)):
+        parts = sorted(net_actions(task.start_grid, task.target_grid))
+        assert [part.place for part in parts] == [False, True]
+        assert understand(task.instruction, task.start_grid, Context()).found[0].grid.tolist() == (  # type: ignore[index,union-attr]
+            task.target_grid.tolist()
+        )
+
+
+def test_splits_name_what_is_wrong() -> None:
+    content, rules = PlacedBlocks(), (HeldOut("pairs", 6),)
+    for change, said in (
+        (lambda: HeldOut("weather"), "rule is 'weather', expected one of pairs"),
+        (lambda: split_tasks(content, rules, "dev"), "split is 'dev', expected one of train, test"),  # type: ignore[arg-type]
+        (lambda: split_tasks(content, (), "train"), "held_out is empty"),
+        (lambda: find("see-everything-v9"), "rung is 'see-everything-v9', expected one of see-place-v0"),
+        (lambda: rungs("smell"), "family is 'smell', expected one of see"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ConfigError, match=said):
+            change()
+
+
+# ---------------------------------------------------------------------------------------------------- environments
+
+
+def test_the_ladder_leads_from_a_minute_to_the_full_game() -> None:
+    assert len(rungs()) == len({rung.name for rung in rungs()}) == len({rung.digest for rung in rungs()})
+    for family in FAMILIES:
+        steps = rungs(family)
+        assert len(steps) >= 3
+        assert [rung.budget for rung in steps] == sorted(rung.budget for rung in steps) or family == "told"
+        assert steps[0].controls == "grid"
+        full = next(rung for rung in steps if "structures" in rung.name)
+        assert full.controls == "walking"
+        assert (full.content.least, full.content.most) == (12, 20)  # type: ignore[attr-defined]
+        assert all(rung.name.endswith("-v0") and rung.seeds >= 5 for rung in steps)
+
+
+def test_a_digest_changes_with_the_rung() -> None:
+    rung = find("see-place-v0")
+    assert dataclasses.replace(rung, max_steps=7).digest != rung.digest
+    assert dataclasses.replace(rung, content=PlacedBlocks(AROUND)).digest != rung.digest
+    assert dataclasses.replace(rung).digest == rung.digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rung_has_its_environments(name: str) -> None:
+    rung = find(name)
+    for split in SPLITS:
+        env = make(name, split)
+        many = make(name, split, 2)
+        if rung.is_pair:
+            seen, _ = env.reset(seed=1)
+            batch, _ = many.reset(seed=1)
+            assert set(seen) == set(batch) == {ARCHITECT, BUILDER}
+            env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+            many.step({agent: many.batched_action_space(agent).sample() for agent in many.possible_agents})
+            shown, space = seen[BUILDER], env.observation_space(BUILDER)
+        else:
+            shown, _ = env.reset(seed=1)
+            many.reset(seed=1)
+            env.step(env.action_space.sample())
+            many.step(many.action_space.sample())
+            space = env.observation_space
+        assert space.contains(shown)
+        assert ("target_grid" in shown) == rung.sees_target
+        env.close()
+        many.close()
+
+
+@pytest.mark.slow
+def test_people_speak_in_text(corpus: None) -> None:
+    env = make(HUMAN)
+    seen, _ = env.reset(seed=0)
+    assert isinstance(seen["dialog"], str)
+    assert seen["dialog"]
+    assert isinstance(find(HUMAN).content, HumanInstructions)
+
+
+def test_what_is_asked_for_follows_from_the_seed() -> None:
+    env, many = make("told-ground-v0", "test"), make("told-ground-v0", "test", 3)
+    single = [env.reset(seed=4 + world)[0]["dialog"] for world in range(3)]
+    assert np.array_equal(single, many.reset(seed=4)[0]["dialog"])
+
+
+def test_some_rungs_begin_anywhere() -> None:
+    rung = find("pictures-ground-v0")
+    poses = {split: [task.pose for task in some_of(rung.tasks(split), 30)] for split in SPLITS}
+    turned = {split: [pose.yaw_deg for pose in found if pose] for split, found in poses.items()}
+    assert len(set(poses["train"])) == 30
+    assert max(turned["train"]) < 270 <= min(turned["test"])
+    env = make(rung, "test")
+    env.reset(seed=0)
+    worlds = env.unwrapped.episode.worlds
+    assert worlds.seen_pose[0, 4] == pytest.approx(env.unwrapped.task.pose.yaw_deg)

@@ -1,0 +1,61 @@
+"""`iglu-marl benchmark`: its commands one after the other, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError
+from iglu_marl.benchmark import find, read_audits, rungs
+from iglu_marl.cli import app
+
+pytestmark = pytest.mark.system
+
+
+def shell(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "iglu_marl", "benchmark", *words], capture_output=True, text=True, timeout=300
+    )
+
+
+def test_rungs_are_listed() -> None:
+    done = CliRunner().invoke(app, ["benchmark", "list", "--json"])
+    assert [row["rung"] for row in json.loads(done.output)] == [rung.name for rung in rungs()]
+    done = CliRunner().invoke(app, ["benchmark", "list", "pictures"], env={"COLUMNS": "200"})
+    assert "pictures-layers-v0" in done.output
+    assert "told-place-v0" not in done.output
+
+
+@pytest.mark.slow
+def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
+    audits, first, second = (tmp_path / name for name in ("audits.json", "first.json", "second.json"))
+    done = shell("audit", "see-place-v0", "--quick", "--output", str(audits))
+    assert done.returncode == 0, done.stderr
+    assert "| `see-place-v0` | 12 | 10,000 |" in done.stdout
+    assert read_audits(audits)["see-place-v0"].digest == find("see-place-v0").digest
+    done = shell("run", "see-place-v0", "--builder", "oracle", "--episodes", "4", "-o", str(first))
+    assert done.returncode == 0, done.stderr
+    done = shell("run", "see-place-v0", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
+    assert json.loads(done.stdout)["rung"] == "see-place-v0", done.stderr
+    folder = tmp_path / "report"
+    done = shell("report", str(first), "--published", str(second), "--output", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "| `see-place-v0` | oracle | 1 | 100.0 (100.0–100.0) |" in done.stdout
+    assert "| oracle | random |" in done.stdout
+    assert (folder / "benchmark.md").read_text() in done.stdout
+
+
+def test_wrong_names_are_named() -> None:
+    for words, said in (
+        (["list", "up"], "rung is 'up'"),
+        (["run", "see-place-v0", "--split", "dev"], "--split is 'dev', expected one of train, test"),
+        (["run", "words-place-v0", "--architect", "a", "--architect", "b"], "--architect is"),
+        (["audit", "--tasks", "1"], "--tasks is 1, expected an integer of 2 or more"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            CliRunner().invoke(app, ["benchmark", *words], catch_exceptions=False)

@@ -1,0 +1,216 @@
+"""The game as strings: chats, replies in every form, rewards, many games at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from llm_server import architect_says, builder_does, obedient
+
+from iglu_marl import ConfigError, StateError, Task
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.planning import Edit
+from iglu_marl.text import ChatMessage, TextGame, TextGames, baseline_scores, play_async
+
+TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
+RED = '{"edits": [{"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}]}'
+
+
+def task(blocks: Any = TOWER, **more: Any) -> Task:
+    return Task("", blocks_to_grid(blocks), task_id="tower", **more)
+
+
+def played(game: TextGame, seed: int, answer: Any = obedient, about: Any = None) -> list[Any]:
+    """All that comes of a game whose chats are answered like this."""
+    messages, found = game.reset(seed, about), list[Any]()
+    done = False
+    while not done:
+        reply = answer(messages)
+        messages, reward, done, info = game.step(reply)
+        found.append((reply, messages, reward, done, info))
+    return found
+
+
+@pytest.mark.parametrize("role", ["builder", "architect", "both"])
+def test_a_whole_game_is_worth_one(role: str) -> None:
+    """Reading the chats and nothing else is enough, in every role; the same seed gives the same game."""
+    game = TextGame(role=role, tasks=[task(), task(TOWER[:2])])
+    turns = played(game, 3)
+    assert turns[-1][-1]["completed"]
+    assert sum(reward for _, _, reward, _, _ in turns) == pytest.approx(1)
+    assert turns == played(TextGame(role=role, tasks=[task(), task(TOWER[:2])]), 3)
+    assert {info["role"] for *_, info in turns} == ({"builder", "architect"} if role == "both" else {role})
+    assert turns[-1][1] == []
+    with pytest.raises(StateError, match="reset"):
+        game.step("")
+
+
+def test_the_chats_of_a_builder_do_not_tell_the_target() -> None:
+    game = TextGame(partner="random", tasks=[task([(4, 5, 4, 5)])])
+    for message in game.reset(0):
+        assert "purple: 4" not in message["content"]
+        assert "TARGET" not in message["content"]
+
+
+def test_replies_have_many_forms() -> None:
+    edit = json.loads(RED)["edits"][0]
+    call = {"function": {"name": "build", "arguments": RED}}
+    for reply in (
+        RED,
+        f"<think>Blue?</think>{RED}",
+        {"edits": [edit], "say": ""},
+        {"role": "assistant", "content": RED},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        [Edit(2, -1, -3, 6)],
+    ):
+        game = TextGame(tasks=[task()])
+        game.reset(0)
+        _, reward, _, info = game.step(reply)
+        assert (reward, info["edits"], info["problem"]) == (0.5, 1, "")
+    assert game.tools[0]["function"]["name"] == "build"
+    with pytest.raises(ConfigError, match="a reply is 3"):
+        game.step(3)
+
+
+def test_a_reply_that_cannot_be_read_changes_nothing_and_says_why() -> None:
+    game = TextGame(tasks=[task()], error_cost=0.1, max_replies=3)
+    first = game.reset(0)
+    messages, reward, done, info = game.step("I will.")
+    assert (reward, done, info["edits"]) == (-0.1, False, 0)
+    assert "no JSON object" in info["problem"]
+    assert f"NOTE\nYour last reply could not be used: {info['problem']}." in messages[1]["content"]
+    assert messages[1]["content"].startswith(first[1]["content"].partition("BUILD NOW")[0])
+    lay = [Edit(x, y, 5, 3) for x in range(-5, 6) for y in (-1, 0)]
+    _, _, _, info = game.step(lay)
+    assert info["problem"] == "there are 2 too few green blocks for this"
+    _, _, done, info = game.step("")
+    assert done
+    assert info["truncated"]
+
+
+def test_what_talk_costs() -> None:
+    game = TextGame(tasks=[task()], question_cost=0.2, word_cost=0.01)
+    game.reset(0)
+    _, reward, _, info = game.step({"edits": [], "say": "Which red one?"})
+    assert reward == pytest.approx(-0.23)
+    assert info["said"] == "Which red one?"
+    assert "Which red one?" in game.dialogue.text
+
+
+def test_rewards_may_count_blocks() -> None:
+    counted = TextGame(tasks=[task()], reward="intersection", normalised=False)
+    shares = TextGame(tasks=[task()], reward="intersection")
+    assert [reward for _, _, reward, _, _ in played(counted, 0)] == [1, 1, 1]
+    assert [reward for _, _, reward, _, _ in played(shares, 0)] == pytest.approx([1 / 3] * 3)
+    anywhere = TextGame(tasks=[task(TOWER[:1])], invariant=True)
+    anywhere.reset(0)
+    _, reward, done, _ = anywhere.step([Edit(-5, -1, 2, 6)])
+    assert (reward, done) == (1, True)
+
+
+def test_replies_are_counted() -> None:
+    game = TextGame(tasks=[task()])
+    turns = played(game, 0, lambda _: {"edits": [], "say": ""})
+    assert len(turns) == 2 * 3 + 10
+    assert turns[-1][-1]["truncated"]
+
+
+def test_only_what_is_new() -> None:
+    """In the delta form the chats are appended, and lead to the same game."""
+    whole = played(TextGame(tasks=[task()]), 0)
+    game = TextGame(tasks=[task()], observations="delta")
+    first = game.reset(0)
+    assert [message["role"] for message in first] == ["system", "user"]
+    (news,), *_ = game.step(whole[0][0])
+    assert news["content"].startswith("DONE\ngreen at 1 west, height 1")
+    assert '"text": "Place a red block on the ground' in news["content"]
+    assert "BUILD NOW" not in news["content"]
+    assert len(news["content"]) < 400
+    architect = TextGame(role="architect", tasks=[task()], observations="delta")
+    chat = architect.reset(0)
+    (news,), *_ = architect.step(architect_says(chat[1]["content"]))
+    assert "BUILT SINCE\n" in news["content"]
+    assert "STILL TO DO\n" in news["content"]
+
+
+def test_a_recorded_instruction_is_a_game_of_one_reply() -> None:
+    told = Task("<Architect> A red one, please.", blocks_to_grid(TOWER[:1]), task_id="told")
+    game = TextGame(partner="none", tasks=[told])
+    messages = game.reset(0)
+    assert "A red one, please." in messages[1]["content"]
+    _, reward, done, info = game.step([Edit(0, -1, 0, 6)])
+    assert (reward, done, info["completed"], info["truncated"]) == (0, True, False, True)
+
+
+def test_a_pickled_game_goes_on() -> None:
+    for role in ("builder", "architect", "both"):
+        game = TextGame(role=role, tasks=[task()])
+        messages = game.reset(1)
+        messages, *_ = game.step(obedient(messages))
+        copied = pickle.loads(pickle.dumps(game))  # noqa: S301 (our own)
+        assert copied.step(obedient(messages)) == game.step(obedient(messages))
+        assert np.array_equal(copied.grid, game.grid)
+
+
+def test_many_games_at_once() -> None:
+    games = TextGames(5)
+    chats = games.reset(range(5))
+    replies: list[Any] = [obedient(chat) for chat in chats]
+    messages, rewards, done, infos = games.step([*replies[:4], None])
+    alone = TextGame()
+    alone.reset(2)
+    assert (messages[2], rewards[2], done[2], infos[2]) == alone.step(replies[2])
+    assert (messages[4], done[4]) == ([], True)
+    assert len(games) == 5
+
+
+def test_games_wait_for_their_replies_together() -> None:
+    under_way, most = 0, 0
+
+    async def answer(chat: list[ChatMessage]) -> str:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        told = [
+            part["content"] for part in chat if "newest last" in part["content"] or "SAID" in part["content"]
+        ]
+        return builder_does(told[-1])
+
+    whole = asyncio.run(play_async(answer, range(6), at_once=4))
+    assert most == 4
+    assert [game.seed for game in whole] == [*range(6)]
+    assert [game.total for game in whole] == pytest.approx([1] * 6)
+    grown = asyncio.run(play_async(answer, range(6), observations="delta"))
+    assert [game.total for game in grown] == pytest.approx([1] * 6)
+    chat = grown[0].turns[-1][0]
+    assert [part["role"] for part in chat[:4]] == ["system", "user", "assistant", "user"]
+
+
+def test_players_without_sense() -> None:
+    exact = baseline_scores(range(4))
+    anywhere = baseline_scores(range(4), invariant=True, reward="intersection")
+    assert exact["nothing"] == anywhere["nothing"] == 0
+    assert exact["random block"] < 0.05
+    assert anywhere["pile"] > exact["pile"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"role": "onlooker"}, "role is 'onlooker', expected one of builder"),
+        ({"observations": "some"}, "expected one of full, delta"),
+        ({"view": "picture"}, "expected one of layers"),
+        ({"reward": "praise"}, "expected one of change_f1"),
+        ({"max_replies": 0}, "max_replies is 0"),
+        ({"role": "architect", "partner": "none"}, "expected a partner"),
+    ],
+)
+def test_wrong_arguments(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        TextGame(**wrong)
