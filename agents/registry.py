@@ -74,3 +74,21 @@ def named(name: str, role: Role) -> Any:
             f"agent {name!r} is unknown, expected one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
         )
     return maker
+
+
+# Of partners who play with people in real time, and are asked once a second: patient; the game goes on while a model
+# thinks.
+_MANNERS: dict[Role, dict[str, dict[str, Any]]] = {
+    Role.ARCHITECT: {
+        # Turns before it says something else, the same again, or speaks of a block that does not belong there.
+        "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
+        "llm": {"patience": 30, "settle_after": 3, "background": True},
+    },
+    Role.BUILDER: {"llm": {"background": True}},
+}
+
+
+def partner_for(env: Any, role: Role, name: str) -> Agent:
+    """An agent by name that plays a role with a person, in real time. Raises `AgentError` for unknown names."""
+    agent: Agent = named(name, role).for_env(env, **_MANNERS[role].get(name.partition(":")[0], {}))
+    return agent

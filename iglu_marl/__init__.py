@@ -71,6 +71,7 @@ _MODULES = frozenset(
         "recording",
         "rendering",
         "tasks",
+        "web",
     }
 )
 

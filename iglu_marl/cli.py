@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from iglu_marl._version import __version__
+from iglu_marl.commands import study
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import audit_rungs, list_rungs, report_results, run_rung
 from iglu_marl.commands.browse import browse
@@ -29,6 +30,7 @@ from iglu_marl.commands.questions import questions
 from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
+from iglu_marl.commands.serve import serve
 from iglu_marl.commands.train import train_edits
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
@@ -70,7 +72,7 @@ def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     app.add_typer(group, name=name)
 
 
-for _command in (demo, watch, play, record, replay, evaluate, bench, predict, questions):
+for _command in (demo, watch, play, serve, record, replay, evaluate, bench, predict, questions):
     app.command()(_command)
 _add_group(
     "data",
@@ -95,6 +97,13 @@ _add_group(
     sample=sample,
     parse=parse,
     check=check,
+)
+_add_group(
+    "study",
+    "Studies with people in the browser: where they stand, their data.",
+    status=study.status,
+    export=study.export,
+    forget=study.forget,
 )
 _add_group(
     "benchmark",

@@ -75,14 +75,16 @@ class Browser:
             self._ask("DELETE", self._session)
             self._session = ""
 
-    def open(self, page: Path, part: str = "") -> None:
-        self._ask("POST", f"{self._session}/url", {"url": page.resolve().as_uri() + part})
+    def open(self, page: Path | str, part: str = "") -> None:
+        """A file, or an address."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self._ask("POST", f"{self._session}/url", {"url": address + part})
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What `return ...` in a script gives."""
         return self._ask("POST", f"{self._session}/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, script: str, seconds: float = 10.0) -> None:
+    def wait(self, script: str, seconds: float = 20.0) -> None:
         """Until a script returns something true."""
         end = time.monotonic() + seconds
         while not self.run(script):

@@ -33,6 +33,7 @@ FLOORS = {
     "evaluation": 4,
     "benchmark": 4,
     "text": 4,
+    "web": 4,
     "cli": 5,
     "commands": 5,
     "__main__": 5,
@@ -57,6 +58,9 @@ OWNERS = {
     "numba": ["core/jit.py"],
     "typer": ["cli.py", "commands/"],
     "pettingzoo": ["envs/", "compat/", "agents/", "recording/"],
+    "starlette": ["web/"],
+    "uvicorn": ["commands/serve.py"],
+    "sqlalchemy": ["web/"],
     "torch": ["agents/"],
     "transformers": ["agents/"],
     "pickle": [],  # nothing that is read can run code

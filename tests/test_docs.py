@@ -69,8 +69,17 @@ PAGES = [
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
-WITHOUT_SNIPPETS = {"docs/architecture.md", "docs/conformance.md", "docs/speed.md", "docs/tutorials/index.md"}
-EXTRAS = {"docs/offline.md": ("minari", "h5py")}  # what the snippets of a page import besides
+WITHOUT_SNIPPETS = {
+    "docs/architecture.md",
+    "docs/conformance.md",
+    "docs/speed.md",
+    "docs/studies.md",  # tests/web/test_study.py follows it
+    "docs/tutorials/index.md",
+}
+EXTRAS = {
+    "docs/browser.md": ("starlette",),
+    "docs/offline.md": ("minari", "h5py"),
+}  # what the snippets of a page import besides
 PYTHONS = {"python", ".venv-rllib/bin/python"}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 

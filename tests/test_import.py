@@ -27,6 +27,9 @@ HEAVY = (
     "imageio",
     "PIL",
     "typer",
+    "starlette",
+    "uvicorn",
+    "sqlalchemy",
 )
 
 

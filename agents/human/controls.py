@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl import Controls
+from iglu_marl import ActionError, Controls
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
 
@@ -21,6 +21,9 @@ _FLY_STEPS = 3  # a flier moves in every third step (5 cells/s), unless in a hur
 _RISE = 0.6  # of the greatest speed of rising and sinking
 _SLIDE_CELLS = 0.25  # a step along the axes without collisions
 _AIMED_DEG = 1e-3
+_MOST_DEEDS = 64  # that wait to be done: more are forgotten
+_MOST_DEG = 3600.0  # that wait to be turned
+_MOVES = frozenset({FORWARD, BACK, LEFT, RIGHT, UP, DOWN, FAST})
 
 
 @dataclass
@@ -37,7 +40,8 @@ class InputMapper:
     """Collects what is held, pressed and looked at, and gives one action a step.
 
     A deed happens with the gaze as it was when it was asked for, however far the mouse has gone since. A key that was
-    only tapped counts for one step. controls, select_and_place, can_yield: as in the game.
+    only tapped counts for one step. What waits is bounded: of more deeds the last are forgotten. What is no direction,
+    number or colour raises `ActionError` at once. controls, select_and_place, can_yield: as in the game.
     """
 
     def __init__(
@@ -78,12 +82,19 @@ class InputMapper:
         return self._look[0], self._look[1]
 
     @property
+    def busy(self) -> bool:
+        """Whether something that was asked for once waits to be done."""
+        return bool(self._deeds)
+
+    @property
     def is_flying(self) -> bool:
         """Whether there is no gravity."""
         return self.controls.name in ("flying", "continuous")
 
     def hold(self, what: str, down: bool) -> None:
         """Begin or end to move: forward, back, left, right, up (or jump), down, fast."""
+        if what not in _MOVES:
+            raise ActionError(f"the move is {what!r:.40}, expected one of {', '.join(sorted(_MOVES))}")
         if down:
             self._held.add(what)
             self._tapped[what] = None
@@ -92,7 +103,11 @@ class InputMapper:
 
     def turn(self, yaw_deg: float, pitch_deg: float) -> None:
         """Look further right and up."""
-        self._look[0] += yaw_deg
+        if not (abs(yaw_deg) <= _MOST_DEG and abs(pitch_deg) <= _MOST_DEG):  # nor nan
+            raise ActionError(
+                f"the turn is {yaw_deg!r:.40}, {pitch_deg!r:.40}, expected at most {_MOST_DEG:g} degrees"
+            )
+        self._look[0] = max(-_MOST_DEG, min(_MOST_DEG, self._look[0] + yaw_deg))
         self._look[1] = max(-180.0, min(180.0, self._look[1] + pitch_deg))
 
     def face(self, pitch_deg: float) -> None:
@@ -101,6 +116,8 @@ class InputMapper:
 
     def choose(self, color: int) -> None:
         """Take a colour in hand (1..6)."""
+        if type(color) is not int or not 1 <= color <= 6:
+            raise ActionError(f"the colour is {color!r:.40}, expected an integer in 1..6")
         self._ask("hotbar", color)
 
     def place(self) -> None:
@@ -119,7 +136,8 @@ class InputMapper:
     def _ask(self, name: str, color: int = 0) -> None:
         if name == "hotbar":
             self.active = color
-        self._deeds.append(_Deed(name, color, *self._look))
+        if len(self._deeds) < _MOST_DEEDS:
+            self._deeds.append(_Deed(name, color, *self._look))
 
     # -- actions
 

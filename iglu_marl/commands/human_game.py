@@ -26,19 +26,6 @@ from iglu_marl.rendering.ui.window import Closed, Key, Window, WindowClosed
 
 SWITCHED = ("human-level", "flying")  # what TAB changes between
 TURN_STEPS = 20  # with a live architect the floor comes around once a second
-PATIENCE, REPEAT_AFTER = (
-    30,
-    120,
-)  # such turns, before a scripted architect says something else, or the same again
-COMMENT_AFTER = 3  # and before it speaks of a block that does not belong there
-# Of partners who play with people: patient, and the game goes on while a model thinks.
-_MANNERS: dict[str, dict[str, Any]] = {
-    ARCHITECT: {
-        "scripted": {"patience": PATIENCE, "repeat_after": REPEAT_AFTER, "comment_after": COMMENT_AFTER},
-        "llm": {"patience": PATIENCE, "settle_after": 3, "background": True},
-    },
-    BUILDER: {"llm": {"background": True}},
-}
 BUILDER_TURN_STEPS = 200  # of a builder whom a person instructs
 
 
@@ -84,9 +71,7 @@ def make_agents(
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
     from iglu_marl.agents.human.controls import InputMapper
     from iglu_marl.agents.human.player import PlayerWindow
-    from iglu_marl.agents.registry import named
-
-    kind = partner.partition(":")[0]
+    from iglu_marl.agents.registry import partner_for
 
     controls = env.unwrapped.config.controls
     cockpit = PlayerWindow(window)
@@ -99,7 +84,7 @@ def make_agents(
         inputs.yield_turn()
         builder = Nobody({"act": inputs.action(0.0), "say": ""})
     else:
-        builder = named(partner, Role.BUILDER).for_env(env, **_MANNERS[BUILDER].get(kind, {}))
+        builder = partner_for(env, Role.BUILDER, partner)
     if role in ("architect", "both"):
         architect: Any = HumanArchitect.for_env(env, cockpit=cockpit, **pace)
     elif partner == "none":
@@ -107,7 +92,7 @@ def make_agents(
     elif partner == "replay":
         architect = ReplayArchitect.for_env(env, patience=1)  # the floor comes back when the person says so
     else:
-        architect = named(partner, Role.ARCHITECT).for_env(env, **_MANNERS[ARCHITECT].get(kind, {}))
+        architect = partner_for(env, Role.ARCHITECT, partner)
     return {ARCHITECT: architect, BUILDER: builder}
 
 

@@ -105,6 +105,14 @@ FollowLinks = Annotated[
     bool, Option("--follow-links", help="Read what links in a folder lead to, as in a hub's cache.")
 ]
 
+# the game in the browser
+GamesFolder = Annotated[Path, Option("--folder", help="Where games are recorded.")]
+GAMES_FOLDER = Path("iglu-marl-games")
+Database = Annotated[
+    str | None,
+    Option("--db", help="The database, as SQLAlchemy has it. Default: SQLite, in the folder of games."),
+]
+
 # the game and who plays it
 Controls = Annotated[str, Option(help="The builder's action encoding.", callback=known_controls)]
 ScriptedControls = Annotated[str, choice("walking", "flying")]

@@ -24,19 +24,29 @@ def choose_task(
     progress: bool | None = None,
 ) -> Task:
     """A structure of a file, of the Minecraft Dialogue Corpus, or of the bundled set; by name or by the seed."""
+    return _drawn(_found(tasks, data, task, progress), seed)
+
+
+def all_tasks(
+    tasks: Path | None = None, data: Path | None = None, *, progress: bool | None = None
+) -> dict[str, Task]:
+    """All structures of a file, of the Minecraft Dialogue Corpus, or of the bundled set, by name."""
+    return {str(task.task_id): task for task in _found(tasks, data, None, progress)}
+
+
+def _found(tasks: Path | None, data: Path | None, task: str | None, progress: bool | None) -> list[Task]:
     if tasks is not None and data is not None:
         raise ConfigError("--tasks does not go with --data: structures come from the one or the other")
     if data is not None:
-        found = _corpus_tasks(data, task, progress)
-    elif tasks is not None:
-        found = list(StructureTasks(tasks, None if task is None else [task]))
-    else:
-        found = list(BundledTasks(mode="structures"))
-        if task is not None:
-            names = [str(each.task_id) for each in found]
-            expect_one_of("--task", task, names)
-            found = [found[names.index(task)]]
-    return _drawn(found, seed)
+        return _corpus_tasks(data, task, progress)
+    if tasks is not None:
+        return list(StructureTasks(tasks, None if task is None else [task]))
+    found = list(BundledTasks(mode="structures"))
+    if task is None:
+        return found
+    names = [str(each.task_id) for each in found]
+    expect_one_of("--task", task, names)
+    return [found[names.index(task)]]
 
 
 def _drawn(found: list[Any], seed: int) -> Any:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.envs.aec import AECGame as AECGame
     from iglu_marl.envs.aec import env as env
     from iglu_marl.envs.aec import raw_env as raw_env
+    from iglu_marl.envs.live import LiveGame as LiveGame
+    from iglu_marl.envs.live import Tick as Tick
     from iglu_marl.envs.parallel import ParallelGame as ParallelGame
     from iglu_marl.envs.parallel import parallel_env as parallel_env
     from iglu_marl.envs.single import GridworldEnv as GridworldEnv

@@ -142,7 +142,24 @@ class Episode:
         if said is not None:
             cost = self.architect_says(said.text if isinstance(said, Say) else "")
         move = moves.get(Role.BUILDER)
-        reward = 0.0 if move is None else self._builder_moves(move)
+        return self._outcome(0.0 if move is None else self._builder_moves(move), cost)
+
+    def tick(self, said: Mapping[Role, str], act: Act) -> Outcome:
+        """A moment of a game in real time: what was said, in this order, then the builder's step.
+
+        Both may speak at any time. Of the builder it costs nothing and leaves its act and the floor as they are.
+        """
+        if self.task is None:
+            raise StateError("the episode has not begun: call reset() before tick()")
+        cost = 0.0
+        for role, text in said.items():
+            if role == Role.BUILDER:
+                self.dialogue = self.dialogue.say(role, text)
+            else:
+                cost += self.architect_says(text)
+        return self._outcome(self.builder_acts(act.records, act.number), cost)
+
+    def _outcome(self, reward: float, cost: float) -> Outcome:
         shared = reward if self.config.rewards == "shared" else 0.0
         worlds = self.worlds
         return Outcome(

@@ -5,9 +5,9 @@ line that was being written. One file may hold several episodes. The lines of an
 
 | line | keys |
 |---|---|
-| header | `format`, `version`, `view` ("aec", "parallel", "single"), `config`, `controls`, `seed`, `task` (grids as |
-| | blocks x, y, z, id), `pose`, `recorded` (the dialogue is the task's own), `observes` (a lone builder's sights), |
-| | `heard`, `agents`, `note`, `versions`, `layout`, `state` |
+| header | `format`, `version`, `view` ("aec", "parallel", "live", "single"), `config`, `controls`, `seed`, `task` |
+| | (grids as blocks x, y, z, id), `pose`, `recorded` (the dialogue is the task's own), `observes` (a lone builder's |
+| | sights), `heard`, `agents`, `note`, `versions`, `layout`, `state` |
 | move | `n`; `act`: actions by role; `rewards` by role, where not 0; `heard`: what a live architect said to a lone |
 | | builder; `state` |
 | controls | `controls`: the builder acts in another encoding from here on |

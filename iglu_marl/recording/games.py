@@ -13,6 +13,7 @@ from iglu_marl.core.conventions import Conventions
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.aec import raw_env
+from iglu_marl.envs.live import LiveGame
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
 from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig
@@ -127,7 +128,7 @@ def make_game(
     sees: Sequence[str] = (),
     role: Role = Role.BUILDER,
 ) -> Any:
-    """A bare environment as a header tells it (see `GAME_KEYS`), not yet reset: AEC, parallel or a `LoneBuilder`.
+    """A bare environment as a header tells it (see `GAME_KEYS`), not yet reset: AEC, parallel, live or a `LoneBuilder`.
 
     vocabulary: the codec, where the recorded one was an object; without it, `ConfigError` is raised.
     sees: what `role` is to observe, where that is something else than was recorded: `builder_sees` or `architect_sees`
@@ -151,7 +152,7 @@ def make_game(
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
     if header["view"] != "single":
-        return (raw_env if header["view"] == "aec" else parallel_env)(config)
+        return {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]](config)
     shown = header.get("observes") or _PLAIN  # older recordings do not tell
     controls = dict(header["controls"])
     conventions = _conventions_of(shown, controls)

@@ -45,7 +45,7 @@ class Recording:
 
     @property
     def view(self) -> str:
-        """One of "aec", "parallel" and "single"."""
+        """One of "aec", "parallel", "live" and "single"."""
         return str(self.header["view"])
 
     @property
@@ -156,8 +156,8 @@ def _check_header(line: dict[str, Any]) -> None:
         raise DataError(f"version is {line.get('version')!r:.20}, expected {VERSION}")
     if missing := [key for key in _HEADER_KEYS if key not in line]:
         raise DataError(f"the header lacks {', '.join(missing)}")
-    if line["view"] not in ("aec", "parallel", "single"):
-        raise DataError(f"view is {line['view']!r:.20}, expected aec, parallel or single")
+    if line["view"] not in ("aec", "parallel", "live", "single"):
+        raise DataError(f"view is {line['view']!r:.20}, expected aec, parallel, live or single")
     _check_kinds(line, _HEADER)
 
 

@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
-from iglu_marl.core.errors import AgentError, StateError
+from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.parsing import parse_json, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.single import SingleAgentEnv
@@ -120,6 +120,10 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         known = (BUILDER,) if game["view"] == "single" else AGENTS
         if agent not in known:
             raise AgentError(f"there is no agent {agent!r} in this game, expected {' or '.join(known)}")
+        if game["view"] == "live":
+            raise ConfigError(
+                "the game was played in real time, expected one of turns or steps: it has no step()"
+            )
         if partner is not None and game["view"] == "single":
             raise AgentError(f"partner is {partner!r}, expected None: a lone builder has none")
         self.view, self.agent = str(game["view"]), agent

@@ -11,8 +11,7 @@ from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
 from iglu_marl.core.text import well_formed
-from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.envs.live import from_actions
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
 from iglu_marl.recording.rollout import Trajectory, Turn
 from iglu_marl.recording.values import LAYOUT, checksum
@@ -76,8 +75,7 @@ class _Player:
         old = self.env
         if self.recording.view == "single":
             raise StateError("a lone builder's game has one encoding")
-        make = raw_env if self.recording.view == "aec" else parallel_env
-        self.env = make(
+        self.env = type(old)(
             dataclasses.replace(
                 old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
             )
@@ -94,6 +92,8 @@ class _Player:
             if env.heard is not None:
                 env.heard.words = move.heard or ""
             return {Role.BUILDER: float(env.step(actions[Role.BUILDER])[1])}
+        if self.recording.view == "live":
+            return dict(env.tick(*from_actions(actions)).rewards)
         if self.recording.view == "parallel":
             paid = env.step({f"{role.value}_0": action for role, action in actions.items()})[1]
         else:

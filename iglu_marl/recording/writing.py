@@ -15,6 +15,7 @@ from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError, StateError
 from iglu_marl.core.files import JsonLines, json_line
+from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.rollout import Trajectory
@@ -32,12 +33,14 @@ from iglu_marl.recording.values import (
 
 
 def view_of(env: Any) -> str:
-    """Which view an environment is: "aec", "parallel" or "single". Raises `StateError` for another object."""
+    """Which view an environment is: "aec", "parallel", "live" or "single". Raises `StateError` for another object."""
     game = getattr(env, "unwrapped", env)
     if not isinstance(getattr(game, "episode", None), Episode):
         raise StateError(f"env is {env!r:.80}, expected an environment of iglu_marl")
     if isinstance(game, gymnasium.Env):
         return "single"
+    if isinstance(game, LiveGame):
+        return "live"
     return "aec" if isinstance(game, AECEnv) else "parallel"
 
 
@@ -158,7 +161,10 @@ class Recorder:
             raise StateError("the recorder has not seen the reset that began this episode")
         episode = env.unwrapped.episode
         worlds = episode.worlds
-        line: dict[str, Any] = {"n": self._moves, "act": {role.value: act for role, act in told.items()}}
+        line: dict[str, Any] = {
+            "n": self._moves,
+            "act": {Role(role).value: act for role, act in told.items()},
+        }
         paid = {role.value: float(value) for role, value in rewards.items() if value}
         for name, value in paid.items():
             self._returns[name] = self._returns.get(name, 0.0) + value
@@ -197,9 +203,13 @@ class Recorder:
     # -- as a wrapper
 
     def wrap(self, env: Any) -> Any:
-        """The environment, recording: an AEC, parallel or Gymnasium wrapper that changes nothing else."""
-        view = view_of(env)
-        wrapper = {"aec": _AECRecording, "parallel": _ParallelRecording, "single": _SingleRecording}[view]
+        """The environment, recording: an AEC, parallel, live or Gymnasium wrapper that changes nothing else."""
+        wrapper: Any = {
+            "aec": _AECRecording,
+            "parallel": _ParallelRecording,
+            "live": _LiveRecording,
+            "single": _SingleRecording,
+        }[view_of(env)]
         return wrapper(env, self)
 
     def close(self) -> None:
@@ -253,6 +263,26 @@ class _ParallelRecording(BaseParallelWrapper):  # type: ignore[misc]
         told = {Role(str(name).removesuffix("_0")): to_json(action) for name, action in dict(actions).items()}
         done = super().step(actions)
         self.recorder.write_move(self, told, {role: done[1][f"{role.value}_0"] for role in told})
+        return done
+
+
+class _LiveRecording:
+    """A live game whose ticks are recorded."""
+
+    def __init__(self, env: LiveGame, recorder: Recorder) -> None:
+        self.env, self.recorder = env, recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        self.env.reset(seed=seed, options=options)
+        self.recorder.begin(self.env, seed)
+
+    def tick(self, said: Mapping[Role, Any] | None = None, act: Any = None) -> Tick:
+        told = to_json(as_actions(said or {}, act))
+        done = self.env.tick(said, act)
+        self.recorder.write_move(self.env, told, done.rewards)
         return done
 
 

@@ -1,9 +1,10 @@
-// Drawn with this: boxes in perspective on a canvas. `data.colors` of the page are the six block colours.
+// Drawn with this: boxes in perspective on a canvas. `setColors` takes the six block colours, "#rrggbb".
 const $ = (id) => document.getElementById(id);
 const GROUND = -1.5, BOARD = 6.45, SLAB = 0.45;
 const NAMES = ["air", "blue", "yellow", "green", "orange", "purple", "red"];
 const rgb = (text) => [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16));
-const COLORS = [null, ...data.colors.map(rgb)];
+const COLORS = [null];
+function setColors(texts) { COLORS.splice(1, 6, ...texts.map(rgb)); }
 const css = (color, light = 1) => `rgb(${color.map((part) => Math.round(part * light)).join(",")})`;
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const radians = (deg) => deg * Math.PI / 180;

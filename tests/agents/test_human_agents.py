@@ -202,6 +202,35 @@ def test_where_turns_cannot_be_ended() -> None:
     assert "yield" not in inputs.action(0.0)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        ("turn", np.nan, 0.0),
+        ("turn", 0.0, np.inf),
+        ("choose", 7),
+        ("choose", 2.0),
+        ("choose", True),
+        ("hold", "x", True),
+    ],
+)
+def test_what_nobody_can_ask_for_is_refused_at_once(ask: tuple[Any, ...]) -> None:
+    """A turn that is no number would else be turned for ever, and a colour that is none fail a step later."""
+    inputs = InputMapper("human-level")
+    with pytest.raises(iglu_marl.ActionError, match="expected"):
+        getattr(inputs, ask[0])(*ask[1:])
+    inputs.place()
+    assert inputs.action(0.0)["use"] == 1
+
+
+def test_what_waits_is_bounded() -> None:
+    inputs = InputMapper("walking")
+    for _ in range(1000):
+        inputs.place()
+    inputs.turn(3000.0, 0.0)
+    inputs.turn(3000.0, 0.0)
+    assert sum(inputs.action(0.0) != Action.NOOP for _ in range(2000)) == 64 + 3600 / 5
+
+
 # -------------------------------------------------------------------------------------------------- the line
 
 

@@ -14,6 +14,7 @@ from iglu_marl.envs import (
     AECGame,
     GridworldEnv,
     GridworldVectorEnv,
+    LiveGame,
     ParallelGame,
     SilentBuilderEnv,
     SilentBuilderVectorEnv,
@@ -37,6 +38,7 @@ DOORS: list[Any] = [
     iglu_marl.parallel_env,
     AECGame,
     ParallelGame,
+    LiveGame,
     VectorGame,
 ]
 BUILDERS: list[Any] = [GridworldEnv, SilentBuilderEnv, GridworldVectorEnv, SilentBuilderVectorEnv]

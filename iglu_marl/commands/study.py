@@ -1,0 +1,87 @@
+"""`iglu-marl study`: where the participants of a study stand, its data, and forgetting one of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json
+from iglu_marl.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from iglu_marl.web.store import Store
+    from iglu_marl.web.study import Study
+
+StudyFile = Annotated[Path, Argument(metavar="FILE", help="The study (TOML).")]
+
+
+def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
+    """The study of a file, and its database. Raises `ConfigError` without the extra."""
+    try:
+        from iglu_marl.web.store import Store
+        from iglu_marl.web.study import read_study
+    except ImportError:
+        raise ConfigError('studies need the extra "web": pip install "iglu_marl[web]"') from None
+    study = read_study(file)
+    if db is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        db = f"sqlite:///{(folder / 'studies.db').resolve()}"
+    return study, Store(db)
+
+
+def status(
+    file: StudyFile, db: Database = None, folder: GamesFolder = GAMES_FOLDER, as_json: Json = False
+) -> None:
+    """How many participants are where, by condition and stage."""
+    from iglu_marl.web import store as tables
+
+    study, store = open_study(file, db, folder)
+    rows = store.do(tables.status, study.name)
+    store.close()
+    if as_json:
+        print(json.dumps(rows))
+        return
+    for row in rows or [{"condition": "nobody yet", "stage": "", "participants": 0}]:
+        print(f"{row['condition']:20} {row['stage']:14} {row['participants']}")
+
+
+def export(
+    file: StudyFile,
+    output: Annotated[Path, Option("--output", "-o", help="A new folder.")] = Path("study"),
+    db: Database = None,
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Participants, games, answers and events as CSV, and the recordings of the games."""
+    from iglu_marl.core.files import new_folder
+    from iglu_marl.web import store as tables
+
+    study, store = open_study(file, db, folder)
+    with new_folder(output, marker="participants.csv") as made:
+        recordings = store.do(tables.export, study.name, made)
+        (made / "recordings").mkdir()
+        for name in dict.fromkeys(recordings):
+            if (folder / name).is_file():
+                shutil.copyfile(folder / name, made / "recordings" / name)
+    store.close()
+    print(f"{output} has {len(set(recordings))} recordings.")
+
+
+def forget(
+    file: StudyFile,
+    code: Annotated[str, Argument(metavar="CODE", help="The participant.")],
+    db: Database = None,
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Delete all that is kept of a participant: rows, answers, and the recordings of its games."""
+    from iglu_marl.web import store as tables
+
+    study, store = open_study(file, db, folder)
+    recordings = store.do(tables.forget, study.name, code)
+    store.close()
+    for name in recordings:
+        (folder / name).unlink(missing_ok=True)
+    print(f"Nothing is kept of {code} any more; {len(recordings)} recordings are deleted.")

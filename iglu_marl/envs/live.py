@@ -1,0 +1,250 @@
+"""The game in real time: it advances by ticks, with whatever has come by then.
+
+What a window, a server and others that play with people share: free speech, a builder who stands still while nothing
+comes, and what each role is shown as JSON, whole or as the changes since a tick.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from typing_extensions import Unpack
+
+from iglu_marl.core.dialogue import Role, Utterance
+from iglu_marl.core.errors import ActionError, StateError
+from iglu_marl.core.grid import cells_of, grid_to_blocks, index_of
+from iglu_marl.envs.base import EnvState
+from iglu_marl.envs.documentation import documented
+from iglu_marl.envs.two_agent import AGENTS, TwoAgentGame
+from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.episode import EVENTS, Act
+
+_GRIDS = ("grid", "target_grid", "ghost")
+_NOT_TOLD = ("dialog", "pov", "grid_view", "target_view")  # told as utterances, or not at all: pictures
+
+
+class Tick(NamedTuple):
+    """What happened in a tick: rewards by role, the edited cell (x, y, z, old and new colour id), what was said."""
+
+    rewards: dict[Role, float]
+    edit: tuple[int, int, int, int, int] | None
+    utterances: tuple[Utterance, ...]
+    terminated: bool
+    truncated: bool
+
+
+def as_actions(said: Mapping[Role, Any], act: Any) -> dict[Role, Any]:
+    """What came in a tick as actions by role: the architect's words, the builder's dict with `act`, `say` or both."""
+    actions: dict[Role, Any] = {
+        role: {"say": words} if role == Role.BUILDER else words for role, words in said.items()
+    }
+    if act is not None:
+        actions.setdefault(Role.BUILDER, {})["act"] = act
+    return actions
+
+
+def from_actions(actions: Mapping[Role, Any]) -> tuple[dict[Role, Any], Any]:
+    """What `as_actions` was given. Raises `ActionError` for a builder's action that is no dict."""
+    said: dict[Role, Any] = {}
+    act = None
+    for role, action in actions.items():
+        if role != Role.BUILDER:
+            said[role] = action
+            continue
+        if not isinstance(action, Mapping):
+            raise ActionError(
+                f"the builder's action is {action!r:.80}, expected a dict with act, say or both"
+            )
+        act = action.get("act")
+        if "say" in action:
+            said[role] = action["say"]
+    return said, act
+
+
+class _Shown:
+    """What a role is shown, and since which tick; of grids, the edits."""
+
+    def __init__(self) -> None:
+        self.first = self.last = -1  # ticks
+        self.parts: dict[str, Any] = {}
+        self.since: dict[str, int] = {}
+        self.edits: dict[str, list[tuple[int, int, int, int, int]]] = {key: [] for key in _GRIDS}
+        self.said: list[int] = []  # of each utterance
+
+    def take(self, tick: int, seen: Mapping[str, Any], said: int) -> None:
+        """Note what is seen in a tick, and how many utterances there are."""
+        if self.first < 0:
+            self.first = tick
+        for key, value in seen.items():
+            old = self.parts.get(key)
+            if old is value or (old is not None and _same(old, value)):
+                continue
+            if key in _GRIDS and old is not None:
+                self.edits[key] += [
+                    (tick, *cell, int(value[index_of(cell)])) for cell in cells_of(value != old).tolist()
+                ]
+            self.parts[key], self.since[key] = value, tick
+        self.said += [tick] * (said - len(self.said))
+        self.last = tick
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of one kind are equal; of arrays, bit for bit, which is the fastest way to ask."""
+    return one.tobytes() == other.tobytes() if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def _told(value: Any) -> Any:
+    """A value as JSON; numbers to 1/10,000."""
+    if isinstance(value, (str, list)):
+        return value
+    return np.asarray(value, np.float64).round(4).tolist()
+
+
+@documented
+class LiveGame(TwoAgentGame):
+    """Architect and builder act in real time: `tick` advances the game by a builder step (0.05 s).
+
+    Both may speak at any tick, and the builder may act at any: the floor only says who is waited for. It is the
+    builder's after the architect has spoken, and the architect's after the builder has ended its turn; `turn_steps` is
+    None here, and the builder can ask. Actions and observations are those of the other views.
+    """
+
+    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+        given = GameConfig.of(config, options)
+        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
+        self.ticks = 0
+        self._show_anew()
+
+    def _show_anew(self) -> None:
+        self._shown = {role: _Shown() for role in Role}
+        self._ghost: Any = None  # the target as it lies over the build; it moves with edits alone
+
+    @property
+    def unwrapped(self) -> LiveGame:
+        """The game itself, as with other views."""
+        return self
+
+    # -- course
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        self._setup.start(seed, options)
+        self.agents = list(AGENTS)
+        self.ticks = 0
+        self._show_anew()
+
+    def tick(self, said: Mapping[Role, str] | None = None, act: Any = None) -> Tick:
+        """Advance by a builder step: what was said applies first, in the order of the mapping, then the act.
+
+        said: texts (in token chat: tokens) by role. act: of the builder's encoding; None = it stands still.
+        Raises `ActionError` for what is none of these, and then nothing has happened; `StateError` when the game is
+        over.
+        """
+        if not self.agents:
+            raise StateError("the game is over or has not begun: call reset() before tick()")
+        texts: dict[Role, str] = {}
+        for role, words in (said or {}).items():
+            if role not in tuple(Role):
+                raise ActionError(f"said has the key {role!r:.80}, expected 'architect' or 'builder'")
+            texts[Role(role)] = self._episode.chat.read(words, f"what the {Role(role)} says")[0]
+        controls = self._setup.controls
+        move = Act(*(controls.noop() if act is None else controls.encode(act, out=self._control)))
+        heard = len(self._episode.dialogue)
+        outcome = self._episode.tick(texts, move)
+        self.ticks += 1
+        if outcome.terminated or outcome.truncated:
+            self.agents = []
+        change = self._episode.worlds.change[0].tolist()
+        edited = change[3] != change[4]
+        if edited:
+            self._ghost = None
+        return Tick(
+            outcome.rewards,
+            tuple(change) if edited else None,
+            tuple(self._episode.dialogue[heard:]),
+            outcome.terminated,
+            outcome.truncated,
+        )
+
+    def observe(self, agent: str) -> dict[str, Any]:
+        """What an agent sees now; shares no memory with the game."""
+        return self.choose(agent, self._observers).observe(self._episode)
+
+    # -- as JSON
+
+    def snapshot(self, role: Role) -> dict[str, Any]:
+        """All that a role is shown now: `delta` since before the beginning."""
+        return self.delta(role, -1)
+
+    def delta(self, role: Role, since: int) -> dict[str, Any]:
+        """What has changed, since a tick, of what a role is shown, JSON-ready.
+
+        | key | value |
+        |---|---|
+        | `tick` | ticks so far |
+        | `whole` | whether this is everything, as before the first tick that was asked about |
+        | `floor` | whose turn it is |
+        | `said` | utterances [speaker, text] |
+        | `grid`, `target_grid`, `ghost` | blocks [x, y, z, colour id], 0 for air where not `whole` |
+        | other keys of the role's observations | numbers or lists, where they have changed; pictures are left out |
+        | `score` | architect: blocks that fit, blocks of the target; `ghost` is the target as it lies over the build |
+        | `active`, `body` | builder: the colour in hand; vertical speed and slices of motion |
+        | `event` | builder: the tick in which its hands last did something, and what |
+
+        The builder's holds nothing that depends on the target.
+        """
+        shown = self._shown[role]
+        if shown.last != self.ticks:
+            shown.take(self.ticks, self._seen(role), len(self._episode.dialogue))
+        whole = since < shown.first
+        since = -1 if whole else since
+        told: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
+        sees = self.config.architect_sees if role == Role.ARCHITECT else self.config.builder_sees
+        if "dialog" in sees:
+            heard = self._episode.dialogue[bisect_right(shown.said, since) :]
+            told["said"] = [[each.role.value, each.text] for each in heard]
+        for key, tick in shown.since.items():
+            if tick <= since:
+                continue
+            if key not in _GRIDS:
+                told[key] = _told(shown.parts[key])
+            elif whole:
+                told[key] = [list(block) for block in grid_to_blocks(shown.parts[key])]
+            else:
+                edits = shown.edits[key]
+                told[key] = [
+                    list(edit[1:]) for edit in edits[bisect_right(edits, since, key=lambda e: e[0]) :]
+                ]
+        return told
+
+    def _seen(self, role: Role) -> dict[str, Any]:
+        """The role's observations, and what its info and its own body tell."""
+        worlds = self._episode.worlds
+        seen = {key: value for key, value in self.observe(f"{role.value}_0").items() if key not in _NOT_TOLD}
+        if role == Role.BUILDER:
+            seen |= {"active": worlds.active[0], "body": [float(worlds.speed[0]), int(worlds.slices[0])]}
+            if worlds.event[0]:
+                seen["event"] = [self.ticks, EVENTS[worlds.event[0]]]
+        elif "target_grid" in seen:
+            if self._ghost is None:
+                self._ghost = worlds.aligned_target(0)
+            seen |= {"score": [int(worlds.best[0]), int(worlds.target_blocks[0])], "ghost": self._ghost}
+        return seen
+
+    # -- saving
+
+    def get_state(self) -> EnvState:
+        """Everything needed to go on from here."""
+        return self._setup.get_state()
+
+    def set_state(self, state: EnvState) -> None:
+        """Put back what `get_state` gave; what was shown is shown anew. Raises `StateError` when it does not fit."""
+        self._setup.set_state(state)
+        worlds = self._episode.worlds
+        self.agents = [] if worlds.terminated[0] or worlds.truncated[0] else list(AGENTS)
+        self.ticks = int(worlds.steps[0])
+        self._show_anew()

@@ -1,0 +1,135 @@
+"""What a server does not let pass: other hosts and origins, messages too large or too many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from iglu_marl.core.errors import IgluMarlError
+from iglu_marl.core.parsing import parse_json
+
+MESSAGE_BYTES = 4096  # of a message
+FORM_BYTES = 65_536  # of a form
+MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # 20 frames a second come from one who plays
+WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
+REQUESTS_AT_ONCE_S = 10.0  # an address may have those of so many seconds at once
+ADDRESSES = 10_000  # that are remembered
+
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-cache",
+}
+
+
+class Allowance:
+    """So many things a second, and some at once (a token bucket)."""
+
+    def __init__(self, per_s: float, at_once: float) -> None:
+        self._per_s, self._at_once = per_s, at_once
+        self._left, self._at = at_once, time.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more may pass now."""
+        now = time.monotonic()
+        self._left = min(self._at_once, self._left + (now - self._at) * self._per_s)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+class AllowanceByAddress:
+    """An `Allowance` for each address; those that were not seen for longest are forgotten."""
+
+    def __init__(self, per_s: float, at_once: float) -> None:
+        self._rates = per_s, at_once
+        self._known: dict[str, Allowance] = {}
+
+    def take(self, address: str) -> bool:
+        """Whether one more of this address may pass now."""
+        allowance = self._known.pop(address, None) or Allowance(*self._rates)
+        self._known[address] = allowance
+        if len(self._known) > ADDRESSES:
+            del self._known[next(iter(self._known))]
+        return allowance.take()
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """Where a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def same_origin(headers: Headers) -> bool:
+    """Whether a request was made by a page of this server."""
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc == headers.get("host")
+
+
+async def json_of(request: Request) -> dict[str, Any] | Response:
+    """The JSON object that a page of this server has posted, or the answer that refuses it."""
+    if not same_origin(request.headers):
+        return JSONResponse({"error": "This is asked for by pages of this server only."}, 403)
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > FORM_BYTES:
+            return JSONResponse({"error": "That is too large."}, 413)
+    try:
+        told = parse_json(body.decode("utf-8", "replace"), "the request")
+    except IgluMarlError as error:
+        return JSONResponse({"error": str(error)[:200]}, 400)
+    return told if isinstance(told, dict) else JSONResponse({"error": "An object is expected."}, 400)
+
+
+class Guard:
+    """ASGI middleware: refuses unknown hosts and too many requests, and adds the headers that protect pages."""
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
+        self.app, self.hosts = app, hosts
+        self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
+        refusal = None
+        if host not in self.hosts:
+            refusal = PlainTextResponse("This server is not reached under that name.", 421)
+        elif not self._rate.take(address_of(scope)):
+            refusal = PlainTextResponse("Too many requests.", 429)
+        if refusal is None:
+            await self.app(scope, receive, self._protecting(send))
+        elif scope["type"] == "http":
+            await refusal(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    @staticmethod
+    def _protecting(send: Send) -> Send:
+        async def protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return protected

@@ -1,0 +1,516 @@
+"""Rooms: one live game each, with those who play it, those who watch, and its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.kernels.records import STEP_S
+from iglu_marl.core.task import Task
+from iglu_marl.envs.live import LiveGame
+from iglu_marl.recording import Recorder
+from iglu_marl.rendering.palette import block_color
+from iglu_marl.web.inputs import CommandFrame, RemoteHands
+from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.partners import Partner
+
+PERSON = "person"  # in place of an agent's name
+THREADS = 2  # in which agents think: more compete with the clock
+WORDS_WAITING = 8  # of one who speaks, for the ticks to come
+NOTES_WAITING = 200  # of a client that does not take them
+WATCHERS = 20  # of a room
+KEPT_S = 600.0  # that a game which is over can still be looked at
+HURRY_S = 1.0  # a clock that is so late does not make up for it
+FEW = 10  # games do not make a machine late: something else does
+LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
+
+_log = logging.getLogger("uvicorn.error")
+
+
+class Client:
+    """One connection, as its room sees it: what it is shown, and how far."""
+
+    def __init__(self, room: Room, role: Role, seat: Seat | None) -> None:
+        self.room, self.role, self.seat = room, role, seat
+        self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
+        self.wake = asyncio.Event()
+        self.gone = False  # nothing more is sent but what it was told before
+        self.code = 1000  # with which it is closed
+        self._since = -1
+        self._ack = 0
+        self._floor = ""
+
+    def tell(self, kind: str, **facts: Any) -> None:
+        """Have a message sent."""
+        self.notes.append(json.dumps({"t": kind, **facts}))
+        self.wake.set()
+
+    def dismiss(self) -> None:
+        """Have it closed when it has been sent what it was told."""
+        self.gone = True
+        self.wake.set()
+
+    def due(self) -> Iterator[str]:
+        """What is to be sent now: the frame, then what was told; one who has just come is told first."""
+        newcomer = self._since < 0
+        if not newcomer and not self.gone and (frame := self.frame()) is not None:
+            yield frame
+        while self.notes:
+            yield self.notes.popleft()
+        if newcomer and not self.gone and (frame := self.frame()) is not None:
+            yield frame
+
+    def frame(self) -> str | None:
+        """What has changed since the last frame; None while there is nothing."""
+        room, game = self.room, self.room.game
+        if self._since == game.ticks:
+            return None
+        told = room.changes(self.role, self._since)
+        hands = room.hands if self.seat is not None and self.role == Role.BUILDER else None
+        fresh = len(told) > 4 or told.get("said") or told["floor"] != self._floor
+        fresh = fresh or (hands is not None and hands.ack != self._ack)
+        if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
+            return None  # told with what comes next
+        self._since, self._floor = told["tick"], told["floor"]
+        if hands is not None:
+            self._ack = hands.ack
+            told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
+        return json.dumps({"t": "frame", **told}, separators=(",", ":"))
+
+
+@dataclass
+class Seat:
+    """A role of a game, and who has it: an agent by name, or a person with a token."""
+
+    role: Role
+    agent: str | None = None
+    token: str = ""
+    invitation: str = ""
+    client: Client | None = None
+    away_at: float = 0.0  # since when (monotonic) nobody is there
+    active_at: float = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person is to come (back)."""
+        return self.agent is None and self.client is None
+
+
+def new_token() -> str:
+    """A secret that nobody guesses."""
+    return secrets.token_urlsafe(16)
+
+
+class Room:
+    """One game, from its making to its end."""
+
+    def __init__(
+        self, name: str, task: Task, seats: Iterable[Seat], options: ServerOptions, pool: ThreadPoolExecutor
+    ) -> None:
+        self.name, self.options = name, options
+        self.seats = {seat.role: seat for seat in seats}
+        self.watch = {role: new_token() for role in Role}  # who is given one sees what that role sees
+        self.clients: set[Client] = set()
+        self.over = ""  # how it ended
+        self.over_at = 0.0
+        self.origin = ""  # the address that began it
+        self.changed = asyncio.Event()
+        self.on_end: list[Callable[[Room], None]] = []
+        self.recording = ""  # the name of its file
+        self._pool = pool
+        self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
+        person = self.seats[Role.BUILDER].agent is None
+        controls: ControlsName = "human-level" if person else "walking"
+        self.hands = RemoteHands(controls) if person else None
+        self.game = LiveGame(
+            tasks=task,
+            controls=controls,
+            max_steps=round(options.minutes * 60 / STEP_S),
+            max_turns=None,
+            builder_sees=("inventory", "dialog", "pose", "grid"),
+        )
+        self._recorder: Recorder | None = None
+        self._live: Any = self.game
+        self._partners: dict[Role, Partner] = {}
+        self._changes: dict[tuple[Role, int], dict[str, Any]] = {}
+        self._changes_at = -1
+
+    # -- course
+
+    def prepare(self, seed: int | None = None) -> None:
+        """Open the recording, begin the game and make the agents; takes its time, in a thread."""
+        path = self.options.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{self.name}.jsonl"
+        names = {role.value: seat.agent or PERSON for role, seat in self.seats.items()}
+        self._recorder = Recorder(path, agents=names)
+        self.recording = path.name
+        self._live = self._recorder.wrap(self.game)
+        self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
+        for role, seat in self.seats.items():
+            if seat.agent is not None:
+                self._partners[role] = Partner(self.game, role, seat.agent, self._pool, seed)
+
+    @property
+    def playing(self) -> bool:
+        """Whether time passes: everybody is there, and it is not over."""
+        return not self.over and not any(seat.waits for seat in self.seats.values())
+
+    async def run(self, note_lateness: Any) -> None:
+        """The clock: a tick each `STEP_S`, by absolute deadlines, for as long as the game goes on."""
+        due = time.monotonic()
+        while not self.over:
+            if not self.playing:
+                self.changed.clear()
+                await self.changed.wait()
+                due = time.monotonic()
+                continue
+            due += STEP_S
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            late = time.monotonic() - due
+            note_lateness(late)
+            if late > HURRY_S:
+                due += late
+            if not self.playing:
+                continue
+            try:
+                self.tick()
+            except Exception:  # of one game, which the others survive
+                _log.exception("game %s has failed", self.name)
+                self.end("failed")
+
+    def tick(self) -> None:
+        """One step of the game, with whatever has come."""
+        said = {role: words.popleft() for role, words in self._words.items() if words}
+        act = None
+        if self.hands is not None:
+            pose = self.game.episode.worlds.pose[0]
+            act = self.hands.action(float(pose[3]), float(pose[4]))
+        for role in tuple(self._partners):
+            words, acted = self._decided(role)
+            if words.strip():
+                said[role] = words
+            act = acted if acted is not None else act
+        done = self._live.tick(said, act)
+        for partner in self._partners.values():
+            partner.consult(self.game)
+        for client in self.clients:
+            client.wake.set()
+        if done.terminated or done.truncated:
+            self.end("complete" if done.terminated else "time")
+
+    def _decided(self, role: Role) -> tuple[str, Any]:
+        """What an agent says and does now. One that fails is gone for good; its part is taken by nobody."""
+        try:
+            action = self._partners[role].decided()
+        except Exception as error:
+            _log.warning("game %s: the %s has failed: %r", self.name, role.value, error)
+            self._partners.pop(role).close()
+            self.announce(f"The {role.value} has stopped working. You can go on, or leave the game.")
+            return "", None
+        if action is None:
+            return "", None
+        return (action["say"], action["act"]) if role == Role.BUILDER else (action, None)
+
+    def end(self, how: str) -> None:
+        """The game is over: complete, time, left, idle or failed. May be called more than once."""
+        if self.over:
+            return
+        self.over, self.over_at = how, time.monotonic()
+        for partner in self._partners.values():
+            partner.close()
+        if self._recorder is not None:
+            with contextlib.suppress(IgluMarlError):
+                self._recorder.end(self.game)
+            self._recorder.close()
+        self.changed.set()
+        self.tell_status()
+        for heed in self.on_end:
+            heed(self)
+
+    # -- those who are there
+
+    def enter(self, role: Role, seat: Seat | None) -> Client:
+        """Somebody comes (back) to a seat, or to watch what a role sees. The last one in a seat is sent away."""
+        client = Client(self, role, seat)
+        if seat is not None:
+            if seat.client is not None:
+                seat.client.tell("elsewhere")
+                seat.client.dismiss()
+                self.clients.discard(seat.client)
+            seat.client, seat.active_at = client, time.monotonic()
+            if role == Role.BUILDER and self.hands is not None:
+                self.hands.forget()
+        self.clients.add(client)
+        self.changed.set()
+        client.tell("welcome", **self.facts(client))
+        self.tell_status()
+        return client
+
+    def leave(self, client: Client, for_good: bool = False) -> None:
+        """A connection has ended, or its person has left the game."""
+        self.clients.discard(client)
+        seat = client.seat
+        if seat is None or seat.client is not client:
+            return
+        seat.client, seat.away_at = None, time.monotonic()
+        if self.hands is not None and seat.role == Role.BUILDER:
+            self.hands.forget()
+        if for_good:
+            seat.away_at -= self.options.wait_s
+        self.tell_status()
+
+    def check(self, now: float) -> None:
+        """See to those who are away for too long: an agent goes on in their place, or the game ends."""
+        if self.over:
+            return
+        options = self.options
+        for seat in self.seats.values():
+            if seat.agent is not None:
+                continue
+            if seat.client is not None:
+                if now - seat.active_at > options.idle_s and self.playing:
+                    self.end("idle")
+                continue
+            patience = options.wait_s if seat.token else options.invite_s
+            if now - seat.away_at < patience:
+                continue
+            others = [one for one in self.seats.values() if one is not seat and one.client is not None]
+            if seat.role in options.replace and others:
+                self._replace(seat, options.replace[seat.role])
+            else:
+                self.end("left")
+
+    def _replace(self, seat: Seat, name: str) -> None:
+        seat.agent, seat.token, seat.invitation = name, "", ""
+        self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
+        self.hands = None if seat.role == Role.BUILDER else self.hands
+        self.announce(f"An agent ({name}) goes on as the {seat.role.value}.")
+        self.tell_status()
+        self.changed.set()
+
+    # -- what they do
+
+    def say(self, client: Client, text: str) -> None:
+        """Somebody speaks; it is heard in the next tick."""
+        if client.seat is None or self.over:
+            return
+        client.seat.active_at = time.monotonic()
+        if text.strip():
+            self._words[client.role].append(text)
+
+    def move(self, client: Client, frame: CommandFrame) -> None:
+        """A command frame of the builder."""
+        if client.seat is None or client.role != Role.BUILDER or self.hands is None or not self.playing:
+            return
+        client.seat.active_at = time.monotonic()
+        self.hands.take(frame)
+
+    # -- what they are told
+
+    def changes(self, role: Role, since: int) -> dict[str, Any]:
+        """`LiveGame.delta`, made once for all that need the same."""
+        if self._changes_at != self.game.ticks:
+            self._changes, self._changes_at = {}, self.game.ticks
+        if (role, since) not in self._changes:
+            self._changes[role, since] = self.game.delta(role, since)
+        return self._changes[role, since]
+
+    def facts(self, client: Client) -> dict[str, Any]:
+        """What one is told on entering."""
+        seat = client.seat
+        invitations = [one.invitation for one in self.seats.values() if one.invitation]
+        return {
+            "role": client.role.value,
+            "watching": seat is None,
+            "token": "" if seat is None else seat.token,
+            "invite": invitations[0] if seat is not None and invitations else "",
+            "watch": self.watch[client.role],
+            "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
+            "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
+            "limit": self.game.config.max_message_length,
+            "agents": {role.value: one.agent for role, one in self.seats.items()},
+            "back": self.options.back,
+            "replay": self.name if self.options.gallery else "",
+        }
+
+    def status(self) -> dict[str, Any]:
+        """How the game stands, for everybody."""
+        waiting = any(seat.invitation for seat in self.seats.values())
+        paused = "waiting" if waiting else "paused"
+        return {
+            "state": "over" if self.over else "playing" if self.playing else paused,
+            "how": self.over,
+            "here": {role.value: not seat.waits for role, seat in self.seats.items()},
+            "wait_s": self.options.wait_s,
+        }
+
+    def tell_status(self) -> None:
+        """Tell everybody how the game stands."""
+        for client in self.clients:
+            client.tell("status", **self.status())
+
+    def announce(self, text: str) -> None:
+        """Tell everybody something."""
+        for client in self.clients:
+            client.tell("note", text=text)
+
+
+class Rooms:
+    """All games of a server, and who may enter which by which token."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self.options = options
+        self.rooms: dict[str, Room] = {}
+        self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
+        self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # -- beginning and ending
+
+    async def create(self, role: Role, partner: str, task: str | None = None, origin: str = "") -> Seat:
+        """A new game in which a person plays `role`; partner: an agent's name, or "person". Returns the person's seat.
+
+        Raises `ConfigError` for names that are unknown.
+        """
+        options = self.options
+        other = Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
+        if partner != PERSON and partner not in options.agents.get(other, ()):
+            known = ", ".join((*options.agents.get(other, ()), PERSON))
+            raise ConfigError(f"the partner is {partner!r:.40}, expected one of {known}")
+        if task is not None and task not in options.tasks:
+            raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
+        chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
+        now = time.monotonic()
+        own = Seat(role, token=new_token(), away_at=now)
+        theirs = Seat(other, invitation=new_token(), away_at=now)
+        if partner != PERSON:
+            theirs = Seat(other, agent=partner)
+        room = Room(secrets.token_hex(6), chosen, (own, theirs), options, self._pool)
+        room.origin = origin
+        self.rooms[room.name] = room  # at once: it counts
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._pool, room.prepare)
+        except BaseException:
+            del self.rooms[room.name]
+            raise
+        self._tokens[own.token] = room, role, own
+        if theirs.invitation:
+            self._tokens[theirs.invitation] = room, other, theirs
+        for seen, token in room.watch.items():
+            self._tokens[token] = room, seen, None
+        self._keep(room.run(self.note_lateness))
+        return own
+
+    def _keep(self, course: Any) -> None:
+        task = asyncio.get_running_loop().create_task(course)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def tend(self) -> None:
+        """See to all rooms once a second, for as long as the server runs."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = time.monotonic()
+            for room in tuple(self.rooms.values()):
+                room.check(now)
+                if room.over and now - room.over_at > KEPT_S and not room.clients:
+                    self._forget(room)
+
+    def _forget(self, room: Room) -> None:
+        del self.rooms[room.name]
+        self._tokens = {token: place for token, place in self._tokens.items() if place[0] is not room}
+
+    async def close(self) -> None:
+        """End all games; what they have recorded is there."""
+        for room in self.rooms.values():
+            room.end("left")
+        for task in tuple(self._tasks):
+            task.cancel()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    # -- entering
+
+    def claim(self, invitation: str) -> str:
+        """Take an invited seat: the token that it has from now on. An invitation holds once."""
+        room, role, seat = self._tokens.pop(invitation)
+        assert seat is not None
+        seat.invitation, seat.token = "", new_token()
+        self._tokens[seat.token] = room, role, seat
+        return seat.token
+
+    def room_of(self, token: str) -> Room | None:
+        """The room that a token leads to."""
+        place = self._tokens.get(token)
+        return None if place is None else place[0]
+
+    def enter(self, token: str) -> Client | None:
+        """Enter by a token or an invitation; None for one that opens nothing."""
+        place = self._tokens.get(token)
+        if place is None:
+            return None
+        room, role, seat = place
+        if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
+            return None
+        if seat is not None and token == seat.invitation:
+            self.claim(token)
+        return room.enter(role, seat)
+
+    # -- how busy it is
+
+    def note_lateness(self, late_s: float) -> None:
+        """By how much a tick came too late."""
+        self._late.append((time.monotonic(), late_s))
+
+    def lateness(self) -> float:
+        """What 95 % of the ticks of the last seconds did not exceed, in seconds."""
+        recent = sorted(late for at, late in self._late if at > time.monotonic() - LATENESS_S)
+        return recent[int(0.95 * len(recent))] if recent else 0.0
+
+    def refuses(self, origin: str) -> str:
+        """Why somebody cannot begin a game now; "" if they can."""
+        going = [room for room in self.rooms.values() if not room.over]
+        if sum(room.origin == origin for room in going) >= self.options.games_per_address:
+            return "You have too many games going on. End one first."
+        late = len(going) > FEW and self.lateness() > self.options.late_s
+        if late or len(going) >= self.options.games:
+            return "The server is busy. Please try again in a minute."
+        return ""
+
+
+def warm_up(agents: bool = True) -> None:
+    """Compile what a game needs, which takes half a minute when it has never been done, and a second else."""
+    from iglu_marl.agents.registry import partner_for
+    from iglu_marl.core.grid import blocks_to_grid
+
+    task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
+    for controls in ("human-level", "walking"):
+        game = LiveGame(tasks=task, controls=controls, builder_sees=("inventory", "dialog", "pose", "grid"))
+        game.reset(seed=0)
+        hands = RemoteHands(controls)
+        game.tick({Role.ARCHITECT: "Place a red block two north of the middle."}, hands.action(0.0, 0.0))
+        for role in Role:
+            game.delta(role, -1)
+            if agents:
+                agent = partner_for(game, role, "scripted")
+                agent.reset(role, 0)
+                agent.act(game.observe(f"{role.value}_0"))
+
+
+def plain_name(text: str) -> bool:
+    """Whether a text is a name that a file may have."""
+    return re.fullmatch(r"[\w-]{1,80}", text) is not None

@@ -1,0 +1,297 @@
+"""The application: pages, the beginning of games, and the connections of those who play."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import importlib.resources
+import logging
+import re
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.parsing import parse_json
+from iglu_marl.web import admin, gallery
+from iglu_marl.web.inputs import read_frame
+from iglu_marl.web.limits import (
+    MESSAGE_BYTES,
+    MESSAGES_AT_ONCE,
+    MESSAGES_PER_S,
+    WORDS_AT_ONCE,
+    WORDS_PER_S,
+    Allowance,
+    Guard,
+    address_of,
+    json_of,
+    same_origin,
+)
+from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.rooms import PERSON, Client, Rooms
+
+if TYPE_CHECKING:
+    from iglu_marl.web.sessions import Sessions
+
+JOIN_S = 10.0  # for the first message
+CLOSE_S = 20.0  # in which one that is closed takes what it was told last
+MOST_ERRORS = 20  # of a connection
+
+POLICY, TOO_LARGE = 1008, 1009  # codes of closing
+
+_log = logging.getLogger("uvicorn.error")
+_SHARED = ("drawing.js", "style.css")  # what these pages share with the replay page
+# The replay page has the drawing in its own script; here it is a module.
+_EXPORTS = b"\nexport {GROUND, NAMES, Painter, cellOf, clamp, paintCross, paintScene, setColors};\n"
+
+
+def create_app(options: ServerOptions | None = None, sessions: Sessions | None = None) -> Starlette:
+    """The server as an ASGI application; `app.state.rooms` are its games.
+
+    sessions: of a study, whose page is there in place of the lobby.
+    """
+    options = options or ServerOptions()
+    if sessions is not None:
+        options = dataclasses.replace(options, gallery=False, back="Go on")
+        sessions.study.check_against(options.tasks, options.agents)
+    options.folder.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        rooms = app.state.rooms = Rooms(options)
+        if sessions is not None:
+            sessions.rooms = rooms
+        tending = asyncio.create_task(rooms.tend())
+        yield
+        tending.cancel()
+        await rooms.close()
+        if sessions is not None:
+            await sessions.close()
+
+    # What participants of a study do not have: a choice of games, and those of others.
+    free = [
+        Route("/", _page("lobby.html")),
+        Route("/gallery", _page("gallery.html")),
+        Route("/api/lobby", lobby),
+        Route("/api/games", begin, methods=["POST"]),
+        Route("/api/gallery", gallery.listed),
+        Route("/replay/{name}", gallery.replayed),
+    ]
+    app = Starlette(
+        routes=[
+            *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
+            Route("/play", _page("play.html")),
+            Route("/admin", admin.page),
+            Route("/static/{name}", static_file),
+            Route("/api/help", help_texts),
+            WebSocketRoute("/ws", connection),
+        ],
+        middleware=[Middleware(Guard, hosts=options.hosts, requests_per_s=options.requests_per_s)],
+        lifespan=lifespan,
+    )
+    app.state.options, app.state.sessions = options, sessions
+    return app
+
+
+# ------------------------------------------------------------------------------------------------------- pages
+
+
+@lru_cache(maxsize=64)
+def read_static(name: str) -> bytes:
+    """A file that pages are made of. Raises `FileNotFoundError`."""
+    if name in _SHARED:
+        content = importlib.resources.files("iglu_marl.rendering").joinpath(name).read_bytes()
+        return content + _EXPORTS if name == "drawing.js" else content
+    return importlib.resources.files(__package__).joinpath("static", name).read_bytes()
+
+
+def _page(name: str) -> Any:
+    async def page(_: Request) -> Response:
+        return HTMLResponse(read_static(name))
+
+    return page
+
+
+async def static_file(request: Request) -> Response:
+    """A script or a style."""
+    name = request.path_params["name"]
+    kind = {"js": "text/javascript", "css": "text/css"}.get(name.rpartition(".")[2])
+    if kind is None or not name.replace(".", "").replace("-", "").isalnum():
+        return PlainTextResponse("There is no such file.", 404)
+    try:
+        return Response(read_static(name), media_type=kind)
+    except FileNotFoundError:
+        return PlainTextResponse("There is no such file.", 404)
+
+
+async def lobby(request: Request) -> Response:
+    """What can be played: tasks by name with their number of blocks, agents by role."""
+    options: ServerOptions = request.app.state.options
+    blocks = {name: int((task.target_grid != task.start_grid).sum()) for name, task in options.tasks.items()}
+    return JSONResponse(
+        {
+            "tasks": sorted(blocks.items(), key=lambda item: (item[1], item[0])),
+            "agents": {role.value: list(options.agents.get(role, ())) for role in Role},
+            "gallery": options.gallery,
+        }
+    )
+
+
+@lru_cache(maxsize=1)
+def example_sentences() -> dict[str, list[str]]:
+    """What agents understand, by kind: examples of the grammar's rules."""
+    from iglu_marl.language import constructions
+
+    def of(*categories: str, said: bool = False) -> list[str]:
+        found = [one.example for one in constructions() if one.category in categories and one.said >= said]
+        plain = (text for text in found if text and not re.search(r"\b(from|at|around) on top", text))
+        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in plain))
+
+    return {
+        "instructions": of("put", "clause", "change", said=True),
+        "places": [text[:-1].lower() for text in of("told_where")[:24]],
+        "questions": [
+            f"{text[:-1]}?"
+            for text in of("asked_plain")
+            if re.match("What|How|Where|Which|Is|Are|Should", text)
+        ],
+    }
+
+
+async def help_texts(_: Request) -> Response:
+    """Example sentences."""
+    return JSONResponse(await asyncio.to_thread(example_sentences))
+
+
+# ------------------------------------------------------------------------------------------------------- games
+
+
+async def begin(request: Request) -> Response:
+    """Begin a game: {"role", "partner", "task" (null: any)} -> {"token"} of the one who asks."""
+    if isinstance(asked := await json_of(request), Response):
+        return asked
+    rooms: Rooms = request.app.state.rooms
+    origin = address_of(request.scope)
+    if refusal := rooms.refuses(origin):
+        return JSONResponse({"error": refusal}, 503)
+    try:
+        if asked.get("role") not in tuple(Role):
+            raise ConfigError("expected a role, architect or builder")
+        partner, task = asked.get("partner", PERSON), asked.get("task")
+        if not isinstance(partner, str) or not isinstance(task, str | None):
+            raise ConfigError("expected names of a partner and a task")
+        seat = await rooms.create(Role(asked["role"]), partner, task, origin)
+    except ConfigError as error:
+        return JSONResponse({"error": str(error)[:300]}, 400)
+    except IgluMarlError as error:  # of the server: what it is concerns those who run it
+        _log.error("a game could not begin: %s", error)
+        return JSONResponse({"error": "The game could not begin. Please try another."}, 500)
+    return JSONResponse({"token": seat.token})
+
+
+async def connection(socket: WebSocket) -> None:
+    """One who plays or watches: the first message is {"t": "join", "token"}."""
+    if not same_origin(socket.headers):
+        await socket.close(POLICY)
+        return
+    await socket.accept()
+    rooms: Rooms = socket.app.state.rooms
+    try:
+        first = await asyncio.wait_for(_received(socket), JOIN_S)
+        token = first.get("token") if first.get("t") == "join" else None
+        client = rooms.enter(token) if isinstance(token, str) else None
+    except (WebSocketDisconnect, asyncio.TimeoutError, IgluMarlError):
+        client = None
+    if client is None:
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.send_json({"t": "closed", "text": "This game is over, or the link is not right."})
+            await socket.close(POLICY)
+        return
+    sending = asyncio.create_task(_send_all(socket, client))
+    try:
+        client.code = await _receive_all(socket, client)
+    except (WebSocketDisconnect, RuntimeError):
+        pass
+    finally:
+        client.room.leave(client)
+        client.dismiss()
+        # Not cancelled: what it is told last is still sent, and `wait_for` of Python 3.11 can miss a cancellation.
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(sending, CLOSE_S)
+
+
+async def _received(socket: WebSocket) -> dict[str, Any]:
+    """The next message. Raises `DataError` for what is no JSON object, `WebSocketDisconnect` at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code") or 1000)
+    text = message.get("text")
+    if text is None or len(text) > MESSAGE_BYTES:
+        raise WebSocketDisconnect(TOO_LARGE)
+    found = parse_json(text, "the message")
+    if not isinstance(found, dict):
+        raise ConfigError("the message is no object, expected one with the key t")
+    return found
+
+
+async def _receive_all(socket: WebSocket, client: Client) -> int:
+    """Take what comes until the connection ends, or has to; the code to close it with."""
+    messages, words = Allowance(MESSAGES_PER_S, MESSAGES_AT_ONCE), Allowance(WORDS_PER_S, WORDS_AT_ONCE)
+    errors = 0
+    while not client.gone:
+        try:
+            message = await _received(socket)
+            if not messages.take():
+                client.tell("closed", text="Too many messages came from this page.")
+                return POLICY
+            kind = message.get("t")
+            if kind == "in":
+                client.room.move(client, read_frame(message))
+            elif kind == "say":
+                _say(client, message.get("text"), words)
+            elif kind == "leave":
+                client.room.leave(client, for_good=True)
+                return 1000
+            else:
+                raise ConfigError(f"t is {kind!r:.40}, expected in, say or leave")
+        except IgluMarlError as error:
+            errors += 1
+            client.tell("note", text=str(error)[:200])
+            if errors > MOST_ERRORS:
+                return POLICY
+    return 1000
+
+
+def _say(client: Client, text: Any, words: Allowance) -> None:
+    limit = client.room.game.config.max_message_length or 0
+    if not isinstance(text, str) or len(text) > limit:
+        raise ConfigError(f"what you say is too long, expected at most {limit} characters")
+    if not words.take():
+        raise ConfigError("You speak too fast. Please wait a moment.")
+    client.room.say(client, text)
+
+
+async def _send_all(socket: WebSocket, client: Client) -> None:
+    """Send what there is to tell; one who takes it slowly is told more at once, and nothing waits.
+
+    One who is gone without a word is found by the pings of the server.
+    """
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+        while True:
+            await client.wake.wait()
+            client.wake.clear()
+            for text in client.due():
+                await socket.send_text(text)
+            if client.gone:
+                break
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+        await socket.close(client.code)

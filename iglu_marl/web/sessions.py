@@ -1,0 +1,242 @@
+"""Participants of a study: from their consent to the completion code, alone or in pairs.
+
+What stands where is in the store, so a reload, a second tab or another device go on at the same place. Games run in
+memory: after a restart of the server the one that was going on is played anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.web import store as db
+from iglu_marl.web.limits import json_of
+from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
+from iglu_marl.web.study import CODE, Study, other_role
+
+_log = logging.getLogger("uvicorn.error")
+GONE_S = 10.0  # one who waits and does not ask for so long is gone
+
+
+@dataclass
+class _Waiting:
+    participant: int
+    since: float
+    asked: float
+
+
+class Sessions:
+    """The participants of a study, as a server has them. rooms: of the server, once it runs."""
+
+    rooms: Rooms
+
+    def __init__(self, study: Study, store: db.Store) -> None:
+        self.study, self.store = study, store
+        self._seats: dict[tuple[int, int], str] = {}  # participant and game -> the token of the seat
+        self._waiting: dict[tuple[str, int], list[_Waiting]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def routes(self) -> list[Route]:
+        """What the study's page asks for."""
+        return [
+            Route(f"/api/study/{name}", self._answering(answer), methods=["POST"])
+            for name, answer in (
+                ("about", self.about),
+                ("enter", self.enter),
+                ("next", self.go_on),
+                ("game", self.game),
+            )
+        ]
+
+    def _answering(self, answer: Callable[[dict[str, Any]], Any]) -> Any:
+        async def endpoint(request: Request) -> Response:
+            asked = await json_of(request)
+            if isinstance(asked, Response):
+                return asked
+            try:
+                return JSONResponse(await answer(asked))
+            except ConfigError as error:
+                return JSONResponse({"error": str(error)[:300]}, 400)
+            except IgluMarlError as error:  # of the server: what it is concerns those who run it
+                _log.error("a participant could not go on: %s", error)
+                return JSONResponse({"error": "That did not work. Please try again in a minute."}, 500)
+
+        return endpoint
+
+    async def status(self) -> list[dict[str, Any]]:
+        """How many participants are where."""
+        return await self.store.call(db.status, self.study.name)
+
+    async def close(self) -> None:
+        """Keep what is still to be kept."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.store.close()
+
+    # -- what a participant asks for
+
+    async def about(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Which parameter of the address has the participant's code."""
+        return {"parameter": self.study.participant}
+
+    async def enter(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """{"code"} or {"token"} -> where the participant stands."""
+        if isinstance(token := asked.get("token"), str):
+            return self._view(await self._participant(token))
+        code = asked.get("code")
+        if not isinstance(code, str) or CODE.fullmatch(code) is None:
+            raise ConfigError("This is no participant code.")
+        return self._view(await self.store.call(db.enter, self.study, code))
+
+    async def go_on(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """{"token", "stage", "agree" or "answers"} -> where the participant stands then."""
+        row = await self._participant(asked.get("token"))
+        stage = row["stage"]
+        if asked.get("stage") == stage:
+            if stage == "consent":
+                await self._advance(row, "instructions" if asked.get("agree") is True else "refused")
+            elif stage == "instructions":
+                await self._advance(row, "game")
+            elif stage == "questions":
+                await self._questions(row, asked.get("answers"))
+        return self._view(await self._participant(row["token"]))
+
+    async def _questions(self, row: dict[str, Any], answers: Any) -> None:
+        given = answers if isinstance(answers, dict) else {}
+        kept = {one.name: one.check(given.get(one.name, "")) for one in self.study.questions}
+
+        def keep(connection: Any) -> None:
+            if db.advance(connection, row["id"], "questions", row["game"], "done", row["game"]):
+                db.keep_answers(connection, row["id"], kept)
+
+        await self.store.call(keep)
+
+    async def game(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """{"token"} -> {"play": the token of a seat}, {"wait": seconds} or {"stage": another one}."""
+        row = await self._participant(asked.get("token"))
+        # One at a time for each condition: two tabs, or two who wait for each other, get one game.
+        async with self._locks.setdefault(row["condition"], asyncio.Lock()):
+            row = await self._participant(row["token"])
+            if row["stage"] != "game":
+                return {"stage": row["stage"]}
+            place = row["id"], row["game"]
+            room = self.rooms.room_of(self._seats.get(place, ""))
+            if room is not None and not room.over:
+                return {"play": self._seats[place]}
+            if len([one for one in self.rooms.rooms.values() if not one.over]) >= self.rooms.options.games:
+                return {"wait": 10.0}
+            return await self._begin(row)
+
+    # -- games
+
+    async def _begin(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A game with an agent, or with a person who waits; or waiting for one."""
+        study, condition, number = self.study, self.study.condition(row["condition"]), row["game"]
+        role, practice = condition.role, number < len(study.practice)
+        if practice or condition.partner != PERSON:
+            agent = study.fallback[other_role(role)] if practice else condition.partner
+            await self._open(row, role, agent)
+            return {"play": self._seats[row["id"], number]}
+        now, queue = time.monotonic(), self._waiting.setdefault((condition.name, number), [])
+        queue[:] = [one for one in queue if now - one.asked < GONE_S or one.participant == row["id"]]
+        mine = next((one for one in queue if one.participant == row["id"]), None)
+        other = next((one for one in queue if one is not mine), None)
+        if other is not None:
+            queue[:] = [one for one in queue if one is not other and one is not mine]
+            first = mine is not None and mine.since < other.since
+            await self._open(row, role if first else other_role(role), PERSON, other.participant)
+            return {"play": self._seats[row["id"], number]}
+        if mine is None:
+            mine = _Waiting(row["id"], now, now)
+            queue.append(mine)
+        mine.asked = now
+        left = study.wait_s - (now - mine.since)
+        if left > 0:
+            return {"wait": round(left, 1)}
+        queue.remove(mine)
+        await self._open(row, role, study.fallback[other_role(role)])
+        return {"play": self._seats[row["id"], number]}
+
+    async def _open(self, row: dict[str, Any], role: Role, partner: str, other: int | None = None) -> None:
+        """Begin a game, and note it for those who play it."""
+        number, task = row["game"], self.study.games(row["condition"])[row["game"]]
+        seat = await self.rooms.create(role, partner, task)
+        room = self.rooms.room_of(seat.token)
+        assert room is not None
+        players: list[tuple[int, Seat, str]] = [(row["id"], seat, partner)]
+        if other is not None:
+            theirs = room.seats[other_role(role)]
+            self.rooms.claim(theirs.invitation)
+            players.append((other, theirs, PERSON))
+        for participant, own, name in players:
+            self._seats[participant, number] = own.token
+            facts = {
+                "number": number, "task": task, "role": own.role.value, "partner": name,
+                "recording": room.recording, "how": "",
+            }  # fmt: skip
+            await self.store.call(
+                lambda connection, who, what: db.game_begun(connection, who, **what), participant, facts
+            )
+        room.on_end.append(lambda ended: self._keep_end(ended, number, [who for who, _, _ in players]))
+
+    def _keep_end(self, room: Room, number: int, players: list[int]) -> None:
+        worlds = room.game.episode.worlds
+        facts = room.recording, room.over, int(worlds.best[0]), int(worlds.target_blocks[0])
+
+        def keep(connection: Any) -> None:
+            db.game_ended(connection, *facts)
+            for participant in players:
+                row = db.by_id(connection, participant)
+                if row is not None:
+                    db.advance(connection, participant, "game", number, *self._after_game(row))
+
+        task = asyncio.get_running_loop().create_task(self.store.call(keep))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _after_game(self, row: dict[str, Any]) -> tuple[str, int]:
+        """Stage and game that come after the present game."""
+        following = row["game"] + 1
+        if following < len(self.study.games(row["condition"])):
+            return "game", following
+        return ("questions" if self.study.questions else "done"), following
+
+    # -- where they stand
+
+    async def _participant(self, token: Any) -> dict[str, Any]:
+        row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
+        if row is None or row["study"] != self.study.name:
+            raise ConfigError("You are not known here. Please use the link that you were given.")
+        return row
+
+    async def _advance(self, row: dict[str, Any], stage: str) -> None:
+        await self.store.call(db.advance, row["id"], row["stage"], row["game"], stage, row["game"])
+
+    def _view(self, row: dict[str, Any]) -> dict[str, Any]:
+        """What the page shows."""
+        study, stage = self.study, row["stage"]
+        told: dict[str, Any] = {"token": row["token"], "stage": stage, "title": study.title}
+        if stage in ("consent", "instructions"):
+            told["text"] = study.consent if stage == "consent" else study.instructions
+        elif stage == "game":
+            told |= {
+                "game": row["game"] + 1,
+                "games": len(study.games(row["condition"])),
+                "practice": row["game"] < len(study.practice),
+            }
+        elif stage == "questions":
+            names = ("name", "text", "kind", "steps", "low", "high", "options", "required")
+            told["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
+        elif stage == "done":
+            told["code"] = study.completion_code
+        return told

@@ -1,0 +1,342 @@
+// A game: what is seen, said and done, in either role.
+import {$, PARTNERS, ask, clock, make, title} from "./common.js";
+import {Connection} from "./connection.js";
+import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
+import {Hands} from "./hands.js";
+import {placeable, reach} from "./motion.js";
+import {Tutorial} from "./tutorial.js";
+import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
+
+const HOME = {azimuth: 18, elevation: 34, zoom: 1}, PENDING_MS = 800, NOTE_MS = 4000, FRAME_MS = 15;
+const QUICK = {builder: ["What now?", "What color?", "Where does it go?", "Is it right?"], architect: ["Yes.", "No.", "Good!", "Remove it."]};
+const EVENTS = {
+  "place: nothing in reach": "Too far away: look at a block or at the ground near you.", "place: eye inside a block": "You are inside of a block.",
+  "place: outside the zone": "Blocks go onto the white floor only.", "place: none left": "No block of this colour is left.",
+  "place: builder in the way": "You stand in the way: step back.", "remove: nothing in reach": "Too far away to break it.", "remove: ground": "The ground cannot be broken.",
+};
+const ENDS = {
+  complete: ["Complete!", "Everything is where it belongs."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
+  idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. What was played is recorded."],
+};
+
+const world = new World(), prediction = new Prediction(), glide = new Glide();
+const view = new Painter($("view")), plan = new Painter($("target"));
+const camera = {...HOME}, state = {role: "", watching: false, ghost: true, status: {state: "waiting", here: {}}, joined: false, facts: {}, shownEvent: 0, quiet: 0};
+let connection = null, tutorial = null, stepped = 0, drawn = 0, changed = true;
+const inside = () => state.role === "builder" && !state.watching;
+const busy = () => document.querySelector("dialog[open]") !== null || !$("veil").hidden;
+
+const hands = new Hands($("view"), {
+  busy: () => !inside() || busy(), talk: () => { hands.release(); $("words").focus(); }, help: () => openHelp(), lockChanged: (locked) => { $("click").hidden = locked || !inside(); },
+  chosen: () => showHotbar(),
+  placing: () => {
+    const body = poseBody(), found = body && reach(world.grid, body);
+    if (placeable(found, body) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
+  },
+  endTurn,
+});
+function poseBody() { const pose = prediction.pose(hands.turned, performance.now()); return pose ? {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]} : world.body; }
+
+// ---------------------------------------------------------------- what the server says
+
+const HEARD = {
+  welcome(told) {
+    Object.assign(state, {role: told.role, watching: told.watching, facts: told, joined: true});
+    document.body.dataset.role = told.role; document.body.classList.toggle("watching", told.watching); document.body.classList.toggle("inside", inside());
+    setColors(told.colors);
+    if (told.token) history.replaceState(null, "", `#${told.token}`);
+    $("task").textContent = title(told.task);
+    $("words").maxLength = told.limit;
+    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
+    showLinks(told.invite);
+    hands.restart();
+    showHotbar(); showQuick();
+  },
+  status(told) {
+    const before = state.status;
+    state.status = told;
+    const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
+    $("who").textContent = state.watching ? "You watch" : agent ? `with the ${(PARTNERS[agent] || [agent])[0].toLowerCase()} agent` : told.here[other] ? "with a person" : "";
+    if (told.state !== "waiting" && state.facts.invite) showLinks("");
+    if (told.state === "paused" && before.state === "playing") hands.release();
+    showVeil();
+  },
+  frame(told) {
+    const fresh = world.take(told);
+    if (told.whole) $("lines").replaceChildren();
+    for (const [speaker, text] of fresh) addLine(speaker, text);
+    if (told.ack !== undefined) hands.answered(told.ack);
+    if (told.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
+    if (told.inventory || told.whole) showHotbar();
+    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(EVENTS[world.event[1]]); }
+    showFacts();
+    changed = true;
+    tutorial?.see(world, fresh);
+  },
+  note(told) { note(told.text); },
+  closed(told) { veil("You cannot play here.", told.text, true); },
+  elsewhere() { veil("The game goes on elsewhere.", "It was opened in another tab or on another device.", true); },
+};
+
+// ---------------------------------------------------------------- what is shown
+
+function note(text) {
+  $("note").textContent = text;
+  clearTimeout(state.noting);
+  state.noting = setTimeout(() => { $("note").textContent = ""; }, NOTE_MS);
+}
+
+function addLine(speaker, text) {
+  const mine = speaker === state.role && !state.watching, list = $("lines");
+  const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+  list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? "You" : title(speaker)}), make("span", {textContent: text})));
+  while (list.children.length > 300) list.firstChild.remove();
+  if (low || mine) list.scrollTop = list.scrollHeight;
+}
+
+/** The links to pass on; an invitation that was taken is none any more. */
+function showLinks(invite) {
+  state.facts.invite = invite;
+  $("invite").hidden = state.watching; $("invite").textContent = invite ? "Invite" : "Share";
+  for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
+  $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
+  $("invitecard").querySelector("h2").textContent = invite ? "Play with a person" : "Let others watch";
+}
+
+function showFacts() {
+  $("time").textContent = clock(world.tick / 20);
+  const waited = world.floor === "architect" && world.said.length > 0;
+  $("floor").textContent = state.role === "architect" && waited ? "The builder waits for you" : "";
+  $("score").hidden = !world.score;
+  if (world.score) {
+    const [right, all] = world.score;
+    $("count").textContent = `${right} of ${all}`;
+    $("bar").firstChild.style.width = `${100 * right / Math.max(all, 1)}%`;
+  }
+}
+
+function showHotbar() {
+  if (state.role !== "builder") return;
+  $("hotbar").replaceChildren(...world.inventory.map((count, k) => {
+    const color = k + 1, button = make("button", {type: "button", title: `${NAMES[color]} (${color})`, ariaLabel: `${NAMES[color]}, ${count} left`}, make("i"), make("b", {textContent: String(count)}));
+    button.firstChild.style.background = state.facts.colors?.[k] || "";
+    button.setAttribute("aria-pressed", String(color === (state.watching ? world.active : hands.active)));
+    button.addEventListener("click", () => { if (inside()) hands.choose(color); });
+    return button;
+  }));
+}
+
+function showQuick() {
+  const asks = QUICK[state.role].map((text) => {
+    const button = make("button", {type: "button", textContent: text});
+    button.addEventListener("click", () => say(text));
+    return button;
+  });
+  if (inside()) {
+    const button = make("button", {type: "button", id: "endturn", textContent: "End turn", title: "I am done: what next? (Y)"});
+    button.addEventListener("click", endTurn);
+    asks.push(button);
+  }
+  $("quick").replaceChildren(...asks);
+}
+
+function veil(heading, text, lobby = false, ...links) {
+  $("veiltitle").textContent = heading; $("veiltext").textContent = text;
+  $("veillinks").replaceChildren(...links, ...(lobby ? [make("a", {href: "/", className: "main", textContent: state.facts.back || "To the lobby"})] : []));
+  $("veil").hidden = false;
+  document.exitPointerLock?.();
+}
+
+function showVeil() {
+  const {state: stands, how, here, wait_s: patience} = state.status, other = state.role === "architect" ? "builder" : "architect";
+  if (stands === "playing") { $("veil").hidden = true; return; }
+  if (stands === "over") {
+    const [heading, text] = ENDS[how] || ENDS.left, links = [];
+    if (state.facts.replay) links.push(make("a", {href: `/replay/${state.facts.replay}`, textContent: "Watch the replay"}));
+    veil(heading, text, true, ...links);
+    connection.ended = true;
+    return;
+  }
+  if (stands === "waiting" && state.facts.invite) {
+    const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: "Copy"});
+    button.addEventListener("click", () => copy(field, button));
+    veil(`Waiting for the ${other}`, "Send this link to whom you want to play with:", false, field, button);
+    return;
+  }
+  const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
+  veil(away.length === 1 ? `The ${away[0]} is away` : "The game waits", `It goes on when everybody is there, or ends in ${Math.round(patience)} seconds.`);
+}
+
+function copy(field, button) {
+  field.select();
+  const done = () => { button.textContent = "Copied"; };
+  if (navigator.clipboard) navigator.clipboard.writeText(field.value).then(done, done); else { document.execCommand("copy"); done(); }
+}
+
+async function openHelp() {
+  document.exitPointerLock?.(); hands.release();
+  if (!$("helptext").children.length) {
+    const texts = await ask("/api/help").catch(() => ({instructions: [], places: [], questions: []})), builder = state.role === "builder";
+    const keys = builder
+      ? [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc goes back"], ["Y", "end your turn: what next?"], ["Esc", "the mouse is yours again"], ["H", "this help"]]
+      : [["Type, Enter", "say something"], ["Drag, wheel", "look around, come closer"], ["Ghost", "what is missing is faint, what is wrong has a bright rim"], ["Top", "look from above; north is up"]];
+    const list = (heading, examples) => [make("h3", {textContent: heading}), make("ul", {className: "examples"}, ...examples.map((text) => {
+      const button = make("button", {type: "button", textContent: text});
+      button.addEventListener("click", () => { $("words").value = text; $("helpcard").close(); $("words").focus(); });
+      return make("li", {}, button);
+    }))];
+    $("helptext").append(
+      make("p", {textContent: builder ? "The architect sees what is to be built and tells you. You do not see it: listen, build, and ask." : "You see the plan, the builder does not. Say what to build and where; north is the way to the N."}),
+      make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: key}), make("dd", {textContent: meaning})])),
+      ...(builder ? list("What an agent answers", texts.questions) : [...list("What an agent understands, for example", texts.instructions), ...list("Places", texts.places)]),
+    );
+  }
+  if (!$("helpcard").open) $("helpcard").showModal();
+}
+
+// ---------------------------------------------------------------- what is done
+
+function say(text) {
+  if (state.watching || !text.trim()) return;
+  if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit)})) note("Not sent: there is no connection.");
+  else tutorial?.did("said");
+}
+function endTurn() { if (!inside()) return; hands.endTurn(); note("You have ended your turn: the architect tells you what comes next."); }
+
+function step(now) {
+  if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
+  const frame = hands.frame();
+  if (frame) connection.send({t: "in", n: frame.n, held: frame.held, events: frame.events});
+  prediction.step(world, hands.unanswered, frame !== null, now);
+}
+
+// ---------------------------------------------------------------- drawing
+
+/** The rim of what the hands reach. */
+function paintReach(painter, found, body) {
+  if (!found) return;
+  const [x, y, z] = found.hit, {pen} = painter;
+  pen.lineJoin = "round";
+  if (y === -2) {
+    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
+    return;
+  }
+  painter.box([x, y, z], [.503, .503, .503], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], (corners) => painter.trace(corners) && painter.stroke("#ffc43d", .02, corners[0]));
+}
+
+function showCompass(yaw) {
+  const strip = $("compass");
+  if (!strip.children.length) for (let angle = 0; angle < 360; angle += 15) strip.append(make("span", {textContent: {0: "N", 90: "E", 180: "S", 270: "W"}[angle] || "·", className: angle ? "" : "north"}));
+  [...strip.children].forEach((mark, k) => {
+    const off = ((15 * k - yaw) % 360 + 540) % 360 - 180;
+    mark.style.transform = `translateX(${2.2 * off}px)`; mark.style.opacity = Math.abs(off) > 50 ? 0 : 1;
+  });
+}
+
+function highest() {
+  let top = 2.5;
+  for (const grid of [world.grid, world.target_grid]) if (grid) for (let cell = 1088; cell >= 0; cell--) if (grid[cell]) { top = Math.max(top, Math.floor(cell / 121) - .5); break; }
+  return top;
+}
+
+function paint(now) {
+  if (!world.body || !view.fit()) return;
+  if (inside()) {
+    const pose = prediction.pose(hands.turned, now);
+    if (!pose) return;
+    view.look(pose.slice(0, 3), pose[3], pose[4], 90, .1);
+    const pending = world.withPending(now);
+    paintScene(view, world.grid, pending, null, true);
+    const body = {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]}, found = reach(world.grid, body);
+    paintReach(view, found, body);
+    paintCross(view);
+    showCompass(pose[3]);
+    $("you").textContent = `you: ${inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/, height.*/, "")}`;
+    $("aim").textContent = found ? `aim: ${found.hit[1] === -2 ? inWords(found.hit[0], -2, found.hit[2]).replace(/, height.*/, ", ground") : inWords(...found.hit)}` : "";
+    return;
+  }
+  const pose = glide.pose(world.body, now), top = highest();
+  view.orbit(camera.azimuth, camera.elevation, top, camera.zoom);
+  paintScene(view, world.grid, state.ghost ? world.ghost : null, pose, false);
+  if (world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
+}
+
+function loop(now) {
+  requestAnimationFrame(loop);
+  if (!state.joined) return;
+  if (now - stepped > 5 * STEP_MS) stepped = now - STEP_MS;  // the page slept
+  while (now - stepped >= STEP_MS) { stepped += STEP_MS; step(stepped); changed = true; }
+  // From outside nothing moves between frames but what glides: 60 pictures a second would only heat a phone.
+  if (now - drawn < (inside() ? FRAME_MS - 5 : 2 * FRAME_MS) || (!changed && !inside())) return;
+  drawn = now; changed = false;
+  paint(now);
+}
+
+// ---------------------------------------------------------------- mouse, keys and touch of both roles
+
+function listen() {
+  $("talk").addEventListener("submit", (event) => {
+    event.preventDefault();
+    say($("words").value); $("words").value = "";
+    if (inside()) { $("words").blur(); $("view").focus(); }
+  });
+  $("words").addEventListener("keydown", (event) => { if (event.key === "Escape") { $("words").blur(); event.preventDefault(); } event.stopPropagation(); });
+  $("words").addEventListener("focus", () => hands.release());
+  $("help").addEventListener("click", openHelp);
+  $("invite").addEventListener("click", () => $("invitecard").showModal());
+  $("copy").addEventListener("click", () => copy($("invitelink"), $("copy")));
+  $("copywatch").addEventListener("click", () => copy($("watchlink"), $("copywatch")));
+  for (const card of document.querySelectorAll("dialog")) card.addEventListener("click", (event) => { if (event.target === card || event.target.value === "close") card.close(); });
+  $("leave").addEventListener("click", () => {
+    if (state.watching || state.status.state === "over" || $("leave").dataset.sure) { connection.leave(); location.assign("/"); return; }
+    $("leave").dataset.sure = "yes"; $("leave").textContent = "Really leave?";
+    setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = "Leave"; }, 3000);
+  });
+  $("ghost").addEventListener("click", () => { state.ghost = !state.ghost; $("ghost").setAttribute("aria-pressed", String(state.ghost)); $("legend").hidden = !state.ghost; changed = true; });
+  $("above").addEventListener("click", () => { const above = camera.elevation < 90; Object.assign(camera, above ? {azimuth: 0, elevation: 90} : HOME); $("above").setAttribute("aria-pressed", String(above)); changed = true; });
+  $("home").addEventListener("click", () => { Object.assign(camera, HOME); $("above").setAttribute("aria-pressed", "false"); changed = true; });
+  const grips = new Map();
+  for (const canvas of [$("view"), $("target")]) {
+    canvas.addEventListener("pointerdown", (event) => { if (!inside()) { grips.set(event.pointerId, [event.clientX, event.clientY]); canvas.setPointerCapture(event.pointerId); } });
+    canvas.addEventListener("pointermove", (event) => {
+      const grip = grips.get(event.pointerId);
+      if (!grip) return;
+      const at = [event.clientX, event.clientY];
+      if (grips.size === 1) {
+        camera.azimuth = (camera.azimuth + .4 * (at[0] - grip[0]) + 360) % 360; camera.elevation = clamp(camera.elevation + .3 * (at[1] - grip[1]), 5, 90);
+        tutorial?.did("turned");
+      } else {
+        const [other] = [...grips].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+        const far = (place) => Math.hypot(place[0] - other[0], place[1] - other[1]);
+        camera.zoom = clamp(camera.zoom * far(at) / Math.max(far(grip), 1), .6, 5);
+      }
+      grips.set(event.pointerId, at); changed = true;
+    });
+    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => grips.delete(event.pointerId));
+  }
+  $("view").addEventListener("wheel", (event) => { if (!inside()) { event.preventDefault(); camera.zoom = clamp(camera.zoom * Math.exp(-.0012 * event.deltaY), .6, 5); changed = true; } }, {passive: false});
+  for (const [id, act] of [["place", () => hands.place()], ["break", () => hands.remove()]]) $(id).addEventListener("click", act);
+  for (const [name, down] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) $("jump").addEventListener(name, () => { hands.keys[down ? "add" : "delete"]("Space"); if (down) hands.tapped |= 16; });
+  hands.useStick($("pad"), $("knob"));
+  hands.listen();
+  if (matchMedia("(pointer: coarse)").matches) document.body.classList.add("touch");
+}
+
+// ----------------------------------------------------------------
+
+listen();
+addEventListener("hashchange", () => location.reload());  // another link in the same tab
+const token = location.hash.slice(1);
+if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is not whole.", true);
+else {
+  connection = new Connection(token, {
+    hear: (told) => { HEARD[told.t]?.(told); if (told.t === "welcome" && !tutorial && !told.watching) tutorial = new Tutorial(told.role); },
+    lost: () => { document.body.classList.add("lost"); note("The connection is lost. It is being made again …"); hands.release(); },
+    back: () => document.body.classList.remove("lost"),
+  });
+  requestAnimationFrame(loop);
+  // A page that is left may be kept for the way back, with its connection: who is not here shall be seen to be away.
+  addEventListener("pagehide", () => connection.suspend());
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}
+window.play = {world, state, hands, camera, prediction, say: (text) => say(text), get connection() { return connection; }};

@@ -1,0 +1,80 @@
+// A participant's way through a study: the server says what comes next.
+import {$, ask, make} from "./common.js";
+
+const KEPT = "iglu-marl-study", POLL_MS = 2000;
+let view = null, polling = 0;
+
+const paragraphs = (text) => text.split(/\n\s*\n/).map((part) => make("p", {textContent: part.trim()}));
+function button(text, act, main = true) {
+  const made = make("button", {type: "button", textContent: text, className: main ? "main" : ""});
+  made.addEventListener("click", act);
+  return made;
+}
+async function attempt(work) {
+  $("trouble").textContent = "";
+  try { await work(); } catch (error) { $("trouble").textContent = error.message; }
+}
+const next = (facts) => attempt(async () => show(await ask("/api/study/next", {token: view.token, stage: view.stage, ...facts})));
+
+function field(question) {
+  const {name, text, kind} = question, box = make("fieldset", {className: `question ${kind}`}, make("legend", {textContent: text}));
+  if (kind === "text") box.append(make("textarea", {name, rows: 3, maxLength: 2000, required: question.required}));
+  else {
+    const values = kind === "choice" ? question.options : Array.from({length: question.steps}, (_, k) => String(k + 1));
+    const row = make("div", {className: "options"}, ...values.map((value) => make("label", {}, make("input", {type: "radio", name, value, required: question.required}), make("span", {textContent: value}))));
+    if (kind === "likert") { row.prepend(make("small", {textContent: question.low})); row.append(make("small", {textContent: question.high})); }
+    box.append(row);
+  }
+  return box;
+}
+
+const STAGES = {
+  consent: () => [paragraphs(view.text), [button("I agree", () => next({agree: true})), button("I do not agree", () => next({agree: false}), false)]],
+  instructions: () => [paragraphs(view.text || "You are going to play a game."), [button("Go on", () => next({}))]],
+  game: () => [paragraphs(view.practice ? "First a game to practise." : view.games > 1 ? `Game ${view.game} of ${view.games}.` : "Now the game."), [button("Play", play)]],
+  questions: () => [paragraphs("Some questions about what you have done."), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]],
+  done: () => [[...paragraphs("That was all. Thank you!"), ...(view.code ? [make("p", {}, "Your completion code: ", make("b", {className: "code", textContent: view.code}))] : [])], []],
+  refused: () => [paragraphs("You do not take part. Thank you for your time; you can close this page."), []],
+};
+
+function show(told) {
+  view = told;
+  localStorage.setItem(KEPT, told.token);
+  $("title").textContent = document.title = told.title;
+  const [text, parts] = STAGES[told.stage]();
+  $("text").replaceChildren(...text); $("form").replaceChildren(...parts);
+  document.body.dataset.stage = told.stage;
+  scrollTo(0, 0);
+}
+
+/** Into the game, or wait for a partner. */
+async function play() {
+  clearTimeout(polling);
+  await attempt(async () => {
+    const told = await ask("/api/study/game", {token: view.token});
+    if (told.play) { location.assign(`/play#${told.play}`); return; }
+    if (told.stage) { show(await ask("/api/study/enter", {token: view.token})); return; }
+    $("text").replaceChildren(make("p", {textContent: "Waiting for your partner …"}), make("p", {textContent: `At most ${Math.ceil(told.wait)} seconds more. Please keep this page open.`}));
+    $("form").replaceChildren();
+    polling = setTimeout(play, POLL_MS);
+  });
+}
+
+function askForCode() {
+  $("title").textContent = "Study";
+  $("form").replaceChildren(make("label", {className: "field"}, "Your participant code", make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: "Go on", className: "main"})));
+}
+
+$("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const given = Object.fromEntries(new FormData($("form")));
+  if (view?.stage === "questions") next({answers: given});
+  else if (given.code) attempt(async () => show(await ask("/api/study/enter", {code: given.code})));
+});
+
+const {parameter} = await ask("/api/study/about", {}), token = localStorage.getItem(KEPT);
+const code = new URLSearchParams(location.search).get(parameter);
+if (code) await attempt(async () => show(await ask("/api/study/enter", {code})));
+else if (token) await attempt(async () => show(await ask("/api/study/enter", {token}))).then(() => { if (!view) askForCode(); });
+else askForCode();
+document.body.dataset.ready = "yes";

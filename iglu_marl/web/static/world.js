@@ -1,0 +1,102 @@
+// What this role is shown of the game, kept up to date from frames; and the builder as it is drawn.
+import {cellOf, clamp} from "./drawing.js";
+import {stepBody} from "./motion.js";
+
+const GRIDS = ["grid", "target_grid", "ghost"], NEAR_S = 0.045, CORRECT_S = 0.1, JUMPED = 3;
+export const STEP_MS = 50;
+
+export class World {
+  constructor() { this.forget(); }
+
+  forget() {
+    this.tick = 0; this.floor = "architect"; this.said = []; this.inventory = [20, 20, 20, 20, 20, 20]; this.score = null; this.active = 1; this.event = null;
+    for (const name of GRIDS) this[name] = null;
+    this.grid = new Int8Array(1089);
+    this.body = null; this.look = [0, 0]; this.pending = new Map(); this.edits = 0;
+  }
+
+  /** Take a frame; returns the utterances that are new. */
+  take(told) {
+    if (told.whole) this.forget();
+    for (const name of GRIDS) if (told[name]) {
+      if (told.whole || !this[name]) this[name] = new Int8Array(1089);
+      for (const [x, y, z, color] of told[name]) {
+        this[name][cellOf(x, y, z)] = color;
+        if (name === "grid") { this.pending.delete(cellOf(x, y, z)); this.edits += 1; }
+      }
+    }
+    for (const name of ["tick", "floor", "inventory", "score", "event", "look", "active"]) if (told[name] !== undefined) this[name] = told[name];
+    if (told.agentPos) {
+      const [x, y, z, pitch, yaw] = told.agentPos;
+      this.body = Object.assign(this.body || {speed: 0, slices: 2}, {x, y, z, pitch, yaw});
+    }
+    if (told.body && this.body) [this.body.speed, this.body.slices] = told.body;
+    const said = told.said || [];
+    this.said.push(...said);
+    return said;
+  }
+
+  /** The build with blocks that were placed here and are not yet there. */
+  withPending(now) {
+    for (const [cell, [, until]] of this.pending) if (now > until) this.pending.delete(cell);
+    if (!this.pending.size) return null;
+    const grid = this.grid.slice();
+    for (const [cell, [color]] of this.pending) if (!grid[cell]) grid[cell] = color;
+    return grid;
+  }
+}
+
+const turnTo = (from, to) => ((to - from) % 360 + 540) % 360 - 180;
+
+/** Somebody else's builder: it glides after where it was last seen. */
+export class Glide {
+  pose(body, now) {
+    const wanted = [body.x, body.y, body.z, body.yaw, body.pitch];
+    if (!this.shown || [0, 1, 2].some((k) => Math.abs(this.shown[k] - wanted[k]) > JUMPED)) this.shown = wanted;
+    const kept = Math.exp(-Math.min(now - (this.at || now), 1000) / 1000 / NEAR_S);
+    this.at = now;
+    this.shown = this.shown.map((value, k) => (k === 3 ? wanted[3] - kept * turnTo(value, wanted[3]) : wanted[k] + kept * (value - wanted[k])));
+    return this.shown;
+  }
+}
+
+/** One's own builder, ahead of the server by the frames that it has not yet answered. */
+export class Prediction {
+  constructor() { this.last = null; this.next = null; this.off = [0, 0, 0]; this.at = 0; }
+
+  /** After each step: where one is when the server has taken everything. fresh: the last frame is of this step. */
+  step(world, unanswered, fresh, now) {
+    if (!world.body) return;
+    const body = {...world.body, yaw: world.body.yaw + world.look[0], pitch: clamp(world.body.pitch + world.look[1], -90, 90)};
+    let base = {...body};
+    for (const frame of unanswered) {
+      base = {...body};
+      let yaw = 0, pitch = 0;
+      for (const event of frame.events) if (event[0] === "turn") { yaw += event[1]; pitch += event[2]; }
+      stepBody(body, frame.held, yaw, pitch, world.grid);
+    }
+    if (!fresh) base = {...body};
+    if (this.next) {
+      // What was shown up to now and what comes out differ where the server knew better: that fades away.
+      const off = ["x", "y", "z"].map((axis) => this.next[axis] - base[axis]);
+      this.off = Math.max(...off.map(Math.abs)) > JUMPED ? [0, 0, 0] : this.off.map((value, k) => value + off[k]);
+    }
+    this.last = base; this.next = body; this.at = now;
+  }
+
+  /** The pose to draw; the turn that was made since the last step is seen at once. */
+  pose(turned, now) {
+    if (!this.next) return null;
+    const share = clamp((now - this.at) / STEP_MS, 0, 1), kept = Math.exp(-(now - (this.drawn || now)) / 1000 / CORRECT_S);
+    this.drawn = now;
+    this.off = this.off.map((value) => value * kept);
+    const place = ["x", "y", "z"].map((axis, k) => this.last[axis] + share * (this.next[axis] - this.last[axis]) + this.off[k]);
+    return [...place, this.next.yaw + turned[0], clamp(this.next.pitch + turned[1], -90, 90)];
+  }
+}
+
+/** Where a cell is in the words of architects: "2 E 3 N, height 1". */
+export function inWords(x, y, z) {
+  const steps = [[x, "E", "W"], [-z, "N", "S"]].filter(([count]) => count).map(([count, plus, minus]) => `${Math.abs(count)} ${count > 0 ? plus : minus}`);
+  return `${steps.join(" ") || "middle"}, height ${y + 2}`;
+}

@@ -1,0 +1,317 @@
+"""The database of studies: SQLite by default, any that SQLAlchemy knows by its URL.
+
+All of it is called in one thread (`Store.call`), never in the loop of the server; each call is one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sql
+
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.web.study import Study
+
+SCHEMA = 1
+_Result = TypeVar("_Result")
+_tables = sql.MetaData()
+
+
+def _table(name: str, *columns: Any) -> sql.Table:
+    return sql.Table(name, _tables, sql.Column("id", sql.Integer, primary_key=True), *columns)
+
+
+def _text(name: str, **options: Any) -> Any:
+    return sql.Column(name, sql.String, nullable=False, server_default="", **options)
+
+
+def _time(name: str) -> Any:
+    return sql.Column(name, sql.Float)  # seconds since 1970
+
+
+def _of_participant() -> Any:
+    return sql.Column(
+        "participant",
+        sql.Integer,
+        sql.ForeignKey("participants.id", ondelete="CASCADE"),
+        index=True,
+        nullable=False,
+    )
+
+
+SCHEMAS = sql.Table("schema_version", _tables, sql.Column("version", sql.Integer, nullable=False))
+PARTICIPANTS = _table(
+    "participants",
+    _text("study", index=True),
+    _text("code"),
+    _text("token", index=True),
+    _text("condition"),
+    _text("stage"),
+    sql.Column("game", sql.Integer, nullable=False, server_default="0"),
+    _time("came"),
+    _time("seen"),
+    _time("finished"),
+    sql.UniqueConstraint("study", "code"),
+)
+GAMES = _table(
+    "games",
+    _of_participant(),
+    sql.Column("number", sql.Integer, nullable=False),
+    _text("task"),
+    _text("role"),
+    _text("partner"),
+    _text("recording"),
+    _text("how"),
+    sql.Column("right", sql.Integer),
+    sql.Column("blocks", sql.Integer),
+    _time("begun"),
+    _time("ended"),
+)
+ANSWERS = _table("answers", _of_participant(), _text("question"), _text("answer"), _time("at"))
+EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
+
+# From each version of the tables to the next: statements that are executed in order.
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+
+
+class Store:
+    """The database of a server. url: as SQLAlchemy has it, such as sqlite:///study.db or postgresql+psycopg://…"""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._engine = sql.create_engine(url)
+        except (sql.exc.ArgumentError, ImportError) as error:
+            raise ConfigError(f"the database {url!r:.80} cannot be used: {error!s:.200}") from None
+        if self._engine.dialect.name == "sqlite":
+            sql.event.listen(self._engine, "connect", _prepare_sqlite)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        try:
+            with self._engine.begin() as connection:
+                _bring_up_to_date(connection)
+        except sql.exc.SQLAlchemyError as error:
+            raise DataError(f"the database {url!r:.80} cannot be opened: {error!s:.200}") from None
+
+    async def call(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """`work(connection, *arguments)` in the store's thread, as one transaction."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.do, work, *arguments)
+
+    def do(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """The same, here and now."""
+        with self._engine.begin() as connection:
+            return work(connection, *arguments)
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._thread.shutdown()
+        self._engine.dispose()
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    for setting in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=5000", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _bring_up_to_date(connection: sql.Connection) -> None:
+    _tables.create_all(connection)
+    version = connection.execute(sql.select(SCHEMAS.c.version)).scalar()
+    if version is None:
+        connection.execute(sql.insert(SCHEMAS).values(version=SCHEMA))
+        return
+    if version > SCHEMA:
+        raise DataError(
+            f"the database is of version {version}, expected {SCHEMA} at most: it needs a newer iglu_marl"
+        )
+    for step in range(version, SCHEMA):
+        for statement in MIGRATIONS[step]:
+            connection.execute(sql.text(statement))
+    connection.execute(sql.update(SCHEMAS).values(version=SCHEMA))
+
+
+# ---------------------------------------------------------------------------------------------- participants
+
+
+def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]:
+    """The participant of that code, as a row: the one who has come before, or a new one in the emptiest condition.
+
+    Raises `ConfigError` where there is no more room.
+    """
+    now, table = time.time(), PARTICIPANTS
+    mine = table.c.study == study.name
+    row = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().first()
+    if row is not None:
+        connection.execute(sql.update(table).where(table.c.id == row["id"]).values(seen=now))
+        return dict(row)
+    lost = (table.c.stage != "done") & (table.c.seen < now - 60 * study.drop_minutes)
+    counted = dict(
+        connection.execute(
+            sql.select(table.c.condition, sql.func.count())
+            .where(mine, ~lost, table.c.stage != "refused")
+            .group_by(table.c.condition)
+        ).all()
+    )
+    if sum(counted.values()) >= study.most:
+        raise ConfigError("This study has all the participants that it needs. Thank you!")
+    fewest = min(counted.get(one.name, 0) for one in study.conditions)
+    condition = secrets.choice([one.name for one in study.conditions if counted.get(one.name, 0) == fewest])
+    first = "consent" if study.consent else "instructions"
+    values = {
+        "study": study.name, "code": code, "token": secrets.token_urlsafe(16), "condition": condition, "stage": first,
+        "game": 0, "came": now, "seen": now,
+    }  # fmt: skip
+    connection.execute(sql.insert(table).values(**values))
+    made = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().one()
+    note(connection, made["id"], "came", {"condition": condition})
+    return dict(made)
+
+
+def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
+    """The participant with that token, as a row."""
+    row = connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.token == token)).mappings().first()
+    if row is None:
+        return None
+    connection.execute(
+        sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == row["id"]).values(seen=time.time())
+    )
+    return dict(row)
+
+
+def by_id(connection: sql.Connection, participant: int) -> dict[str, Any] | None:
+    """The participant of that number, as a row."""
+    row = (
+        connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.id == participant))
+        .mappings()
+        .first()
+    )
+    return None if row is None else dict(row)
+
+
+def advance(
+    connection: sql.Connection, participant: int, before: str, game: int, after: str, next_game: int
+) -> bool:
+    """Bring a participant from one stage to another; False where it stands elsewhere (a second tab was faster)."""
+    table = PARTICIPANTS
+    finished = {"finished": time.time()} if after in ("done", "refused") else {}
+    done = connection.execute(
+        sql.update(table)
+        .where(table.c.id == participant, table.c.stage == before, table.c.game == game)
+        .values(stage=after, game=next_game, **finished)
+    )
+    if done.rowcount:
+        note(connection, participant, "stage", {"stage": after, "game": next_game})
+    return bool(done.rowcount)
+
+
+def keep_answers(connection: sql.Connection, participant: int, answers: dict[str, str]) -> None:
+    """Keep the answers of a questionnaire."""
+    now = time.time()
+    for question, answer in answers.items():
+        row = {"participant": participant, "question": question, "answer": answer, "at": now}
+        connection.execute(sql.insert(ANSWERS).values(**row))
+
+
+def note(connection: sql.Connection, participant: int, kind: str, detail: Any = "") -> None:
+    """Note that something has happened."""
+    row = {"participant": participant, "kind": kind, "detail": json.dumps(detail), "at": time.time()}
+    connection.execute(sql.insert(EVENTS).values(**row))
+
+
+def game_begun(connection: sql.Connection, participant: int, **facts: Any) -> None:
+    """Note a game of a participant."""
+    connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **facts))
+
+
+def game_ended(connection: sql.Connection, recording: str, how: str, right: int, blocks: int) -> None:
+    """Note how a recorded game has ended, for all who played it."""
+    values = {"how": how, "right": right, "blocks": blocks, "ended": time.time()}
+    connection.execute(
+        sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
+    )
+
+
+# -------------------------------------------------------------------------------------------------- the study
+
+
+def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
+    """How many participants are where, by condition and stage."""
+    table = PARTICIPANTS
+    found = connection.execute(
+        sql.select(table.c.condition, table.c.stage, sql.func.count().label("participants"))
+        .where(table.c.study == study)
+        .group_by(table.c.condition, table.c.stage)
+        .order_by(table.c.condition, table.c.stage)
+    )
+    return [dict(row) for row in found.mappings()]
+
+
+def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
+    """The rows of a study, each with the participant's code and condition, without tokens."""
+    people = PARTICIPANTS
+    if table is people:
+        chosen = sql.select(*(column for column in people.c if column.name != "token")).where(
+            people.c.study == study
+        )
+    else:
+        chosen = (
+            sql.select(
+                people.c.code,
+                people.c.condition,
+                *(c for c in table.c if c.name not in ("id", "participant")),
+            )
+            .join(people, table.c.participant == people.c.id)
+            .where(people.c.study == study)
+        )
+    return [dict(row) for row in connection.execute(chosen.order_by(table.c.id)).mappings()]
+
+
+def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
+    """Rows as CSV, with a header also where there are none; nothing that a spreadsheet would calculate."""
+    found = list(found)
+    names = [column.name for column in table.c if column.name not in ("token", "participant", "id")]
+    names = list(found[0]) if found else ["code", *names]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for row in found:
+        writer.writerow({name: _harmless(value) for name, value in row.items()})
+    return text.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
+    """Delete all that is kept of a participant; returns the recordings of its games.
+
+    Raises `ConfigError` for one who is not there.
+    """
+    table = PARTICIPANTS
+    found = connection.execute(
+        sql.select(table.c.id).where(table.c.study == study, table.c.code == code)
+    ).scalar()
+    if found is None:
+        raise ConfigError(f"the study {study!r} has no participant {code!r:.80}")
+    names = list(
+        connection.execute(sql.select(GAMES.c.recording).where(GAMES.c.participant == found)).scalars()
+    )
+    for part in (GAMES, ANSWERS, EVENTS):
+        connection.execute(sql.delete(part).where(part.c.participant == found))
+    connection.execute(sql.delete(table).where(table.c.id == found))
+    return names
+
+
+def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
+    """Write participants, games, answers and events as CSV; returns the names of the recordings."""
+    for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
+        text = as_csv(rows(connection, table, study), table)
+        (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")
+    return [str(row["recording"]) for row in rows(connection, GAMES, study)]

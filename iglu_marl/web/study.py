@@ -1,0 +1,207 @@
+"""Studies: what a TOML file asks of participants, and which of it comes next for each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.parsing import read_file
+from iglu_marl.web.rooms import PERSON
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[import-not-found,no-redef]
+
+KINDS = ("likert", "text", "choice")
+TEXT_LIMIT = 2000  # characters of an answer
+FILE_LIMIT = 1 << 20  # bytes
+CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
+
+Stage = Literal["consent", "instructions", "game", "questions", "done", "refused"]
+
+
+@dataclass(frozen=True)
+class SurveyQuestion:
+    """A question: likert (1..steps between two words), text, or choice (one of the options)."""
+
+    name: str
+    text: str
+    kind: Literal["likert", "text", "choice"] = "text"
+    steps: int = 7
+    low: str = ""
+    high: str = ""
+    options: tuple[str, ...] = ()
+    required: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(
+                f"the question {self.name!r} is a {self.kind!r}, expected one of {', '.join(KINDS)}"
+            )
+        if self.kind == "choice" and not self.options:
+            raise ConfigError(f"the question {self.name!r} has no options, expected a list of texts")
+        if self.kind == "likert" and not 2 <= self.steps <= 11:
+            raise ConfigError(f"the question {self.name!r} has {self.steps!r} steps, expected 2..11")
+
+    def check(self, answer: Any) -> str:
+        """The answer as it is kept. Raises `ConfigError` for what is none."""
+        text = str(answer).strip() if isinstance(answer, (str, int)) and not isinstance(answer, bool) else ""
+        if not text and not self.required:
+            return ""
+        known = {
+            "text": 0 < len(text) <= TEXT_LIMIT,
+            "choice": text in self.options,
+            "likert": text in map(str, range(1, self.steps + 1)),
+        }
+        if not known[self.kind]:
+            raise ConfigError(f"the answer to {self.name!r} is {answer!r:.40}, which is no answer")
+        return text
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What some of the participants do: games in a role, with an agent or with each other (partner "person").
+
+    role: of a pair of people, that of the one who came first. tasks: one game each, in this order.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    role: Role = Role.BUILDER
+    partner: str = "scripted"
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise ConfigError(f"the condition {self.name!r} has no tasks, expected a list of names")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study, as its file tells it; texts are shown paragraph by paragraph.
+
+    participant: the parameter of the address that has the participant's code. practice: tasks of first games, with an
+    agent. wait_s: for a partner, before an agent (`fallback`, by role) plays instead. drop_minutes: without a sign of
+    life, after which a participant's place in the balance of conditions is given to another. most: participants at all.
+    """
+
+    name: str
+    conditions: tuple[Condition, ...]
+    title: str = "A study"
+    consent: str = ""
+    instructions: str = ""
+    questions: tuple[SurveyQuestion, ...] = ()
+    completion_code: str = ""
+    participant: str = "participant"
+    practice: tuple[str, ...] = ()
+    wait_s: float = 120.0
+    fallback: Mapping[Role, str] = field(
+        default_factory=lambda: {Role.ARCHITECT: "scripted", Role.BUILDER: "scripted"}
+    )
+    drop_minutes: float = 60.0
+    most: int = 1000
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(r"[\w-]{1,60}", self.name) is None:
+            raise ConfigError(
+                f"the name of the study is {self.name!r:.80}, expected letters, digits, - and _"
+            )
+        if not self.conditions:
+            raise ConfigError(f"the study {self.name!r} has no conditions, expected one or more")
+        for what, names in (
+            ("condition", [one.name for one in self.conditions]),
+            ("question", [one.name for one in self.questions]),
+        ):
+            if len(set(names)) < len(names):
+                raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
+
+    def condition(self, name: str) -> Condition:
+        """The condition of that name."""
+        return next(one for one in self.conditions if one.name == name)
+
+    def games(self, condition: str) -> tuple[str, ...]:
+        """The tasks of the games that a participant plays, practice first."""
+        return (*self.practice, *self.condition(condition).tasks)
+
+    def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
+        """Raises `ConfigError` unless tasks and agents are known to the server."""
+        for role, agent in self.fallback.items():
+            if agent not in agents.get(role, ()):
+                raise ConfigError(f"the fallback of the {role} is {agent!r}, which is no agent of the server")
+        for one in self.conditions:
+            if unknown := [name for name in self.games(one.name) if name not in tasks]:
+                raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
+            other = other_role(one.role)
+            if one.partner != PERSON and one.partner not in agents.get(other, ()):
+                known = ", ".join((*agents.get(other, ()), PERSON))
+                raise ConfigError(f"the partner of {one.name!r} is {one.partner!r}, expected one of {known}")
+
+
+def other_role(role: Role) -> Role:
+    """The partner's role."""
+    return Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
+
+
+_LISTS = {"conditions": Condition, "questions": SurveyQuestion}
+
+
+def read_study(path: str | os.PathLike[str]) -> Study:
+    """The study of a TOML file. Raises `ConfigError` that names the file and what is wrong in it."""
+    file = Path(path)
+    try:
+        told = tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8"))
+        return _study(told)
+    except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def _study(told: Mapping[str, Any]) -> Study:
+    fields: dict[str, Any] = dict(told)
+    for key, kind in _LISTS.items():
+        rows = fields.get(key, [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise ConfigError(f"{key} is {rows!r:.60}, expected tables [[{key}]]")
+        fields[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
+    if "fallback" in fields:
+        fields["fallback"] = {Role(role): str(name) for role, name in dict(fields["fallback"]).items()}
+    study: Study = _made(Study, fields, "the file")
+    return study
+
+
+def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:
+    known = kind.__dataclass_fields__
+    for name, value in row.items():
+        if name not in known:
+            raise ConfigError(f"{where} has {name!r}, expected some of {', '.join(known)}")
+        wanted = str(known[name].type)
+        kinds: dict[str, Any] = {"str": str, "float": (int, float), "int": int, "bool": bool}
+        expected = kinds.get(wanted)
+        if expected is not None and (
+            not isinstance(value, expected) or isinstance(value, bool) != (wanted == "bool")
+        ):
+            raise ConfigError(f"{name} in {where} is {value!r:.60}, expected a {wanted}")
+    if missing := [name for name in ("name",) if name not in row]:
+        raise ConfigError(f"{where} has no {missing[0]}")
+    fields = {
+        name: tuple(map(str, value)) if isinstance(value, list) else value for name, value in row.items()
+    }
+    for name, value in row.items():
+        if known[name].type.startswith("tuple[") and name not in _LISTS and not isinstance(value, list):
+            raise ConfigError(f"{name} in {where} is {value!r:.60}, expected a list of texts")
+    if kind is Study:
+        fields |= {name: row[name] for name in _LISTS}
+    if kind is Condition and "tasks" not in row:
+        raise ConfigError(f"the condition {row['name']!r} has no tasks, expected a list of names")
+    if kind is Condition and "role" in row:
+        if row["role"] not in tuple(Role):
+            raise ConfigError(
+                f"the role of {row['name']!r} is {row['role']!r}, expected architect or builder"
+            )
+        fields["role"] = Role(row["role"])
+    return kind(**fields)

@@ -1,0 +1,189 @@
+"""The game in real time: ticks, free speech, what each role is told as JSON, and recordings of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import iglu_marl
+from iglu_marl import ActionError, ConfigError, Recorder, Role, StateError, Task, replay
+from iglu_marl.core.actions import Action
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.envs import LiveGame
+from iglu_marl.recording import read_recording
+from iglu_marl.recording.offline import write_minari
+
+GRID = [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]
+SEES = ("dialog", "inventory", "compass", "pose", "grid")
+BUILD = [
+    *[Action.LOOK_DOWN] * 9,
+    Action.PLACE,
+    Action.HOTBAR_3,
+    Action.PLACE,
+    *[Action.TURN_LEFT] * 6,
+    Action.PLACE,
+    Action.BREAK,
+]
+
+
+def begun(**options: Any) -> LiveGame:
+    game = LiveGame(**{"tasks": Task("", GRID, invariant=False), "builder_sees": SEES, **options})  # type: ignore[arg-type]
+    game.reset(seed=0)
+    return game
+
+
+def test_a_tick_without_anything_lets_time_pass() -> None:
+    game = begun()
+    done = game.tick()
+    assert done == ({Role.ARCHITECT: 0.0, Role.BUILDER: 0.0}, None, (), False, False)
+    assert game.ticks == game.episode.worlds.steps[0] == 1
+    assert game.episode.worlds.turns[0] == 0
+
+
+def test_speech_is_free_and_keeps_its_order() -> None:
+    """Both speak in the tick in which the builder acts: it acts, and only the architect's words are a turn."""
+    game = begun()
+    for _ in range(9):
+        game.tick(act=int(Action.LOOK_DOWN))
+    said = {Role.BUILDER: "here?", Role.ARCHITECT: "yes"}
+    done = game.tick(said, int(Action.PLACE))
+    assert done.edit is not None
+    assert [str(each) for each in done.utterances] == ["<Builder> here?", "<Architect> yes"]
+    assert game.episode.floor == Role.BUILDER
+    assert game.episode.worlds.turns[0] == 1
+    game.tick({Role.BUILDER: "  "}, int(Action.YIELD))
+    assert len(game.episode.dialogue) == 2
+    assert game.episode.floor == Role.ARCHITECT
+    game.tick(act=int(Action.FORWARD))  # which one may do although the architect is waited for
+    assert game.episode.floor == Role.ARCHITECT
+
+
+@pytest.mark.parametrize(
+    ("said", "act"), [({"judge": "x"}, None), ({Role.ARCHITECT: 3}, None), ({}, 99), ({}, {"act": 1})]
+)
+def test_what_cannot_be_read_changes_nothing(said: Any, act: Any) -> None:
+    game = begun()
+    before = game.episode.worlds.get_state().tobytes()
+    with pytest.raises(ActionError):
+        game.tick({Role.BUILDER: "first", **said}, act)
+    assert game.episode.worlds.get_state().tobytes() == before
+    assert len(game.episode.dialogue) == game.ticks == 0
+
+
+def test_it_ends_as_other_games_do() -> None:
+    game = begun(max_steps=2)
+    assert not game.tick().truncated
+    assert game.tick().truncated
+    with pytest.raises(StateError, match="over"):
+        game.tick()
+
+
+# ---------------------------------------------------------------------------------------------------- as JSON
+
+
+def follow(known: dict[str, Any], told: dict[str, Any]) -> None:
+    """What a client does with what it is told."""
+    for key, value in told.items():
+        if key in ("grid", "target_grid", "ghost"):
+            blocks = {} if told["whole"] else known[key]
+            blocks.update({tuple(cell): color for *cell, color in value})
+            known[key] = {cell: color for cell, color in blocks.items() if color}
+        elif key == "said":
+            known["said"] = ([] if told["whole"] else known["said"]) + value
+        else:
+            known[key] = value
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.sampled_from(BUILD), st.booleans(), st.integers(0, 3)), max_size=60),
+    st.integers(1, 4),
+)
+def test_changes_lead_to_the_whole(moves: list[tuple[Action, bool, int]], lag: int) -> None:
+    """Whoever is told the changes now and then knows what is told to one who comes just then."""
+    game = begun()
+    known: dict[Role, dict[str, Any]] = {role: {} for role in Role}
+    since = dict.fromkeys(Role, -1)
+    for number, (action, speaks, who) in enumerate([*((a, False, 0) for a in BUILD), *moves]):
+        game.tick(
+            {Role.BUILDER if who % 2 else Role.ARCHITECT: f"word {number}"} if speaks else {}, int(action)
+        )
+        for role in Role:
+            if number % (lag + (role == Role.BUILDER)) == 0:
+                told = json.loads(json.dumps(game.delta(role, since[role])))
+                assert told["whole"] == (since[role] < 0)
+                follow(known[role], told)
+                since[role] = told["tick"]
+    for role in Role:
+        follow(known[role], game.delta(role, since[role]))
+        now: dict[str, Any] = {}
+        follow(now, game.snapshot(role))
+        assert {**now, "whole": 0} == {**known[role], "whole": 0}
+        blocks = [(*cell, color) for cell, color in now["grid"].items()]
+        assert np.array_equal(blocks_to_grid(blocks), game.episode.worlds.grid[0])
+
+
+def test_the_builder_is_told_nothing_of_the_target() -> None:
+    """Two games that differ in the target alone are told to the builder alike, tick by tick."""
+    told = []
+    for grid in (GRID, [(4, -1, 4, 3)]):
+        game = begun(tasks=Task("", grid, invariant=False))
+        lines = [game.snapshot(Role.BUILDER)]
+        for action in BUILD:
+            since = game.ticks
+            game.tick(act=int(action))
+            lines.append(game.delta(Role.BUILDER, since))
+        told.append(json.dumps(lines))
+    assert told[0] == told[1]
+    assert {"target_grid", "ghost", "score"} <= begun().snapshot(Role.ARCHITECT).keys()
+
+
+# -------------------------------------------------------------------------------------------------- recordings
+
+
+@pytest.mark.parametrize("chat", ["text", "tokens"])
+@pytest.mark.parametrize("controls", ["walking", "human-level"])
+def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> None:
+    game = begun(controls=controls, chat=chat, message_cost=0.01, max_steps=40)
+    space = game.action_space("builder_0")["act"]  # type: ignore[index]
+    words = game.action_space("architect_0")
+    space.seed(3)
+    words.seed(4)
+    with Recorder(tmp_path / "live.jsonl") as recorder:
+        live = recorder.wrap(game)
+        live.reset(seed=5)
+        while live.agents:
+            tick = live.ticks
+            said = {role: words.sample() for role in Role if tick % (3 if role == "builder" else 4) == 0}
+            live.tick(said, space.sample() if tick % 5 else None)
+    again = replay(tmp_path / "live.jsonl")
+    assert again.truncated
+    assert again.dialogue == game.episode.dialogue
+    assert len({utterance.role for utterance in again.dialogue}) == 2
+    assert np.array_equal(again.grid, game.episode.worlds.grid[0])
+    assert read_recording(tmp_path / "live.jsonl")[0].view == "live"
+
+
+def test_a_recording_of_real_time_is_no_dataset_of_steps(tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    with Recorder(tmp_path / "live.jsonl") as recorder:
+        live = recorder.wrap(begun(max_steps=1))
+        live.reset(seed=5)
+        live.tick()
+    with pytest.raises(ConfigError, match="real time"):
+        write_minari(tmp_path / "live.jsonl", "iglu/live-v0")
+
+
+def test_agents_fit_it() -> None:
+    game = begun()
+    agents = iglu_marl.agents.agents_for(game)
+    assert set(agents) == set(Role)
+    agents[Role.BUILDER].reset(Role.BUILDER, 0)
+    action = agents[Role.BUILDER].act(game.observe("builder_0"))
+    assert set(action) == {"act", "say"}

@@ -1,0 +1,320 @@
+"""The pages of the game in the browser, in a real one: whole games, both roles, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Browser, browser
+
+pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
+uvicorn = pytest.importorskip("uvicorn")
+
+from iglu_marl import Role, Task, Worlds, replay  # noqa: E402
+from iglu_marl.core.controls import Controls  # noqa: E402
+from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
+from iglu_marl.core.worlds import Pose  # noqa: E402
+from iglu_marl.web import (  # noqa: E402
+    ServerOptions,
+    Sessions,
+    create_app,
+)
+from iglu_marl.web.store import Store  # noqa: E402
+from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.system]
+
+TWO = Task("", blocks_to_grid([(0, -1, -1, 6), (0, 0, -1, 1)]), invariant=False, task_id="two")
+HOSTILE = "<img src=x onerror='window.hacked=1'></span><script>window.hacked=1</script> &amp;"
+KEEP = os.environ.get("IGLU_MARL_PICTURES")  # a folder: pictures of the screens, to be looked at
+
+
+@contextmanager
+def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
+    """A server in a thread; its address."""
+    app = create_app(ServerOptions(tasks={"two": TWO}, games_per_address=100, **options), sessions)
+    config = uvicorn.Config(
+        app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + 30
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("games")
+
+
+@pytest.fixture(scope="module")
+def address(games: Path) -> Iterator[str]:
+    with serving(folder=games, wait_s=5.0) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("builder"), size=(1400, 900)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("architect"), size=(500, 900)) as started:
+        yield started
+
+
+def keep(window: Browser, name: str) -> None:
+    if KEEP:
+        (Path(KEEP) / f"{name}.png").write_bytes(window.picture())
+
+
+def begin(window: Browser, address: str, role: str, partner: str) -> None:
+    """Through the lobby into a game."""
+    window.open(f"{address}/")
+    window.wait("return document.body.dataset.ready === 'yes'")
+    keep(window, f"lobby-{role}")
+    window.run(f"document.querySelector('input[value={role}]').click()")
+    window.run(f"document.getElementById('partner').value = '{partner}'")
+    window.run("document.getElementById('start').click()")
+    entered(window)
+
+
+def entered(window: Browser) -> None:
+    window.wait("return window.play !== undefined && play.state.joined && play.world.body !== null")
+
+
+def say(window: Browser, text: str) -> None:
+    window.run("document.getElementById('words').value = arguments[0]", text)
+    window.run("document.getElementById('talk').requestSubmit()")
+
+
+def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: str, games: Path) -> None:
+    """On a desk with mouse and keys, on a phone with words; what is typed is text whatever it looks like."""
+    phone.emulate(390, 844)
+    begin(window, address, "builder", "person")
+    window.wait("return document.getElementById('waitlink') !== null")
+    keep(window, "waiting")
+    phone.open(window.run("return document.getElementById('waitlink').value"))
+    entered(phone)
+    for each in (window, phone):
+        each.wait("return play.state.status.state === 'playing'")
+        assert each.run("return getComputedStyle(document.getElementById('veil')).display") == "none"
+    assert phone.run("return document.documentElement.scrollWidth") <= 390
+    say(phone, HOSTILE)
+    window.wait("return document.querySelectorAll('#lines li').length === 1")
+    assert window.run("return document.querySelector('#lines li span').textContent") == HOSTILE
+    keep(phone, "architect-phone")
+    window.run("document.getElementById('skip').click()")
+    window.click("#view")
+    window.wait("return play.hands.locked")
+    window.run("play.hands.turn(0, -45)")
+    window.press("w")  # walks a step; then back
+    window.press("s")
+    window.press("6")
+    window.press("e")
+    window.wait("return play.world.grid.some((cell) => cell === 6)")
+    keep(window, "builder-placed")
+    window.press("1")
+    window.run("play.hands.turn(0, 27)")
+    window.press("e")
+    window.wait("return play.state.status.state === 'over'")
+    for each, name in ((window, "builder"), (phone, "architect")):
+        each.wait("return document.getElementById('veiltitle').textContent === 'Complete!'")
+        keep(each, f"{name}-over")
+        assert each.run("return window.hacked") is None
+        assert each.messages() == []
+    assert window.run("return play.world.target_grid") is None
+    (path,) = games.glob("*.jsonl")
+    assert replay(path).completed
+    link = window.run("return document.querySelector('#veillinks a').getAttribute('href')")
+    window.open(address + link)
+    window.wait("return window.replay !== undefined")
+    assert window.run("return replay.data.moments") > 10
+    window.open(f"{address}/gallery")
+    window.wait("return document.querySelectorAll('#games li').length === 1")
+    keep(window, "gallery")
+    assert window.messages() == []
+
+
+def test_one_comes_back_after_a_reload(window: Browser, address: str) -> None:
+    begin(window, address, "builder", "scripted")
+    window.wait("return document.querySelectorAll('#lines li').length > 0")
+    window.run("play.hands.turn(90, -20)")
+    window.wait("return Math.abs(play.world.body.yaw - 90) < .01 && play.world.body.pitch === -20")
+    said = window.run("return document.getElementById('lines').textContent")
+    window.run("location.reload()")
+    entered(window)
+    window.wait("return play.state.status.state === 'playing'")
+    assert window.run("return document.getElementById('lines').textContent").startswith(said)
+    assert window.run("return [play.world.body.yaw, play.world.body.pitch]") == [90, -20]
+    window.run("play.connection.socket.close()")  # the connection alone is lost
+    window.wait("return !play.connection.open")
+    window.wait("return play.connection.open && play.state.status.state === 'playing'")
+    window.run("play.hands.turn(0, -10)")
+    window.wait("return play.world.body.pitch === -30")
+    assert window.messages() == []
+
+
+def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, address: str) -> None:
+    """Who watches sees it at once, although browsers keep pages for the way back; and then that the game goes on."""
+    begin(window, address, "builder", "scripted")
+    phone.emulate(390, 844)
+    phone.open(window.run("return document.getElementById('watchlink').value"))
+    phone.wait("return window.play !== undefined && play.state.watching && play.world.body !== null")
+    assert phone.run("return [play.state.watching, play.world.target_grid]") == [True, None]
+    window.open(f"{address}/")
+    phone.wait("return play.state.status.state === 'paused'")
+    keep(phone, "watching-away")
+    assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
+    window.run("history.back()")
+    entered(window)
+    phone.wait("return play.state.status.state === 'playing' && document.getElementById('veil').hidden")
+
+
+def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> None:
+    phone.emulate(390, 844)
+    begin(phone, address, "architect", "scripted")
+    phone.wait("return play.world.target_grid !== null")
+    assert phone.run("return play.world.score") == [0, 2]
+    azimuth = phone.run("return play.camera.azimuth")
+    phone.drag((150, 300), (210, 320))
+    assert phone.run("return play.camera.azimuth") != azimuth
+    phone.run("document.getElementById('help').click()")
+    phone.wait("return document.querySelectorAll('.examples button').length > 10", 40)
+    keep(phone, "architect-help")
+    phone.run("document.getElementById('helpcard').close()")
+    say(phone, "Place a red block one north of the middle.")
+    phone.wait("return play.world.score[0] === 1", 30)
+    say(phone, "Place a blue block on top of it.")
+    phone.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
+    assert phone.messages() == []
+
+
+def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
+    """The thumb's stick walks, and what is under the thumb is big enough."""
+    phone.emulate(390, 844)
+    begin(phone, address, "builder", "scripted")
+    phone.run("document.body.classList.add('touch')")
+    phone.run("document.getElementById('skip').click()")
+    left, top, width, height = phone.box("#pad")
+    assert width >= 100
+    before = phone.run("return play.world.body.z")
+    phone.run(
+        "const pad = document.getElementById('pad'), [x, y] = arguments; pad.setPointerCapture = () => {};"
+        "pad.dispatchEvent(new PointerEvent('pointerdown', {pointerId: 1, clientX: x, clientY: y}));",
+        left + width / 2,
+        top + 4,
+    )
+    phone.wait(f"return play.world.body.z < {before} - 1")
+    phone.run("document.getElementById('pad').dispatchEvent(new PointerEvent('pointerup', {pointerId: 1}))")
+    keep(phone, "builder-phone")
+    for button in ("#jump", "#break", "#place"):
+        _, _, width, height = phone.box(button)
+        assert min(width, height) >= 44
+    assert phone.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
+    """From a link as a crowd platform makes it to the completion code, through every screen."""
+    study = Study(
+        "small",
+        (Condition("only", ("two",), Role.ARCHITECT, "scripted"),),
+        title="Words <b>and</b> blocks",
+        consent="We record what you write and do.\n\nDo you want to take part?",
+        instructions="Explain to the builder what to build.",
+        questions=(
+            SurveyQuestion("fun", "Was it fun?", "likert", low="not at all", high="very much"),
+            SurveyQuestion("device", "What have you used?", "choice", options=("a mouse", "a finger")),
+            SurveyQuestion("else", "What else?", required=False),
+        ),
+        completion_code="C0DE",
+        participant="PID",
+    )
+    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
+    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
+        window.open(f"{address}/?PID=p1&other=2")
+        window.wait("return document.body.dataset.stage === 'consent'")
+        assert window.run("return document.getElementById('title').textContent") == study.title
+        keep(window, "study-consent")
+        for stage in ("instructions", "game"):
+            window.run("document.querySelector('#form button').click()")
+            window.wait(f"return document.body.dataset.stage === '{stage}'")
+            keep(window, f"study-{stage}")
+        window.run("document.querySelector('#form button').click()")
+        entered(window)
+        say(window, "Place a red block one north of the middle.")
+        window.wait("return play.world.score[0] === 1", 30)
+        say(window, "Place a blue block on top of it.")
+        window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
+        assert window.run("return document.querySelector('#veillinks a').textContent") == "Go on"
+        window.run("document.querySelector('#veillinks a').click()")
+        window.wait("return document.body.dataset.stage === 'questions'")
+        keep(window, "study-questions")
+        window.run(
+            "document.querySelectorAll('[name=fun]')[5].click(); document.querySelector('[name=device]').click()"
+        )
+        window.run("document.getElementById('form').requestSubmit()")
+        window.wait("return document.body.dataset.stage === 'done'")
+        assert window.run("return document.querySelector('.code').textContent") == "C0DE"
+        keep(window, "study-done")
+        assert window.messages() == []
+
+
+def test_what_the_page_predicts_is_what_happens(window: Browser, address: str) -> None:
+    """Walking, jumping and bumping into blocks: the page's steps against the world's, over 400 steps."""
+    window.open(f"{address}/")
+    rng = np.random.default_rng(5)
+    blocks = [(x, -1, z, 1) for x, z in [(0, -3), (1, -3), (2, -2), (-2, -1), (-2, 2), (0, -4)]]
+    blocks.append((0, 0, -4, 2))
+    worlds, controls = Worlds(1), Controls("human-level")
+    standing = blocks_to_grid(blocks)
+    worlds.spawn(0, Task("", standing, starting_grid=standing), pose=Pose())
+    keys, turns, poses = [], [], []
+    held = 0
+    for number in range(400):
+        held = int(rng.integers(32)) if number % 7 == 0 else held
+        turn = [round(float(value), 4) for value in rng.normal(0, [15, 5])]
+        action = controls.space.sample()
+        action |= {"camera": np.array(turn, np.float64), "attack": 0, "use": 0, "hotbar": 0}
+        action |= {
+            key: held >> bit & 1 for bit, key in enumerate(("forward", "back", "left", "right", "jump"))
+        }
+        records, index = controls.encode(action)
+        worlds.step(records[index : index + 1])
+        keys.append(held)
+        turns.append(turn)
+        poses.append([*worlds.pose[0].tolist(), float(worlds.speed[0])])
+    script = """
+        const [keys, turns, blocks] = arguments;
+        return import("/static/motion.js").then((motion) => {
+          const grid = new Int8Array(1089), body = {x: 0, y: 0, z: 0, yaw: 0, pitch: 0, speed: 0, slices: 2};
+          for (const [x, y, z, color] of blocks) grid[((y + 1) * 11 + x + 5) * 11 + z + 5] = color;
+          return keys.map((held, k) => {
+            const {x, y, z, yaw, pitch, speed} = motion.stepBody(body, held, ...turns[k], grid);
+            return [x, y, z, yaw, pitch, speed];
+          });
+        });
+    """
+    predicted = np.array(window.run(script, keys, turns, blocks))
+    assert np.abs(predicted - np.array(poses)).max() < 1e-9
+    assert np.ptp(predicted[:, :3], axis=0).min() > 1  # it has gone about, and jumped

@@ -1,0 +1,553 @@
+"""The server of the game in the browser: whole games over the wire, who may do what, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("httpx2")
+
+import anyio
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from iglu_marl import ActionError, ConfigError, Role, Task, replay
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.recording import read_recording
+from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
+from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
+from iglu_marl.web.rooms import Room, Rooms
+
+ORIGIN = {"origin": "http://testserver"}
+RED = Task("", blocks_to_grid([(0, -1, -1, 6)]), invariant=False, task_id="one-red")
+BLUE = Task("", blocks_to_grid([(3, -1, 4, 1)]), invariant=False, task_id="one-blue")
+# Look down at the floor ahead, walk back and forth, take red, place.
+PLACE_RED: list[dict[str, Any]] = [
+    {"held": 2, "events": [["turn", 0, -45]]},
+    {"held": 1},
+    {"events": [["choose", 6], ["place"]]},
+]
+
+
+class Player:
+    """A connection that keeps what it was told."""
+
+    def __init__(self, socket: Any) -> None:
+        self.socket, self.heard = socket, []  # type: ignore[var-annotated]
+        self.number = 0
+
+    def hear(self) -> dict[str, Any]:
+        async def next_message() -> Any:
+            with anyio.fail_after(30):
+                return await self.socket._send_rx.receive()
+
+        message = self.socket.portal.call(next_message)
+        if message["type"] == "websocket.close":
+            raise WebSocketDisconnect(message.get("code", 1000))
+        self.heard.append(json.loads(message["text"]))
+        return dict(self.heard[-1])
+
+    def until(self, kind: str, **facts: Any) -> dict[str, Any]:
+        """Hear on until a message of a kind with these facts."""
+        while True:
+            told = self.hear()
+            if told["t"] == kind and all(told.get(key) == value for key, value in facts.items()):
+                return told
+
+    def send(self, **message: Any) -> None:
+        self.socket.send_text(json.dumps(message))
+
+    def frame(self, **frame: Any) -> None:
+        self.number += 1
+        self.send(t="in", n=self.number, **frame)
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "folder": tmp_path / "games",
+        "tasks": {"one-red": RED, "one-blue": BLUE},
+        "hosts": ("testserver",),
+    }
+
+
+@contextmanager
+def serving(options: dict[str, Any]) -> Iterator[TestClient]:
+    with TestClient(create_app(ServerOptions(**options))) as client:
+        yield client
+
+
+@pytest.fixture
+def client(options: dict[str, Any]) -> Iterator[TestClient]:
+    with serving(options) as started:
+        yield started
+
+
+def begin(
+    client: TestClient, role: str = "builder", partner: str = "person", task: str | None = "one-red"
+) -> str:
+    answer = client.post("/api/games", json={"role": role, "partner": partner, "task": task}, headers=ORIGIN)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["token"])
+
+
+@contextmanager
+def joined(client: TestClient, token: str) -> Iterator[Player]:
+    with client.websocket_connect("/ws", headers=ORIGIN) as socket:
+        player = Player(socket)
+        player.send(t="join", token=token)
+        yield player
+
+
+def only_room(client: TestClient) -> Room:
+    (room,) = client.app.state.rooms.rooms.values()  # type: ignore[attr-defined]
+    return room  # type: ignore[no-any-return]
+
+
+def in_loop(client: TestClient, function: Any, *arguments: Any) -> Any:
+    """Call something where the server runs."""
+
+    async def call() -> Any:
+        return function(*arguments)
+
+    assert client.portal is not None
+    return client.portal.call(call)
+
+
+def play_red(client: TestClient, task: str, speak: bool = True) -> tuple[Player, Player]:
+    """Two people play: the architect says what, the builder places a red block north of the centre, and leaves."""
+    with ExitStack() as stack:
+        builder = stack.enter_context(joined(client, begin(client, task=task)))
+        invitation = builder.until("welcome")["invite"]
+        architect = stack.enter_context(joined(client, invitation))
+        architect.until("status", state="playing")
+        builder.until("status", state="playing")
+        if speak:
+            architect.send(t="say", text="A red block one north of the middle.")
+            assert builder.until("frame", said=[["architect", "A red block one north of the middle."]])
+        for frame in PLACE_RED:
+            builder.frame(**frame)
+        builder.until("frame", grid=[[0, -1, -1, 6]])
+        if task != "one-red":
+            builder.send(t="leave")
+        architect.until("status", state="over")
+    return architect, builder
+
+
+# ------------------------------------------------------------------------------------------------------- games
+
+
+def test_two_people_play_to_the_end_and_the_recording_comes_back(
+    client: TestClient, options: dict[str, Any]
+) -> None:
+    architect, _ = play_red(client, "one-red")
+    assert architect.heard[-1]["how"] == "complete"
+    first = next(told for told in architect.heard if told["t"] == "frame")
+    assert first["whole"]
+    assert first["target_grid"] == first["ghost"] == [[0, -1, -1, 6]]
+    assert any(told.get("score") == [1, 1] for told in architect.heard)
+    (path,) = options["folder"].glob("*.jsonl")
+    (recording,) = read_recording(path)
+    assert recording.header["agents"] == {"architect": "person", "builder": "person"}
+    again = replay(path)
+    assert again.completed
+    assert [str(said) for said in again.dialogue] == ["<Architect> A red block one north of the middle."]
+
+
+def test_the_target_never_reaches_the_builder_on_the_wire(options: dict[str, Any]) -> None:
+    """In two games that differ in the target alone, the builder hears the same up to the end; the target is in none."""
+    wires = []
+    for task in ("one-blue", "one-blue", "one-red"):
+        with serving(
+            {**options, "folder": options["folder"] / f"{len(wires)}", "gallery": False, "wait_s": 0.01}
+        ) as client:
+            _, builder = play_red(client, task)
+        frames = [told for told in builder.heard if told["t"] == "frame"]
+        known: dict[str, Any] = {}
+        for told in frames:
+            known.setdefault("keys", set()).update(told)
+            known.update(
+                {
+                    key: value
+                    for key, value in told.items()
+                    if key in ("agentPos", "grid", "inventory", "body")
+                }
+            )
+        wires.append((known.pop("keys"), known))
+        assert not {"target_grid", "ghost", "score"} & wires[-1][0]
+        text = json.dumps(builder.heard)
+        assert "[3, -1, 4" not in text
+        assert "3,-1,4" not in text
+        welcome = next(told for told in builder.heard if told["t"] == "welcome")
+        assert welcome["replay"] == welcome["task"] == ""  # a name may tell what it is
+    assert wires[0] == wires[1] == wires[2]
+
+
+def test_a_person_plays_with_an_agent(client: TestClient) -> None:
+    with joined(client, begin(client, "architect", "scripted")) as architect:
+        architect.until("status", state="playing")
+        architect.send(t="say", text="Place a red block one north of the middle.")
+        assert architect.until("status", state="over")["how"] == "complete"
+        said = [line for told in architect.heard for line in told.get("said", ())]
+        assert ["architect", "Place a red block one north of the middle."] in said
+
+
+def test_an_agent_explains_to_a_person(client: TestClient) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        while not (said := builder.until("frame")["said"]):
+            pass
+        assert said[0][0] == "architect"
+        assert "red" in said[0][1]
+
+
+def test_an_agent_that_fails_ends_nothing(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Any, observation: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("iglu_marl.agents.ScriptedArchitect.act", broken)
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        assert "stopped working" in builder.until("note")["text"]
+        for frame in PLACE_RED:
+            builder.frame(**frame)
+        assert builder.until("status", state="over")["how"] == "complete"
+
+
+# -------------------------------------------------------------------------------------------- coming and going
+
+
+def test_one_comes_back_after_a_reload(client: TestClient) -> None:
+    with joined(client, begin(client, "architect")) as architect:
+        with joined(client, architect.until("welcome")["invite"]) as builder:
+            token = builder.until("welcome")["token"]
+            builder.until("status", state="playing")
+            builder.frame(**PLACE_RED[0])
+            builder.until("frame", ack=1)
+        assert architect.until("status", state="paused")["here"] == {"architect": True, "builder": False}
+        room = only_room(client)
+        ticks = room.game.ticks
+        with joined(client, token) as builder:
+            architect.until("status", state="playing")
+            for frame in PLACE_RED[1:]:
+                builder.frame(**frame)  # numbered from 1 again
+            assert builder.until("status", state="over")["how"] == "complete"
+        assert room.game.ticks > ticks
+        whole = next(told for told in builder.heard if told["t"] == "frame")
+        assert whole["whole"]
+        assert whole["agentPos"][3] == -45
+
+
+def test_a_second_tab_takes_the_place_of_the_first(client: TestClient) -> None:
+    token = begin(client, "builder", "scripted")
+    with joined(client, token) as first:
+        first.until("status", state="playing")
+        with joined(client, token) as second:
+            second.until("frame", whole=True)
+            first.until("elsewhere")
+            second.frame(**PLACE_RED[0])
+            second.until("frame", ack=1)
+            with pytest.raises(WebSocketDisconnect):
+                first.until("never")
+        assert only_room(client).seats[Role.BUILDER].client is None
+
+
+def test_an_invitation_holds_once(client: TestClient) -> None:
+    with joined(client, begin(client, "architect")) as architect:
+        invitation = architect.until("welcome")["invite"]
+        with joined(client, invitation) as builder:
+            assert builder.until("welcome")["token"] not in ("", invitation)
+            with joined(client, invitation) as thief:
+                assert thief.hear()["t"] == "closed"
+
+
+def test_who_watches_sees_what_the_role_sees_and_does_nothing(client: TestClient) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        watch = builder.until("welcome")["watch"]
+        with joined(client, watch) as watcher:
+            welcome = watcher.until("welcome")
+            assert (welcome["watching"], welcome["role"], welcome["token"], welcome["invite"]) == (
+                True,
+                "builder",
+                "",
+                "",
+            )
+            assert "target_grid" not in watcher.until("frame", whole=True)
+            watcher.send(t="say", text="I know it!")
+            watcher.frame(**PLACE_RED[0])
+            builder.frame(held=1)
+            builder.until("frame", ack=1)
+            watcher.until("frame")
+        assert "I know it!" not in json.dumps(builder.heard)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any], replaced: bool) -> None:
+    replace = {Role.BUILDER: "scripted"} if replaced else {}
+    with (
+        serving({**options, "replace": replace}) as client,
+        joined(client, begin(client, "architect")) as architect,
+    ):
+        with joined(client, architect.until("welcome")["invite"]) as builder:
+            builder.until("status", state="playing")
+        architect.until("status", state="paused")
+        room = only_room(client)
+        in_loop(client, room.check, time.monotonic() + 30)
+        assert not room.over
+        in_loop(client, room.check, time.monotonic() + 61)
+        if not replaced:
+            assert architect.until("status", state="over")["how"] == "left"
+            return
+        assert "agent" in architect.until("note")["text"]
+        architect.until("status", state="playing")
+        architect.send(t="say", text="Place a red block one north of the middle.")
+        assert architect.until("status", state="over")["how"] == "complete"
+    (path,) = options["folder"].glob("*.jsonl")
+    assert replay(path).completed
+
+
+def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        in_loop(client, only_room(client).check, time.monotonic() + 601)
+        assert builder.until("status", state="over")["how"] == "idle"
+        with joined(client, builder.heard[0]["token"]) as again:  # what became of it
+            assert again.until("status")["how"] == "idle"
+
+
+# ------------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"role": "judge"}, 400),
+        ({"role": "builder", "partner": "oracle"}, 400),
+        ({"role": "builder", "partner": ["scripted"]}, 400),
+        ({"role": "builder", "task": "../etc"}, 400),
+        ([], 400),
+        ({"role": "builder", "partner": "x" * FORM_BYTES}, 413),
+    ],
+)
+def test_games_that_cannot_be(client: TestClient, body: Any, expected: int) -> None:
+    answer = client.post("/api/games", json=body, headers=ORIGIN)
+    assert answer.status_code == expected
+    assert answer.json()["error"]
+
+
+def test_a_server_that_cannot_write_says_nothing_of_itself(
+    client: TestClient, options: dict[str, Any]
+) -> None:
+    options["folder"].rmdir()
+    answer = client.post("/api/games", json={"role": "builder", "partner": "scripted"}, headers=ORIGIN)
+    assert answer.status_code == 500
+    assert "games" not in answer.text
+    assert client.app.state.rooms.rooms == {}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("headers", [{}, {"origin": "http://elsewhere.example"}, {"origin": "null"}])
+def test_other_pages_begin_and_enter_nothing(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.post("/api/games", json={"role": "builder"}, headers=headers).status_code == 403
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=headers):
+        pass
+
+
+def test_other_names_of_the_server_are_refused(client: TestClient) -> None:
+    """A page of another name that leads here (DNS rebinding) gets nothing."""
+    assert client.get("/", headers={"host": "rebound.example"}).status_code == 421
+    assert client.get("/").status_code == 200
+
+
+def test_pages_are_protected(client: TestClient) -> None:
+    for path in ("/", "/play", "/gallery", "/static/play.js", "/static/drawing.js", "/api/lobby"):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        policy = answer.headers["content-security-policy"]
+        assert "script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    for page in ("/", "/play", "/gallery"):
+        text = client.get(page).text
+        assert "<script>" not in text
+        assert " style=" not in text
+        assert " onclick=" not in text
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2f__init__.py", "%2e%2e", "server.py", "nothing.js", "style.css.txt", "lobby.html"]
+)
+def test_only_static_files_are_served(client: TestClient, name: str) -> None:
+    assert client.get(f"/static/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "[]",
+        "{}",
+        "nonsense",
+        '{"t": "in"}',
+        '{"t": "in", "n": 1, "held": 9e9}',
+        '{"t": "say", "text": 3}',
+        "[" * 3000,
+    ],
+)
+def test_what_is_no_message_is_answered_and_harms_nothing(client: TestClient, message: str) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        builder.socket.send_text(message)
+        assert builder.until("note")["text"]
+        builder.frame(**PLACE_RED[0])
+        builder.until("frame", ack=1)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [["x" * (MESSAGE_BYTES + 1)], ["{}"] * 30, ['{"t": "say", "text": ""}'] * 300],
+    ids=["size", "errors", "rate"],
+)
+def test_too_much_of_it_ends_the_connection(client: TestClient, sent: list[str]) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        for part in sent:
+            builder.socket.send_text(part)
+        with pytest.raises(WebSocketDisconnect):
+            builder.until("never")
+
+
+def test_who_speaks_too_much_is_told_so(client: TestClient) -> None:
+    with joined(client, begin(client, "architect", "scripted")) as architect:
+        for number in range(9):
+            architect.send(t="say", text=f"{number}")
+        assert "too fast" in architect.until("note")["text"]
+        architect.send(t="say", text="x" * 201)
+        assert "too" in architect.until("note")["text"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"n": 0}, {"n": True}, {"n": 1.5}, {"n": 1, "held": -1}, {"n": 1, "held": 64}, {"n": 1, "held": "w"},
+        {"n": 1, "events": {}}, {"n": 1, "events": [[]]}, {"n": 1, "events": ["place"]}, {"n": 1, "events": [["fly"]]},
+        {"n": 1, "events": [["turn", 1]]}, {"n": 1, "events": [["turn", 1, float("nan")]]},
+        {"n": 1, "events": [["turn", 1, 1e9]]}, {"n": 1, "events": [["turn", 1, True]]},
+        {"n": 1, "events": [["choose", 0]]}, {"n": 1, "events": [["choose", 2.5]]},
+        {"n": 1, "events": [["place"]] * 17},
+    ],
+)  # fmt: skip
+def test_frames_that_cannot_be(frame: dict[str, Any]) -> None:
+    with pytest.raises(ActionError, match="expected"):
+        read_frame(frame)
+
+
+def test_frames_come_in_order_and_are_bounded() -> None:
+    hands = RemoteHands("human-level")
+    for number in (2, 1, 2, 3):
+        hands.take(read_frame({"n": number, "held": 1, "events": [["turn", number, 0]]}))
+    turns = [hands.action(0.0, 0.0)["camera"][0] for _ in range(2)]
+    assert turns == [2, 3]
+    assert hands.ack == 3
+    assert hands.action(0.0, 0.0) is None
+    for number in range(4, 1000):
+        hands.take(read_frame({"n": number, "events": [["turn", 0.25, 0]]}))
+    taken = [hands.action(0.0, 0.0) for _ in range(MOST_FRAMES + 1)]
+    assert taken[-1] is None
+    assert np.sum([action["camera"][0] for action in taken[:-1]]) <= 0.25 * (MOST_FRAMES + 16)
+
+
+def test_what_may_pass_comes_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("iglu_marl.web.limits.time.monotonic", lambda: now[0])
+    allowance, by_address = Allowance(2.0, 3.0), AllowanceByAddress(1.0, 1.0)
+    assert [allowance.take() for _ in range(4)] == [True, True, True, False]
+    now[0] = 1.0
+    assert [allowance.take() for _ in range(3)] == [True, True, False]
+    assert [by_address.take(name) for name in ("a", "b", "a")] == [True, True, False]
+
+
+def test_too_many_requests_of_one_address_are_refused(options: dict[str, Any]) -> None:
+    with serving({**options, "requests_per_s": 0.5}) as client:
+        codes = [client.get("/api/lobby").status_code for _ in range(7)]
+    assert codes == [200] * 5 + [429] * 2
+
+
+def test_no_game_begins_where_ticks_come_late(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iglu_marl.web.rooms.FEW", 1)
+    with serving({**options, "games_per_address": 2}) as client:
+        rooms: Rooms = client.app.state.rooms  # type: ignore[attr-defined]
+        begin(client)
+        begin(client)
+        answer = client.post("/api/games", json={"role": "builder"}, headers=ORIGIN)
+        assert (answer.status_code, "too many" in answer.json()["error"]) == (503, True)
+        assert rooms.refuses("another") == ""
+        for _ in range(100):
+            rooms.note_lateness(0.03)
+        assert "busy" in rooms.refuses("another")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tasks": {}},
+        {"wait_s": 0},
+        {"agents": {Role.BUILDER: ("nobody",)}},
+        {"replace": {Role.ARCHITECT: "x"}},
+    ],
+)
+def test_servers_that_cannot_be(options: dict[str, Any], wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="expected"):
+        ServerOptions(**{**options, **wrong})
+
+
+def test_the_page_of_the_admin_has_a_password(options: dict[str, Any]) -> None:
+    hostile = {"<b>task</b>": RED.replace(task_id="<b>task</b>")}
+    with serving({**options, "tasks": hostile, "secret": "open, please"}) as client:
+        begin(client, task="<b>task</b>")
+        for auth in (None, ("admin", "wrong"), ("admin", "")):
+            answer = client.get("/admin", auth=auth)
+            assert (answer.status_code, "task" in answer.text) == (401, False)
+        assert client.get("/admin", headers={"authorization": "Basic ???"}).status_code == 401
+        page = client.get("/admin", auth=("anybody", "open, please")).text
+        assert "&lt;b&gt;task" in page
+        assert "<b>task" not in page
+        assert "waiting" in page
+        for token in client.app.state.rooms._tokens:  # type: ignore[attr-defined]
+            assert token not in page
+
+
+def test_without_a_secret_there_is_no_such_page(client: TestClient) -> None:
+    assert client.get("/admin", auth=("admin", "")).status_code == 404
+
+
+# ------------------------------------------------------------------------------------------------------- gallery
+
+
+def test_the_gallery_has_games_that_are_over(client: TestClient, options: dict[str, Any]) -> None:
+    play_red(client, "one-red")
+    begin(client)
+    (game,) = client.get("/api/gallery").json()
+    assert (game["task"], game["completed"], game["right"], game["blocks"]) == ("one-red", True, 1, 1)
+    answer = client.get(f"/replay/{game['name']}")
+    assert answer.status_code == 200
+    assert "sha256-" in answer.headers["content-security-policy"]
+    for name in ("x" * 12, "%2e%2e", "*" * 12, "a" * 100):
+        assert client.get(f"/replay/{name}").status_code == 404
+
+
+def test_where_there_is_no_gallery_nothing_is_shown(options: dict[str, Any]) -> None:
+    with serving({**options, "gallery": False}) as client:
+        play_red(client, "one-red")
+        assert client.get("/api/gallery").status_code == 404
+        (path,) = options["folder"].glob("*.jsonl")
+        assert client.get(f"/replay/{path.stem}").status_code == 404

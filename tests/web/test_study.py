@@ -1,0 +1,413 @@
+"""Studies: their files, the way of participants through them, the balance of conditions, the data that comes out."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("httpx2")
+
+from requirements import ROOT, require
+from starlette.testclient import TestClient
+from test_server import BLUE, ORIGIN, PLACE_RED, RED, joined
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, DataError, replay
+from iglu_marl.cli import app as command
+from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web.sessions import Sessions
+from iglu_marl.web.store import SCHEMAS, Store
+from iglu_marl.web.study import read_study
+
+STUDY = """
+name = "words"
+title = "Words and blocks"
+consent = "We record what you do.\\n\\nDo you agree?"
+instructions = "Build what you are told."
+completion_code = "C0DE"
+participant = "PROLIFIC_PID"
+
+[[conditions]]
+name = "precise"
+partner = "precise"
+tasks = ["one-red"]
+
+[[conditions]]
+name = "vague"
+partner = "vague"
+tasks = ["one-red"]
+
+[[questions]]
+name = "fun"
+text = "Was it fun?"
+kind = "likert"
+low = "no"
+high = "yes"
+
+[[questions]]
+name = "what"
+text = "What was hard?"
+required = false
+
+[[questions]]
+name = "device"
+text = "What have you used?"
+kind = "choice"
+options = ["mouse", "touch"]
+"""
+PAIRS = """
+name = "pairs"
+wait_s = 0.2
+
+[[conditions]]
+name = "people"
+partner = "person"
+role = "architect"
+tasks = ["one-red"]
+"""
+ANSWERS = {"fun": "6", "what": "=1+1", "device": "mouse"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "games"
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@contextmanager
+def serving(study: Path, folder: Path, url: str | None = None) -> Iterator[TestClient]:
+    folder.mkdir(exist_ok=True)
+    store = Store(url or f"sqlite:///{folder / 'studies.db'}")
+    tasks = {"one-red": RED, "one-blue": BLUE}
+    options = ServerOptions(folder=folder, tasks=tasks, hosts=("testserver",), requests_per_s=10_000)
+    with TestClient(create_app(options, Sessions(read_study(study), store))) as client:
+        yield client
+
+
+def ask(client: TestClient, path: str, **body: Any) -> dict[str, Any]:
+    answer = client.post(f"/api/study/{path}", json=body, headers=ORIGIN)
+    told: dict[str, Any] = answer.json()
+    return {**told, "status": answer.status_code}
+
+
+def to_the_game(client: TestClient, code: str) -> str:
+    """Through consent and instructions; the participant's token."""
+    told = ask(client, "enter", code=code)
+    token = str(told["token"])
+    if told["stage"] == "consent":
+        told = ask(client, "next", token=token, stage="consent", agree=True)
+    assert ask(client, "next", token=token, stage="instructions")["stage"] == "game", told
+    return token
+
+
+def build_red(client: TestClient, token: str) -> None:
+    with joined(client, ask(client, "game", token=token)["play"]) as builder:
+        builder.until("status", state="playing")
+        for frame in PLACE_RED:
+            builder.frame(**frame)
+        assert builder.until("status", state="over")["how"] == "complete"
+
+
+def stage_of(client: TestClient, token: str) -> str:
+    return str(ask(client, "enter", token=token)["stage"])
+
+
+def until_stage(client: TestClient, token: str, stage: str) -> None:
+    for _ in range(200):
+        if stage_of(client, token) == stage:
+            return
+    raise AssertionError(stage_of(client, token))
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# -------------------------------------------------------------------------------------------------- participants
+
+
+def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        assert client.get("/").status_code == 200
+        for path in ("/api/lobby", "/gallery", "/api/gallery"):  # nothing but the study
+            assert client.get(path).status_code == 404
+        assert client.post("/api/games", json={"role": "builder"}, headers=ORIGIN).status_code == 404
+        assert ask(client, "about")["parameter"] == "PROLIFIC_PID"
+        assert ask(client, "enter", code="P1")["text"].startswith("We record")
+        token = to_the_game(client, "P1")
+        assert ask(client, "enter", code="P1")["token"] == token  # a reload
+        build_red(client, token)
+        until_stage(client, token, "questions")
+        wrong = ask(client, "next", token=token, stage="questions", answers={"fun": "9"})
+        assert wrong["status"] == 400
+        told = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
+        assert (told["stage"], told["code"]) == ("done", "C0DE")
+        assert (
+            ask(client, "next", token=token, stage="questions", answers=ANSWERS)["stage"] == "done"
+        )  # twice
+    runner = CliRunner()
+    place = [str(study), "--folder", str(folder)]
+    counts = json.loads(runner.invoke(command, ["study", "status", *place, "--json"]).stdout)
+    assert [(row["stage"], row["participants"]) for row in counts] == [("done", 1)]
+    out = tmp_path / "out"
+    assert runner.invoke(command, ["study", "export", *place, "-o", str(out)]).exit_code == 0
+    (person,) = rows_of(out / "participants.csv")
+    assert (person["code"], person["stage"], "token" in person) == ("P1", "done", False)
+    assert {row["question"]: row["answer"] for row in rows_of(out / "answers.csv")} == {
+        **ANSWERS,
+        "what": "'=1+1",
+    }
+    (game,) = rows_of(out / "games.csv")
+    assert (game["how"], game["right"], game["task"], game["role"]) == ("complete", "1", "one-red", "builder")
+    assert replay(out / "recordings" / game["recording"]).completed
+    assert (
+        runner.invoke(command, ["study", "forget", str(study), "P1", "--folder", str(folder)]).exit_code == 0
+    )
+    assert not list(folder.glob("*.jsonl"))
+    assert json.loads(runner.invoke(command, ["study", "status", *place, "--json"]).stdout) == []
+
+
+def test_who_does_not_agree_is_not_asked_again(tmp_path: Path, folder: Path) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        token = ask(client, "enter", code="P1")["token"]
+        assert ask(client, "next", token=token, stage="consent", agree=False)["stage"] == "refused"
+        assert ask(client, "game", token=token) == {"stage": "refused", "status": 200}
+        assert ask(client, "enter", code="P1")["stage"] == "refused"
+
+
+def test_two_people_are_paired_and_a_third_gets_an_agent(tmp_path: Path, folder: Path) -> None:
+    with serving(written(tmp_path, PAIRS), folder) as client:
+        first, second, third = (to_the_game(client, code) for code in ("A", "B", "C"))
+        assert ask(client, "game", token=first)["wait"] > 0
+        builder_seat = ask(client, "game", token=second)["play"]
+        architect_seat = ask(client, "game", token=first)["play"]
+        assert ask(client, "game", token=first)["play"] == architect_seat  # a second tab
+        with joined(client, architect_seat) as architect, joined(client, builder_seat) as builder:
+            assert architect.until("welcome")["role"] == "architect"
+            assert builder.until("welcome")["agents"] == {"architect": None, "builder": None}
+            builder.until("status", state="playing")
+            for frame in PLACE_RED:
+                builder.frame(**frame)
+            architect.until("status", state="over")
+        for token in (first, second):
+            until_stage(client, token, "done")
+        waited = ask(client, "game", token=third)
+        while "wait" in waited:
+            waited = ask(client, "game", token=third)
+        with joined(client, waited["play"]) as alone:
+            assert alone.until("welcome")["agents"] == {"architect": None, "builder": "scripted"}
+
+
+def test_a_game_that_a_restart_ended_is_played_anew(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        with joined(client, ask(client, "game", token=token)["play"]) as builder:
+            builder.until("status", state="playing")
+        client.app.state.rooms.rooms.clear()  # type: ignore[attr-defined]  # as if it had been killed
+    with serving(study, folder) as client:
+        assert stage_of(client, token) == "game"
+        build_red(client, token)
+        until_stage(client, token, "questions")
+    assert len(list(folder.glob("*.jsonl"))) == 2
+
+
+@pytest.mark.parametrize("code", ["", "a b", "x" * 65, "<b>", 3, None])
+def test_what_is_no_code_is_refused(tmp_path: Path, folder: Path, code: Any) -> None:
+    with serving(written(tmp_path, STUDY), folder) as client:
+        assert ask(client, "enter", code=code)["status"] == 400
+        assert ask(client, "enter", token="unknown")["status"] == 400
+        assert ask(client, "game", token=3)["status"] == 400
+
+
+def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> None:
+    """docs/studies.md, followed literally: its file, with the tasks and agents that a server has."""
+    (text,) = re.findall(
+        r"```text\n(name = .*?)^```$", (ROOT / "docs/studies.md").read_text("utf-8"), re.M | re.S
+    )
+    study = written(tmp_path, text)
+    folder.mkdir()
+    options = ServerOptions(folder=folder, hosts=("testserver",))
+    sessions = Sessions(read_study(study), Store(f"sqlite:///{folder / 'studies.db'}"))
+    with TestClient(create_app(options, sessions)) as client:
+        assert ask(client, "about")["parameter"] == "PROLIFIC_PID"
+        token = to_the_game(client, "me")
+        assert ask(client, "enter", token=token)["practice"]
+        with joined(client, ask(client, "game", token=token)["play"]) as player:
+            player.until("status", state="playing")
+        told = ask(client, "enter", token=token)
+        assert (told["game"], told["games"]) == (1, 3)  # it is waited for
+    done = CliRunner().invoke(command, ["study", "forget", str(study), "me", "--folder", str(folder)])
+    assert done.exit_code == 0, done.output
+
+
+# ------------------------------------------------------------------------------------------ many, and a database
+
+
+def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str, str]]:
+    """40 participants at once: some leave, some reload, some open a second tab. Returns the exported rows."""
+    rng = np.random.default_rng(3)
+    fates = [str(fate) for fate in rng.choice(["whole", "whole", "drop", "tabs"], 40)]
+    with serving(study, folder, url) as client:
+
+        def take_part(number: int) -> None:
+            code, fate = f"P{number}", fates[number]
+            if fate == "tabs":
+                with ThreadPoolExecutor(2) as tabs:
+                    tokens = {
+                        told["token"]
+                        for told in tabs.map(lambda _: ask(client, "enter", code=code), range(2))
+                    }
+                assert len(tokens) == 1
+            token = to_the_game(client, code)
+            if fate == "drop":
+                return
+            if fate == "tabs":
+                with ThreadPoolExecutor(2) as tabs:
+                    seats = {
+                        told["play"]
+                        for told in tabs.map(lambda _: ask(client, "game", token=token), range(2))
+                    }
+                assert len(seats) == 1
+            build_red(client, token)
+            until_stage(client, token, "questions")
+            assert ask(client, "next", token=token, stage="questions", answers=ANSWERS)["code"] == "C0DE"
+
+        with ThreadPoolExecutor(4) as crowd:
+            list(crowd.map(take_part, range(40)))
+    store = Store(url or f"sqlite:///{folder / 'studies.db'}")
+    store.close()
+    out = folder.parent / "out"
+    place = [str(study), "--folder", str(folder), *(["--db", url] if url else []), "-o", str(out)]
+    assert CliRunner().invoke(command, ["study", "export", *place]).exit_code == 0
+    people, games = rows_of(out / "participants.csv"), rows_of(out / "games.csv")
+    balance = Counter(row["condition"] for row in people)
+    assert sorted(balance.values()) == [20, 20]
+    finished = {f"P{number}" for number, fate in enumerate(fates) if fate != "drop"}
+    assert {row["code"] for row in people if row["stage"] == "done"} == finished
+    assert {row["code"] for row in rows_of(out / "answers.csv")} == finished
+    assert sorted(row["code"] for row in games) == sorted(finished)
+    for game in games:
+        again = replay(out / "recordings" / game["recording"])
+        assert (again.completed, again.intersection) == (game["how"] == "complete", int(game["right"]))
+    return people
+
+
+@pytest.mark.slow
+def test_forty_participants(tmp_path: Path, folder: Path) -> None:
+    assert len(simulate(written(tmp_path, STUDY), folder)) == 40
+
+
+def postgres_programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+@pytest.mark.slow
+def test_forty_participants_in_postgresql(tmp_path: Path, folder: Path) -> None:
+    programs = postgres_programs()
+    require("postgresql", programs is not None and has_psycopg(), "PostgreSQL or psycopg is not installed")
+    assert programs is not None
+    with tempfile.TemporaryDirectory(
+        prefix="pg"
+    ) as place:  # a short name: sockets have one of 100 characters
+        root = os.getuid() == 0
+        if root:
+            account = pwd.getpwnam("postgres")
+            os.chown(place, account.pw_uid, account.pw_gid)
+        prefix = ["runuser", "-u", "postgres", "--"] if root else []
+
+        def run(*words: str) -> None:
+            subprocess.run([*prefix, *words], check=True, capture_output=True, cwd=place, timeout=60)
+
+        run(str(programs / "initdb"), "-D", f"{place}/data", "-A", "trust", "-U", "tester")
+        options = f"-c listen_addresses= -c unix_socket_directories={place} -c fsync=off"
+        run(
+            str(programs / "pg_ctl"),
+            "-D",
+            f"{place}/data",
+            "-w",
+            "-l",
+            f"{place}/log",
+            "-o",
+            options,
+            "start",
+        )
+        try:
+            simulate(written(tmp_path, STUDY), folder, f"postgresql+psycopg://tester@/postgres?host={place}")
+        finally:
+            run(str(programs / "pg_ctl"), "-D", f"{place}/data", "-m", "immediate", "stop")
+
+
+def has_psycopg() -> bool:
+    return importlib.util.find_spec("psycopg") is not None and shutil.which("runuser") is not None
+
+
+def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    store = Store(url)
+    store.do(lambda connection: connection.execute(SCHEMAS.update().values(version=99)))
+    store.close()
+    with pytest.raises(DataError, match="newer"):
+        Store(url)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "nosuch://x"])
+def test_databases_that_cannot_be(url: str) -> None:
+    with pytest.raises(ConfigError):
+        Store(url)
+
+
+# --------------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("name = \"words\"", "name = \"a b\""), "letters"),
+        (("name = \"words\"", ""), "no name"),
+        (("title =", "titel ="), "titel"),
+        (("kind = \"likert\"", "kind = \"stars\""), "stars"),
+        (("options = [\"mouse\", \"touch\"]", ""), "no options"),
+        (("options = [\"mouse\", \"touch\"]", "options = \"mouse\""), "list"),
+        (("tasks = [\"one-red\"]", ""), "no tasks"),
+        (("name = \"vague\"", "name = \"precise\""), "twice"),
+        (("title = ", "wait_s = true\ntitle = "), "wait_s"),
+        (("[[conditions]]", "[conditions"), "study.toml"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+    assert change[0] in STUDY
+    with pytest.raises(ConfigError, match=expected):
+        read_study(written(tmp_path, STUDY.replace(*change)))
+
+
+@pytest.mark.parametrize("change", [("one-red", "nothing"), ('partner = "vague"', 'partner = "oracle"')])
+def test_studies_that_the_server_cannot_run(tmp_path: Path, folder: Path, change: tuple[str, str]) -> None:
+    with pytest.raises(ConfigError), serving(written(tmp_path, STUDY.replace(*change)), folder):
+        pass
