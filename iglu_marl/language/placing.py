@@ -570,7 +570,10 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             return _for_each(one, groups, color, setting)
         arranged = bool(new.standing) or new.way is not None
         if count == len(groups) and not arranged:
-            return _for_each(New(1, new.color), groups, color, setting, all_of_them=True)
+            ways = _for_each(New(1, new.color), groups, color, setting, all_of_them=True)
+            if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
+                return ways if new.standing is None else lines
+            raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
         open_cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
         if count == len(open_cells) and not arranged:
             return [[(cell, color) for cell in open_cells]]
@@ -579,6 +582,12 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
         what = f"one line of {count}" if arranged else f"{count} blocks"
         raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
     return _at_one(new, groups[0], color, setting)
+
+
+def _in_a_line(cells: list[Cell]) -> bool:
+    """Whether cells follow on each other in one direction."""
+    spans = [max(part) - min(part) for part in zip(*cells, strict=True)]
+    return sorted(spans) == [0, 0, len(cells) - 1]
 
 
 def _for_each(

@@ -560,11 +560,6 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
-    middle = [
-        (min(part) + max(part)) / 2 for part in zip(*(cell for item in items for cell in item), strict=True)
-    ]
-    if not out.any() and count == 1 and (tuple(middle),) in items:
-        return [(tuple(map(int, middle)),)]  # type: ignore[list-item]
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))

@@ -291,7 +291,12 @@ ROW = [(x, -1, 0, RED) for x in range(3)]
             None,
         ),
         ("Place a blue block on each red block", ROW, sorted([*ROW, *((x, 0, 0, BLUE) for x in range(3))])),
-        ("Remove it. Place a red block in place of it", [(0, -1, 0, BLUE)], Reason.NO_MATCH),
+        ("Remove it. Place a red block in place of it", [(0, -1, 0, BLUE)], [(0, -1, 0, RED)]),
+        (
+            "Remove it. Place a red block in place of it",
+            [(0, -1, 0, BLUE), (3, -1, 0, BLUE)],
+            Reason.NO_MATCH,
+        ),
         ("Remove all red blocks. Change it to blue", ROW, [(x, -1, 0, BLUE) for x in range(3)]),
         ("Build a blue tower of 2 on the red row", ROW, Reason.AMBIGUOUS),
         ("Remove the red block", ROW, Reason.AMBIGUOUS),
@@ -373,7 +378,9 @@ ON_EACH = [(-3, 0, 0, BLUE), (0, 0, 0, BLUE), (3, 0, 2, BLUE)]
         # arranged as they cannot be
         ("Stack 3 blue blocks on top of all 3 red blocks.", APART, Reason.NO_NUMBER),
         ("Place 3 blue blocks in a column on top of the 3 red blocks.", APART, Reason.NO_NUMBER),
-        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, Reason.NO_MATCH),
+        ("Place 3 blue blocks to the east of the 3 red blocks, in a row.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks in a row on top of the red blocks.", APART, Reason.NO_NUMBER),
+        ("Place 3 blue blocks in a row on top of the red blocks.", ROW, [(x, 0, 0, BLUE) for x in range(3)]),
         ("On top of the 3 red blocks, place 3 blue blocks vertically.", APART, Reason.NO_NUMBER),
     ],
 )

@@ -937,6 +937,8 @@ def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     if isinstance(of, You) or _NAMING.difference(_FORMS).intersection(x):
         return NOTHING
     parts = one.parts if isinstance(one, Then) else (one,)
+    if any(isinstance(part, Amend) for part in parts):  # "extend it by 2" does nothing yet
+        return NOTHING
     counts = [number for number, word in enumerate(_COUNTS, start=1) if {word, str(number)}.intersection(x)]
     told = (*((Look(of),) if not isinstance(of, It) else ()), *parts, *map(Check, counts))
     return told[0] if len(told) == 1 else Then(told)
