@@ -1,11 +1,11 @@
-"""A pair that invents a language for 1,008 meanings, with PPO, in one file.
+"""A pair that invents a language for 252 meanings, with PPO, in one file.
 
     python examples/ppo_symbols.py --seed 0
 
-Two blocks are to stand in two of the eight cells around the builder, each in one of six colours, exactly there. Only the
-architect sees which. It says six symbols of ten that mean nothing, once. The builder has a body with the keys and the
+Two blocks are to stand in two of the eight cells around the builder, each in one of three colours, exactly there. Only
+the architect sees which. It says five symbols of ten that mean nothing, once. The builder has a body with the keys and the
 camera of `human-level` controls, begins with a gaze in one of eight directions, and has to turn, look down, place and
-correct, in 16 steps. A fifth of the meanings is never trained.
+correct, in 20 steps. A fifth of the meanings is never trained.
 
 1. `practise`: the builder alone. It draws itself what it would like to stand there, one to three blocks, and learns to
    build it.
@@ -50,14 +50,14 @@ class Settings(NamedTuple):
     channel: str = "open"  # or "mute", "scrambled"
     hidden: bool = False  # whether the architect sees no target
     seed: int = 0
-    colors: int = 6
+    colors: int = 3
     symbols: int = 10
-    words: int = 6
-    limit: int = 16  # steps in an episode
+    words: int = 5
+    limit: int = 20  # steps in an episode
     held_out: float = 0.2  # of the meanings
-    practice_updates: int = 120
+    practice_updates: int = 250
     practice_games: int = 256
-    updates: int = 300
+    updates: int = 200
     games: int = 2048  # in an update
     epochs: int = 4
     minibatches: int = 4
@@ -165,7 +165,8 @@ class Pair(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
-        self.act, self.practice_value = network(VIEW, len(ACTIONS), 0.01), network(VIEW, 1, 1.0)
+        self.act = network(VIEW, len(ACTIONS), 0.01, hidden=64)
+        self.practice_value = network(VIEW, 1, 1.0, hidden=64)
         self.speak = network(len(RING) * COLORS, settings.words * settings.symbols, 0.01)
         self.listen = network(settings.words * settings.symbols, len(RING) * WISHES, 0.01)
         self.value = network(len(RING) * COLORS, 1, 1.0)  # of both: it sees the target
@@ -210,7 +211,7 @@ def own_wishes(rng: np.random.Generator, count: int, colors: int) -> np.ndarray:
 
 def practise(pair: Pair, settings: Settings, report: bool = True) -> list[float]:
     """The builder learns to build what it wishes; the share that it completed, by update."""
-    games = Games(settings._replace(limit=20), settings.practice_games, settings.seed + 1, wrong_scale=0.05)
+    games = Games(settings, settings.practice_games, settings.seed + 1, wrong_scale=0.05)
     optimizer = torch.optim.Adam(
         [*pair.act.parameters(), *pair.practice_value.parameters()], settings.practice_rate, eps=1e-5
     )
@@ -221,7 +222,7 @@ def practise(pair: Pair, settings: Settings, report: bool = True) -> list[float]
         wish = own_wishes(games.rng, games.count, settings.colors)
         games.begin(wish, lowest=4)  # or it would hardly ever see the ground
         rows, completed = [], np.zeros(games.count, bool)
-        for _ in range(20):
+        for _ in range(settings.limit):
             seen, running = torch.as_tensor(body_view(games.pose, games.grid, wish)), games.running.copy()
             with torch.no_grad():
                 choice, worth = pair.action(seen), pair.practice_value(seen)[:, 0]
@@ -303,8 +304,11 @@ def play(
     wish = wishes.numpy()
     for _ in range(s.limit):
         pose, grid = (games.pose * 0, games.grid * 0) if blind else (games.pose, games.grid)
-        actions = pair.action(torch.as_tensor(body_view(pose, grid, wish))).logits.argmax(-1).numpy()
-        actions = np.where(satisfied(grid, wish), WAIT, actions)
+        busy = np.flatnonzero(games.running & ~satisfied(grid, wish))
+        if not (len(busy) or lottery):
+            break  # nobody would do anything
+        actions = np.full(games.count, WAIT)
+        actions[busy] = pair.action(torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))).logits.argmax(-1)
         if lottery:
             actions = games.rng.integers(len(ACTIONS), size=games.count)
         paid, done = games.step(actions)
