@@ -48,7 +48,7 @@ from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
@@ -343,14 +343,16 @@ def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
 
 
 def gridworld() -> list[list[str]]:
-    def keys(**options: bool) -> Any:
+    def keys(**options: Any) -> Any:
         return gym.make("IGLUGridworld-v0", **options).observation_space.spaces  # type: ignore[attr-defined]
 
     always = keys(render=False)
     rows = [[cell(key), spelled(space), "always"] for key, space in always.items()]
-    for flag in ("render", "vector_state", "target_in_obs"):
+    for flag in ("render", "vector_state", "target_in_obs", "target_egocentric"):
         more = keys(**{"render": False, flag: True})
         rows += [[cell(key), spelled(space), cell(flag)] for key, space in more.items() if key not in always]
+    more = keys(render=False, builder_sees=COMPUTED_SIGHTS)
+    rows += [[cell(key), spelled(more[key]), cell(f'"{key}" in builder_sees')] for key in COMPUTED_SIGHTS]
     return rows
 
 

@@ -45,6 +45,11 @@ class Conventions:
         table = range(7) if self.ids == "iglu" else IGLU2022_ID_OF_IGLU.tolist()
         return tuple(number + self.air for number in table)
 
+    @property
+    def outside(self) -> int:
+        """How a cell outside the zone is shown: the id after the last colour's."""
+        return max(self.shown) + 1
+
     @cached_property
     def slots(self) -> tuple[int, ...]:
         """Which place of this project's inventory each of the six shown ones is."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import PoseError, StateError
 from iglu_marl.core.kernels.records import CONTROL, WORLD
-from iglu_marl.core.kernels.score import first_alignment
+from iglu_marl.core.kernels.score import alignment_at
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
 from iglu_marl.core.kernels.step import sense_at, step_many
 from iglu_marl.core.scoring import Alignment, Shifts, align
@@ -213,10 +213,7 @@ class Worlds:
 
     def alignment(self, index: int) -> Alignment:
         """An alignment that attains the maximal intersection now; the map's own where that does."""
-        record = self.state[index]
-        if record["matches"][0, 10, 10] == record["best"]:
-            return Alignment(0, 0, 0)
-        return Alignment(*map(int, first_alignment(record["matches"], record["shifts"], int(record["best"]))))
+        return Alignment(*alignment_at(self.state, index))
 
     def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
         """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""

@@ -18,6 +18,7 @@ from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
+from iglu_marl.core.kernels.sights import see_many
 from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.threads import Crew, Kernel
@@ -115,7 +116,7 @@ class Batch:
         self.setup, self.display, self.recorded = setup, display, recorded
         self.crew = Crew(num_threads)
         self.worlds = Worlds(self.count)
-        self.shown = display.arrays(self.count)
+        self.shown, self.sights = display.arrays(self.count), display.sights(self.count)
         self.everyone = np.arange(self.count)
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
@@ -154,9 +155,12 @@ class Batch:
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
             )
 
-    def paint(self) -> None:
-        """Bring the pictures up to date: those whose view changed."""
-        if not self.display.pov:
+    def refresh(self) -> None:
+        """Bring what is computed of whole worlds up to date: sights, and the pictures whose view changed."""
+        display = self.display
+        if display.aim or display.egocentric or display.target_egocentric:
+            self.crew.run(see_many, (self.worlds.state, self.sights), self.count, STEPS_PER_THREAD)
+        if not display.pov:
             return
         stale = np.flatnonzero(self.shown.stale)
         if not len(stale):

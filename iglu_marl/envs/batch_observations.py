@@ -15,7 +15,9 @@ from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import Shown
+from iglu_marl.core.kernels.sights import Sights
 from iglu_marl.game.chat import ChatText
+from iglu_marl.game.observations import GRIDS, make_sights
 from iglu_marl.rendering.renderer import LAYOUTS, Layout, picture_shape
 
 _CELLS = int(np.prod(ZONE_SHAPE))
@@ -32,6 +34,10 @@ class Display:
     target: bool = False
     pov: bool = False
     events: bool = False
+    aim: bool = False
+    egocentric: bool = False
+    target_egocentric: bool = False
+    radius: int = 1
     conventions: Conventions = OWN
     grid_dtype: str = "int8"
     layout: Layout = "hwc"
@@ -71,6 +77,18 @@ class Display:
             pitch_down=self.conventions.minerl_camera,
         )
 
+    def sights(self, count: int) -> Sights:
+        """Where the computed sights of `count` worlds are written."""
+        return make_sights(
+            count,
+            aim=self.aim,
+            egocentric=self.egocentric,
+            target_egocentric=self.target_egocentric,
+            radius=self.radius,
+            conventions=self.conventions,
+            dtype=np.dtype(self.grid_dtype),
+        )
+
 
 def batched(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
     """The space of `count` observations or actions in one array each; texts are an object array, or any sequence."""
@@ -85,12 +103,12 @@ def shown_space(space: spaces.Space[Any], display: Display) -> spaces.Dict:
     """A single environment's observations in the data types and layouts of a batch."""
     assert isinstance(space, spaces.Dict)
     parts: dict[str, spaces.Space[Any]] = dict(space.spaces)
-    for key in ("grid", "target_grid"):
+    for key in GRIDS:
         if key in parts:
             box = parts[key]
             assert isinstance(box, spaces.Box)
             parts[key] = spaces.Box(
-                int(box.low.min()), int(box.high.max()), ZONE_SHAPE, np.dtype(display.grid_dtype).type
+                int(box.low.min()), int(box.high.max()), box.shape, np.dtype(display.grid_dtype).type
             )
     if "pov" in parts and display.layout != "hwc":
         height, width, _ = parts["pov"].shape or ()

@@ -20,7 +20,7 @@ from gymnasium import spaces
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameConfig
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -146,11 +146,12 @@ def builder_tables(
 
     The observations are those of `make_observer`, whose flags are parameters of `thing` with their defaults.
     """
-    config, given = GameConfig(), inspect.signature(thing).parameters
+    given = inspect.signature(thing).parameters
     asked = inspect.signature(make_observer).parameters.values()
     flags = {one.name: given[one.name].default for one in asked if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
-    def shown(**chosen: bool) -> dict[str, spaces.Space[Any]]:
+    def shown(config: GameConfig | None = None, **chosen: bool) -> dict[str, spaces.Space[Any]]:
+        config = config or GameConfig()
         return dict(make_observer(config, make_chat(config, None), conventions, **{**flags, **chosen}).space)
 
     where = {key: (space, "always") for key, space in shown().items()}
@@ -159,6 +160,8 @@ def builder_tables(
             only = shown(**{flag: value})
             for key in only.keys() - shown(**{flag: not value}).keys():
                 where[key] = only[key], f"{flag}={value}"
+    for key, space in shown(GameConfig(builder_sees=COMPUTED_SIGHTS)).items():
+        where.setdefault(key, (space, "in builder_sees"))
     seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
     return _lone_tables(action_rows(controls), seen, BUILDER_REWARDS, BUILDER_ENDS)
 

@@ -273,7 +273,9 @@ class GridworldEnv(SingleAgentEnv):
 
     action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a
         camera of ±5°.
-    render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid.
+    render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid;
+        target_egocentric: adds the target around the builder, as the score aligns it with the build.
+    builder_sees: of its names, "aim" and "egocentric" add what they say; the rest is chosen as above.
     compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
         the compass are those of the 2022 tools; so are the defaults, unless there is a `config`, and the names of
         keyword arguments (see `iglu_marl.game.profiles`). Conversations are shown as they were written.
@@ -287,6 +289,7 @@ class GridworldEnv(SingleAgentEnv):
         render: bool = True,
         vector_state: bool = False,
         target_in_obs: bool = False,
+        target_egocentric: bool = False,
         discretize: bool = True,
         render_size: tuple[int, int] | None = None,
         compat: Literal["iglu2022"] | None = None,
@@ -299,7 +302,11 @@ class GridworldEnv(SingleAgentEnv):
         )
         conventions = profile.conventions
         check_flags(
-            render=render, vector_state=vector_state, target_in_obs=target_in_obs, discretize=discretize
+            render=render,
+            vector_state=vector_state,
+            target_in_obs=target_in_obs,
+            target_egocentric=target_egocentric,
+            discretize=discretize,
         )
         config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
         camera_limit = None
@@ -320,6 +327,7 @@ class GridworldEnv(SingleAgentEnv):
                 render=render,
                 vector_state=vector_state,
                 target_in_obs=target_in_obs,
+                target_egocentric=target_egocentric,
             )
 
         super().__init__(config, controls, observer, architect=architect)
@@ -335,6 +343,7 @@ class SilentBuilderEnv(SingleAgentEnv):
     compat="iglu2021": camera changes are (pitch, yaw), as MineRL's; pitch counts downwards there and in `agentPos`,
         whose height is that of the feet above the floor; conversations are shown as they were written; and of the
         bundled tasks, each is a whole session.
+    builder_sees: of its names, "aim" and "egocentric" add what they say.
     Further keyword arguments are fields of `GameConfig`.
     """
 

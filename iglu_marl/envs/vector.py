@@ -50,7 +50,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
     num_threads: how many threads share the work. Results do not depend on it, nor on `num_envs`.
     copy: False hands out the same arrays at every step, which is faster; they hold the latest step and must not be
         written to.
-    grid_dtype: of `grid` and `target_grid`: "int8" (default) or "int32", as in the single environments.
+    grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
     pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
         are indices of `iglu_marl.rendering.palette.RGB`.
     info_keys: what `infos` holds besides: "target_grid" and "event", as in the single environments.
@@ -96,6 +96,10 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             grid="grid" in keys,
             target="target_grid" in keys or "target_grid" in info_keys,
             pov="pov" in keys,
+            aim="aim" in keys,
+            egocentric="egocentric" in keys,
+            target_egocentric="target_egocentric" in keys,
+            radius=prototype.config.egocentric_radius,
             events="event" in info_keys,
             grid_dtype=grid_dtype,
             layout=pov_layout,
@@ -141,7 +145,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         `reset_mask` (bool [num_envs]: only these worlds).
         """
         self._batch.reset(seed, options, self._prototype.first_pose)
-        self._batch.paint()
+        self._batch.refresh()
         return self._observations(), self._infos()
 
     def step(self, actions: Any) -> tuple[Observations, Array, Array, Array, dict[str, Any]]:
@@ -153,7 +157,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         fresh = batch.begin_next(self.autoreset_mode)
         any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
         batch.idle[fresh] = False
-        batch.paint()
+        batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
             results = shown.reward, shown.terminated, shown.truncated
@@ -163,7 +167,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         chosen = np.flatnonzero(batch.over)
         final = self._final(chosen)
         batch.again(chosen)
-        batch.paint()
+        batch.refresh()
         return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
 
     def _views(self) -> Observations:
@@ -179,6 +183,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             "chat": batch.dialogs,
             "pov": batch.pov,
             "agentPos": shown.pose,
+            **batch.sights._asdict(),
         }
         for key, cells in (("grid", shown.grid), ("target_grid", shown.target)):
             views[key] = cells.reshape(-1, *ZONE_SHAPE)
@@ -230,7 +235,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         if not isinstance(state, VectorState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
         self._batch.set_state(state.batch)
-        self._batch.paint()
+        self._batch.refresh()
 
 
 class BatchOptions(TypedDict, total=False):
@@ -251,6 +256,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     render: bool
     vector_state: bool
     target_in_obs: bool
+    target_egocentric: bool
     discretize: bool
     render_size: tuple[int, int] | None
     compat: Literal["iglu2022"] | None

@@ -104,6 +104,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             grid="grid" in seen,
             target="target_grid" in seen,
             pov="pov" in seen,
+            aim="aim" in seen,
+            egocentric="egocentric" in seen,
+            radius=self.config.egocentric_radius,
             events=True,
             grid_dtype=grid_dtype,
             layout=layout,
@@ -149,7 +152,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """
         chosen = self._batch.reset(seed, options)
         self._lengths[chosen] = 0
-        self._batch.paint()
+        self._batch.refresh()
         self.agents = list(AGENTS)
         return self._observations(), self._infos()
 
@@ -166,7 +169,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
         batch.idle[fresh] = False
-        batch.paint()
+        batch.refresh()
         shown = batch.shown
         reward = shown.reward.copy()
         shared = reward.copy() if self.config.rewards == "shared" else np.zeros(self.num_games)
@@ -181,7 +184,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         final = self._final(chosen)
         batch.again(chosen)
         self._lengths[chosen] = 0
-        batch.paint()
+        batch.refresh()
         infos = self._infos()
         for agent in AGENTS:
             infos[agent].update(final[agent])
@@ -223,6 +226,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             "agentPos": shown.pose,
             "grid": shown.grid.reshape(-1, *ZONE_SHAPE),
             "target_grid": shown.target.reshape(-1, *ZONE_SHAPE),
+            "aim": batch.sights.aim,
+            "egocentric": batch.sights.egocentric,
         }
         return {
             agent: {key: views[key] for key in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
@@ -296,4 +301,4 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
         self.agents = list(AGENTS) if self._batch.begun else []
-        self._batch.paint()
+        self._batch.refresh()

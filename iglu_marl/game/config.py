@@ -30,9 +30,19 @@ ARCHITECT_SIGHTS = (
     "goal",
     "goal_program",
 )
-BUILDER_SIGHTS = ("pov", "inventory", "compass", "dialog", "pose", "grid")  # never anything of the target
+COMPUTED_SIGHTS = ("aim", "egocentric")  # what follows from pose and grid
+BUILDER_SIGHTS = (
+    "pov",
+    "inventory",
+    "compass",
+    "dialog",
+    "pose",
+    "grid",
+    *COMPUTED_SIGHTS,
+)  # none of the target
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
+MAX_RADIUS = 20  # sees the whole zone from anywhere
 
 
 class GameOptions(TypedDict, total=False):
@@ -52,6 +62,7 @@ class GameOptions(TypedDict, total=False):
     builder_can_ask: bool
     architect_sees: tuple[str, ...]
     builder_sees: tuple[str, ...]
+    egocentric_radius: int
     right_scale: float
     wrong_scale: float
     completion_reward: float
@@ -103,6 +114,7 @@ class GameConfig:
     builder_sees: tuple[str, ...] = _doc(
         ("pov", "inventory", "compass", "dialog"), "from: " + ", ".join(BUILDER_SIGHTS)
     )
+    egocentric_radius: int = _doc(5, "cells that `egocentric` shows to each side of the builder's own")
     right_scale: float = _doc(2.0, "reward when the maximal intersection grows (minus it when it shrinks)")
     wrong_scale: float = _doc(
         1.0, "reward for removing, minus it for adding, a block when it does not change"
@@ -153,6 +165,7 @@ class GameConfig:
                 self._check_count(name, 1, 2**31 - 1, " or None")
         self._check_sights("architect_sees", ARCHITECT_SIGHTS)
         self._check_sights("builder_sees", BUILDER_SIGHTS)
+        self._check_count("egocentric_radius", 1, MAX_RADIUS)
         self._check_chat()
         self._check_pictures()
 

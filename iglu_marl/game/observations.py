@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
+from iglu_marl.core.kernels.sights import AIM_LENGTH, Sights, see_many
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.game.chat import Chat, ChatText
 from iglu_marl.game.config import GameConfig
@@ -24,6 +25,11 @@ from iglu_marl.game.episode import Episode
 
 Array = npt.NDArray[Any]
 PROGRAM_LENGTH = 8000  # characters of an observed program, more than any has
+GRIDS = ("grid", "target_grid", "egocentric", "target_egocentric")  # keys of arrays of colour ids
+# The space of `aim`: the eye is in the space of poses, and sees less than 8 cells far.
+_CELL_LOW, _CELL_HIGH = (-16, -3, -16), (16, 8, 16)
+AIM_LOW = np.array([0, *_CELL_LOW, *_CELL_LOW, 0], np.float32)
+AIM_HIGH = np.array([1, *_CELL_HIGH, *_CELL_HIGH, 8], np.float32)
 
 
 class Sight(NamedTuple):
@@ -87,6 +93,13 @@ def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
     return grid.astype(np.int32) if ids is None else ids.take(grid)
 
 
+def _seen(name: str, sights: dict[str, Any], episode: Episode) -> Array:
+    out = make_sights(1, **sights)
+    see_many(episode.worlds.state, out, 0, 1)
+    seen: Array = getattr(out, name)[0]
+    return seen
+
+
 def _dialog(episode: Episode) -> Any:
     return episode.chat.show(episode.dialogue)
 
@@ -105,6 +118,26 @@ def _goal_program(episode: Episode) -> str:
 
 def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode: Episode) -> Array:
     return draw(getattr(episode.worlds, field)[0], size=size)
+
+
+def make_sights(
+    count: int,
+    *,
+    aim: bool = False,
+    egocentric: bool = False,
+    target_egocentric: bool = False,
+    radius: int = 1,
+    conventions: Conventions = OWN,
+    dtype: npt.DTypeLike = np.int32,
+) -> Sights:
+    """Room for what the kernel `see_many` writes of `count` worlds: those that are wanted."""
+    side = 2 * radius + 1
+    return Sights(
+        np.zeros((count if aim else 0, AIM_LENGTH), np.float32),
+        np.zeros((count if egocentric else 0, side, side, side), dtype),
+        np.zeros((count if target_egocentric else 0, side, side, side), dtype),
+        np.array((*conventions.shown, conventions.outside), dtype),
+    )
 
 
 # --- sights ----------------------------------------------------------------------------------------------------
@@ -146,6 +179,26 @@ def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sig
     space = spaces.Box(ids.min() - margin, ids.max() + margin, ZONE_SHAPE, np.int32)
     plain = conventions.shown == OWN.shown  # read faster
     return Sight(key, space, partial(_grid, field, None if plain else ids))
+
+
+def aim_sight() -> Sight:
+    """`aim`: float32 [8], where the hands would act: 1, the cell hit, the cell to place in, the distance in cells.
+
+    All zeros where nothing is in reach. Cells are x, y, z of the map. From inside a block both are that block's own.
+    """
+    return Sight("aim", spaces.Box(AIM_LOW, AIM_HIGH, dtype=np.float32), partial(_seen, "aim", {"aim": True}))
+
+
+def egocentric_sight(key: str, radius: int, conventions: Conventions = OWN) -> Sight:
+    """`egocentric` or `target_egocentric`: int32 [side, side, side] of colour ids around the cell of the eye.
+
+    side is 2 * radius + 1; the axes are up, right and back from the builder, by the nearest quarter turn of its yaw:
+    facing north, those of `grid`. Cells outside the zone have the id after the last colour's. The target lies as the
+    score aligns it with the build at the moment.
+    """
+    shape = (2 * radius + 1,) * 3
+    space = spaces.Box(min(conventions.shown), conventions.outside, shape, np.int32)
+    return Sight(key, space, partial(_seen, key, {key: True, "radius": radius, "conventions": conventions}))
 
 
 def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
@@ -197,7 +250,17 @@ def builder_observer(config: GameConfig, chat: Chat) -> Observer:
         "pose": agent_pos_sight,
         "grid": lambda: grid_sight("grid"),
     }
-    return Observer(makers[name]() for name in config.builder_sees)
+    plain = [makers[name]() for name in config.builder_sees if name in makers]
+    return Observer([*plain, *_computed_sights(config, OWN)])
+
+
+def _computed_sights(config: GameConfig, conventions: Conventions) -> list[Sight]:
+    """Of `builder_sees`, what follows from pose and grid. Lone builders are shown these as well."""
+    makers: dict[str, Callable[[], Sight]] = {
+        "aim": aim_sight,
+        "egocentric": lambda: egocentric_sight("egocentric", config.egocentric_radius, conventions),
+    }
+    return [make() for name, make in makers.items() if name in config.builder_sees]
 
 
 def gridworld_observer(
@@ -208,6 +271,7 @@ def gridworld_observer(
     render: bool,
     vector_state: bool,
     target_in_obs: bool,
+    target_egocentric: bool = False,
 ) -> Observer:
     """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
     sights = [inventory_sight(conventions), compass_sight(conventions), dialog_sight(chat)]
@@ -217,7 +281,9 @@ def gridworld_observer(
         sights += [agent_pos_sight(conventions), grid_sight("grid", conventions, margin=1)]
     if target_in_obs:
         sights.append(grid_sight("target_grid", conventions, margin=1))
-    return Observer(sights)
+    if target_egocentric:
+        sights.append(egocentric_sight("target_egocentric", config.egocentric_radius, conventions))
+    return Observer([*sights, *_computed_sights(config, conventions)])
 
 
 def silent_builder_observer(
@@ -232,7 +298,7 @@ def silent_builder_observer(
     ]
     if not visual:
         sights += [agent_pos_sight(conventions), grid_sight("grid", conventions)]
-    return Observer(sights)
+    return Observer([*sights, *_computed_sights(config, conventions)])
 
 
 def target_info(conventions: Conventions) -> Callable[[Episode], Array]:

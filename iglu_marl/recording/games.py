@@ -15,7 +15,7 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import Observer, gridworld_observer, silent_builder_observer
 from iglu_marl.game.profiles import GRIDWORLD, PROFILES, SILENT_BUILDER, read_options
@@ -83,6 +83,7 @@ def observes(env: Any) -> dict[str, Any] | None:
             "render": "pov" in seen,
             "vector_state": "grid" in seen,
             "target_in_obs": "target_grid" in seen,
+            "target_egocentric": "target_egocentric" in seen,
         }
         return {"id": "gridworld", **shown}
     return {"id": "silent", "visual": "grid" not in seen}
@@ -91,7 +92,9 @@ def observes(env: Any) -> dict[str, Any] | None:
 def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
     """The same kind of environment with other sights. Raises `ConfigError` for one that it does not have."""
     silent = observes["id"] == "silent"
-    known = ("pov", "pose", "grid") if silent else ("pov", "pose", "grid", "target_grid")
+    known: tuple[str, ...] = ("pov", "pose", "grid", *COMPUTED_SIGHTS)
+    if not silent:
+        known += ("target_grid", "target_egocentric")
     if unknown := [name for name in sees if name not in known]:
         raise ConfigError(
             f"sees has {unknown[0]!r}, which this builder cannot see; expected {', '.join(known)}"
@@ -104,6 +107,7 @@ def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str,
         "render": "pov" in sees,
         "vector_state": state,
         "target_in_obs": "target_grid" in sees,
+        "target_egocentric": "target_egocentric" in sees,
     }
 
 
@@ -127,7 +131,8 @@ def make_game(
 
     vocabulary: the codec, where the recorded one was an object; without it, `ConfigError` is raised.
     sees: what `role` is to observe, where that is something else than was recorded: `builder_sees` or `architect_sees`
-        of `GameConfig`; of a lone builder, those of pov, pose and grid, target_grid that it sees besides the rest.
+        of `GameConfig`; of a lone builder, those of pov, pose and grid, aim, egocentric, target_grid and
+        target_egocentric that it sees besides the rest.
     """
     told = dict(header["config"])
     if isinstance(told.get("vocabulary"), dict):
@@ -140,6 +145,9 @@ def make_game(
         told["vocabulary"] = vocabulary
     if sees and header["view"] != "single":
         told[f"{role.value}_sees"] = tuple(sees)
+    elif sees:
+        computed = (name for name in sees if name in COMPUTED_SIGHTS)
+        told["builder_sees"] = (*GameConfig().builder_sees, *computed)
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
     if header["view"] != "single":

@@ -38,6 +38,7 @@ import iglu_marl
 from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.envs import env, parallel_env, raw_env
+from iglu_marl.game.config import COMPUTED_SIGHTS
 from iglu_marl.tasks import BundledTasks, Curriculum, RandomTasks, TaskSource
 
 with warnings.catch_warnings():
@@ -158,6 +159,13 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2022", "discretize": False},
     {"render": False},
     {"render_size": (32, 48)},
+    {"builder_sees": COMPUTED_SIGHTS, "target_egocentric": True},
+    {
+        "builder_sees": COMPUTED_SIGHTS,
+        "egocentric_radius": 12,
+        "compat": "iglu2022",
+        "action_space": "flying",
+    },
 ]
 SILENT_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2021", **({"action_space": name} if name else {})} for name in (None, *CONTROLS)

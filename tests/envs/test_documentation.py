@@ -27,7 +27,7 @@ from iglu_marl.envs.vector import (
     GridworldVectorOptions,
     SilentBuilderVectorOptions,
 )
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameConfig, GameOptions
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameConfig, GameOptions
 from iglu_marl.game.profiles import PROFILES
 
 FIELDS = {item.name: item for item in dataclasses.fields(GameConfig)}
@@ -41,8 +41,12 @@ DOORS: list[Any] = [
 ]
 BUILDERS: list[Any] = [GridworldEnv, SilentBuilderEnv, GridworldVectorEnv, SilentBuilderVectorEnv]
 ALL_FLAGS = {
-    GridworldEnv: [{"vector_state": True, "target_in_obs": True}, {"render": False}],
-    SilentBuilderEnv: [{}, {"visual": True}],
+    GridworldEnv: [
+        {"vector_state": True, "target_in_obs": True, "target_egocentric": True},
+        {"render": False},
+        {"builder_sees": COMPUTED_SIGHTS},
+    ],
+    SilentBuilderEnv: [{}, {"visual": True}, {"builder_sees": COMPUTED_SIGHTS}],
 }
 
 

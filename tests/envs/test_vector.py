@@ -131,10 +131,12 @@ def test_every_encoding(controls: str, select_and_place: bool) -> None:
         {"size_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
         {"sparse_reward": True, "step_cost": 0.25, "tasks": Task("one", [(0, -1, -1, 1)])},
         {"action_space": "walking", "discretize": False},
+        {"builder_sees": ("aim", "egocentric"), "target_egocentric": True, "action_space": "flying"},
+        {"builder_sees": ("egocentric",), "egocentric_radius": 2, "compat": "iglu2022"},
         {"tasks": lambda rng: FEW.sample(rng)},
         {"tasks": CustomTasks([("a", [(0, -1, 0, 1)]), ("b", [(0, -1, -1, 1), (2, -1, 0, 3)])])},
     ],
-    ids=["iglu2022", "tokens", "cover", "size", "sparse", "keys", "function", "custom"],
+    ids=["iglu2022", "tokens", "cover", "size", "sparse", "keys", "sights", "near", "function", "custom"],
 )
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_options(options: dict[str, Any], mode: str) -> None:

@@ -114,8 +114,10 @@ def test_is_parallel_games_side_by_side(controls: str, can_ask: bool) -> None:
         {"tasks": BundledTasks(mode="structures"), "size_reward": True, "completion": "cover"},
         {"completion_reward": 10, "rewards": "builder"},
         {"num_threads": 3},
+        {"builder_sees": ("aim", "egocentric"), "controls": "flying"},
+        {"builder_sees": ("egocentric", "dialog"), "egocentric_radius": 1},
     ],
-    ids=["symbols", "short", "builder", "turns", "bundled", "completion", "threads"],
+    ids=["symbols", "short", "builder", "turns", "bundled", "completion", "threads", "sights", "near"],
 )
 def test_options(options: dict[str, Any]) -> None:
     assert compare(make(**options), 40, **options) >= 8

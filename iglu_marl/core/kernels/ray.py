@@ -63,6 +63,18 @@ def cast(
 
     Both are `NO_CELL` where it meets nothing; `before` alone where the eye is inside the solid cell.
     """
+    return reach(grid, eye, way, hit, before) >= 0
+
+
+@jit
+def reach(
+    grid: npt.NDArray[np.int8],
+    eye: Vector,
+    way: Vector,
+    hit: npt.NDArray[np.int8],
+    before: npt.NDArray[np.int8],
+) -> int:
+    """The number of the first sample of a ray that is in something solid, and the cells as `cast` tells; -1 without."""
     at, sample = eye, 0
     last = NO_CELL, NO_CELL, NO_CELL
     while sample < RAY_SAMPLES:
@@ -70,13 +82,13 @@ def cast(
         if solid(grid, cell[0], cell[1], cell[2]):
             hit[0], hit[1], hit[2] = cell
             before[0], before[1], before[2] = last
-            return True
+            return sample
         last = cell
         at, on = next_cell(at, way)
         sample += on
     hit[:] = NO_CELL
     before[:] = NO_CELL
-    return False
+    return -1
 
 
 @jit

@@ -106,6 +106,20 @@ def first_alignment(matches, shifts, top):
 
 
 @jit
+def live_alignment(s):
+    """An alignment (dx, dz, rotation) that attains the maximal intersection now; the map's own where that does."""
+    if s["matches"][0, 10, 10] == s["best"]:
+        return 0, 0, 0
+    return first_alignment(s["matches"], s["shifts"], int(s["best"]))
+
+
+@jit
+def alignment_at(state, i):
+    """`live_alignment` of world i."""
+    return live_alignment(state[i])
+
+
+@jit
 def aim_at_target(s, extent, inside):
     """Start the score anew towards `target` from the grid as it stands; `extent` bounds the shifts when inside."""
     grid, start, target = s["grid"], s["start"], s["target"]

@@ -14,14 +14,15 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.two_agent import AGENTS
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.game.observations import GRIDS
 
 Grids = Literal["one-hot", "scaled"]
 Words = Literal["counts", "one-hot", "scaled"]
 Array = npt.NDArray[Any]
 
-_GRIDS, _WORDS = ("grid", "target_grid"), ("dialog", "chat", "goal")
+_WORDS = ("dialog", "chat", "goal")
 _EVENT_NUMBERS = {name: number for number, name in enumerate(EVENTS)}
-_COLORS = np.arange(1, 7)
+_KINDS = 6  # of blocks
 
 
 class Style(NamedTuple):
@@ -62,9 +63,9 @@ def _scaled(low: Array, extent: Array, value: Array) -> Array:
     return np.clip(scaled, 0, 1).reshape(*lead, -1)  # rounding may lead past the bounds
 
 
-def _one_hot_grid(air: int, value: Array) -> Array:
+def _one_hot_grid(air: int, kinds: int, value: Array) -> Array:
     lead = value.shape[:-3]
-    return (value[..., None] == _COLORS + air).reshape(*lead, -1)
+    return (value[..., None] == np.arange(1, kinds + 1) + air).reshape(*lead, -1)
 
 
 def _one_hot_words(size: int, value: Array) -> Array:
@@ -87,9 +88,10 @@ def _entry(path: tuple[str, ...], space: Any, style: Style) -> Entry:
         raise ConfigError(f"{path[-1]!r} is {space}, expected a bounded Box")
     low, high = float(space.low.min()), float(space.high.max())
     count = int(np.prod(space.shape))
-    if path[-1] in _GRIDS and style.grids == "one-hot":
-        air = -1 if (low, high) == (-1, 5) else 0  # the ids of 2021 count colours from 0
-        return Entry(path, count * len(_COLORS), 1, partial(_one_hot_grid, air))
+    if path[-1] in GRIDS and style.grids == "one-hot":
+        kinds = _KINDS + 1 if path[-1].endswith("egocentric") else _KINDS  # outside the zone is one more
+        air = -1 if (low, high) == (-1, kinds - 1) else 0  # the ids of 2021 count colours from 0
+        return Entry(path, count * kinds, 1, partial(_one_hot_grid, air, kinds))
     if path[-1] in _WORDS and style.words != "scaled":
         size = int(high)
         if style.words == "counts":

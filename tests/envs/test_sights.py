@@ -1,0 +1,218 @@
+"""`aim` and `egocentric`: what they promise of the next step and of the grid, in every view alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import ConfigError, Pose, Task
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.conventions import OWN
+from iglu_marl.core.grid import MIN_Y
+from iglu_marl.core.kernels.records import CONTROL, FLYING, PLACE_EYE_INSIDE, PLACE_NO_HIT, PLACED, REMOVED
+from iglu_marl.core.kernels.sights import OUTSIDE, see_many
+from iglu_marl.core.kernels.step import step_many
+from iglu_marl.core.scoring import Shifts
+from iglu_marl.core.worlds import Terms, Worlds
+from iglu_marl.envs import VectorGame
+from iglu_marl.game.observations import make_sights
+from iglu_marl.tasks import RandomTasks
+
+SEES = ("aim", "egocentric")
+FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
+
+
+def clutter(rng: np.random.Generator, count: int = 40) -> np.ndarray:
+    grid = np.zeros((9, 11, 11), np.int8)
+    grid[tuple(rng.integers((0, 0, 0), (4, 11, 11), (count, 3)).T)] = rng.integers(1, 7, count)
+    return grid
+
+
+def crowd(seed: int, count: int, shifts: Shifts = "all") -> Worlds:
+    """Worlds with blocks all about, each seen from somewhere."""
+    rng = np.random.default_rng(seed)
+    worlds = Worlds(count)
+    for i in range(count):
+        start, target = clutter(rng), clutter(rng, 12)
+        pose = rng.uniform((-8, -2.4, -8, 0, -90), (8, 9, 8, 360, 90))
+        worlds.spawn(
+            i, Task("", target, starting_grid=start, invariant=True), Terms(shifts=shifts), pose.tolist()
+        )
+    return worlds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_aim_is_where_the_hands_act(seed: int) -> None:
+    worlds = crowd(seed, 800)
+    sights = make_sights(800, aim=True)
+    see_many(worlds.state, sights, 0, 800)
+    aim, eyes, count = sights.aim, worlds.position.copy(), 0
+    before = worlds.get_state()
+    controls = np.zeros(800, CONTROL)
+    controls["mode"] = FLYING
+    for hand, event in (("place", PLACED), ("remove", REMOVED)):
+        worlds.set_state(before)
+        controls["place"], controls["remove"] = hand == "place", hand == "remove"
+        step_many(worlds.state, controls)
+        acted = worlds.event == event
+        columns = slice(4, 7) if hand == "place" else slice(1, 4)
+        assert (worlds.change[acted, :3] == aim[acted, columns]).all()
+        count += acted.sum()
+        if hand == "place":
+            nothing, inside = worlds.event == PLACE_NO_HIT, worlds.event == PLACE_EYE_INSIDE
+    assert count > 100
+    assert (aim[nothing] == 0).all()
+    assert (aim[~nothing, 0] == 1).all()
+    assert (aim[inside, 1:4] == aim[inside, 4:7]).all()
+    assert (aim[inside, 7] == 0).all()
+    assert nothing.any()
+    assert inside.any()
+    # The hit is as far as the distance says, give or take a cell and a sample.
+    far = np.linalg.norm(aim[:, 1:4] - eyes, axis=1)
+    assert (np.abs(far - aim[:, 7])[~nothing] < np.sqrt(3) / 2 + 0.2).all()
+
+
+def turned(cells: np.ndarray, pose: np.ndarray, radius: int) -> np.ndarray:
+    """The definition, with NumPy: the grid in a wide frame, cut out around the eye and turned to its yaw."""
+    wide = 40
+    frame = np.pad(cells, wide, constant_values=OUTSIDE)
+    x, y, z = (round(number) for number in pose[:3])
+    low = np.array([y - MIN_Y, x + 5, z + 5]) + wide - radius
+    cut = frame[tuple(slice(first, first + 2 * radius + 1) for first in low)]
+    return np.rot90(cut, -round(pose[3] / 90), axes=(1, 2))
+
+
+@pytest.mark.parametrize("radius", [1, 4, 11])
+@pytest.mark.parametrize("shifts", ["all", "inside"])
+def test_egocentric_is_the_grid_turned_and_cut(shifts: Shifts, radius: int) -> None:
+    worlds = crowd(5, 200, shifts)
+    sights = make_sights(200, egocentric=True, target_egocentric=True, radius=radius)
+    see_many(worlds.state, sights, 0, 200)
+    for i in range(200):
+        pose = worlds.pose[i]
+        np.testing.assert_array_equal(sights.egocentric[i], turned(worlds.grid[i], pose, radius))
+        np.testing.assert_array_equal(
+            sights.target_egocentric[i], turned(worlds.aligned_target(i), pose, radius)
+        )
+    assert len({worlds.alignment(i).rotation for i in range(200)}) == 4
+    if radius == 11:
+        assert sights.egocentric.any()
+
+
+def test_the_target_lies_over_the_build_wherever_that_was_begun() -> None:
+    """A silent builder who builds the target elsewhere, turned, sees no difference between the two."""
+    target = np.zeros((9, 11, 11), np.int8)
+    target[0, 3, 2:6], target[1, 3, 2] = 4, 2
+    build = np.roll(np.rot90(target, 1, axes=(1, 2)), (1, -2), axis=(1, 2))
+    env = gym.make("IGLUGridworldVector-v0", builder_sees=SEES, target_egocentric=True, egocentric_radius=10)
+    seen, _ = env.reset(options={"task": Task("", target, starting_grid=build, invariant=True)})
+    assert (seen["target_egocentric"] == seen["egocentric"]).all()
+    assert (seen["egocentric"] == 4).sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("yaw", "ahead"), [(0, (0, -2)), (40, (0, -2)), (50, (2, 0)), (180, (0, 2)), (269, (-2, 0))]
+)
+def test_what_lies_ahead_is_ahead(yaw: float, ahead: tuple[int, int]) -> None:
+    block = (ahead[0], 1, ahead[1], 3)
+    task = Task("", [(0, -1, 0, 1)], starting_grid=[block])
+    env = iglu_marl.parallel_env(builder_sees=SEES, egocentric_radius=2)
+    seen = env.reset(options={"task": task, "pose": Pose(0, 0, 0, yaw)})[0]["builder_0"]["egocentric"]
+    assert seen.shape == (5, 5, 5)
+    assert np.argwhere(seen == 3).tolist() == [[3, 2, 0]]  # one up, none to the right, two ahead
+    assert (seen[0] == OUTSIDE).all()  # the ground
+
+
+def test_the_ids_are_those_of_the_environment() -> None:
+    task = Task("", [(0, -1, 0, 1)], starting_grid=[(0, -1, -2, 6)])  # red
+    shown = {}
+    for name, options in {
+        "IGLUGridworldVector-v0": {},
+        "IGLUGridworld-v0": {"compat": "iglu2022"},
+        "IGLUSilentBuilder-v0": {},
+    }.items():
+        env = gym.make(name, builder_sees=("egocentric",), tasks=task.replace(ids="iglu"), **options)
+        seen = env.reset()[0]["egocentric"]
+        assert env.observation_space["egocentric"].contains(seen)
+        shown[name] = sorted(np.unique(seen).tolist())
+    assert list(shown.values()) == [[0, 6, 7], [0, 3, 7], [-1, 5, 6]]
+    assert OWN.outside == OUTSIDE
+
+
+@pytest.mark.parametrize("controls", CONTROLS)
+def test_every_observation_is_in_the_space(controls: Any) -> None:
+    games = VectorGame(
+        60, tasks=FEW, controls=controls, builder_sees=(*SEES, "pose"), max_steps=150, num_threads=2
+    )
+    games.reset(seed=1)
+    space, seen = games.batched_action_space("builder_0"), {}
+    space.seed(2)
+    silence = np.zeros((60, games.config.max_message_length), int)
+    hits = 0
+    for _ in range(200):
+        seen = games.step({"architect_0": silence, "builder_0": space.sample()})[0]["builder_0"]
+        assert games.batched_observation_space("builder_0").contains(seen)
+        hits += int(seen["aim"][:, 0].sum())
+    assert hits
+
+
+@pytest.mark.parametrize("controls", ["walking", "human-level"])
+def test_turns_and_steps_show_the_same(controls: Any) -> None:
+    """AEC in turns of one step, the parallel view, the batch and the lone builder: one story."""
+    options: dict[str, Any] = {
+        "tasks": FEW, "controls": controls, "builder_sees": SEES, "chat": "tokens", "max_turns": None,
+        "max_steps": 40, "egocentric_radius": 3,
+    }  # fmt: skip
+    turns, both = iglu_marl.raw_env(turn_steps=1, **options), iglu_marl.parallel_env(**options)
+    many, alone = VectorGame(2, **options), gym.make("IGLUGridworldVector-v0", **options)
+    task = FEW.sample(np.random.default_rng(0))
+    turns.reset(options={"task": task})
+    seen = [both.reset(options={"task": task})[0]["builder_0"], alone.reset(options={"task": task})[0]]
+    shown = many.reset(options={"task": task})[0]["builder_0"]
+    turns.action_space("builder_0").seed(3)
+    silence, lone_space = np.zeros(16, int), alone.action_space
+    for _ in range(30):
+        turns.step(silence)
+        for key in SEES:
+            expected = turns.observe("builder_0")[key]
+            for other in (seen[0][key], seen[1][key], shown[key][1]):
+                np.testing.assert_array_equal(other, expected)
+        action = turns.action_space("builder_0").sample()
+        action = action % 18 if controls == "walking" else {**action, "yield": 0}
+        lone = {key: action[key] for key in lone_space.spaces} if controls != "walking" else action
+        turns.step(action)
+        seen = [both.step({"architect_0": silence, "builder_0": action})[0]["builder_0"], alone.step(lone)[0]]
+        pair = (
+            {key: np.array([value] * 2) for key, value in action.items()}
+            if controls != "walking"
+            else [action] * 2
+        )
+        shown = many.step({"architect_0": np.zeros((2, 16), int), "builder_0": pair})[0]["builder_0"]
+        if not turns.agents or any(turns.terminations.values()):
+            break
+
+
+def test_a_saved_state_shows_what_it_showed() -> None:
+    envs = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=3, tasks=FEW, builder_sees=SEES, action_space="flying"
+    )
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    moves = [envs.action_space.sample() for _ in range(20)]
+    for move in moves:
+        envs.step(move)
+    saved = envs.get_state()
+    first = [envs.step(move)[0]["egocentric"] for move in moves]
+    envs.set_state(saved)
+    again = [envs.step(move)[0]["egocentric"] for move in moves]
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("radius", [0, 21, 2.5, True, None])
+def test_a_radius_that_is_none(radius: Any) -> None:
+    with pytest.raises(ConfigError, match=r"egocentric_radius is .*, expected an integer in 1\.\.20"):
+        iglu_marl.parallel_env(builder_sees=SEES, egocentric_radius=radius)
