@@ -2,10 +2,10 @@
 
     python examples/dagger_silent_builder.py --minutes 20 --save runs/silent
 
-It sees the target and has the 18 actions of 2022. Structures have 6 to 20 blocks: random ones, new in every episode, and
-three quarters of the bundled ones. The learner plays; now and then the planner takes over (`plan(..., teach=True)`, from
-wherever the learner has got to) and shows for a while how it would go on; what it shows is what is learned (Ross et al.,
-A Reduction of Imitation Learning to No-Regret Online Learning, 2011). `--blind` (no build, no aim, no pose) and
+It sees the target and has the 18 actions of 2022. Structures have 6 to 20 blocks: random ones, new in every episode,
+and three quarters of the bundled ones. The learner plays; now and then the planner takes over (`plan(..., teach=True)`,
+from wherever the learner has got to) and shows for a while how it would go on; what it shows is what is learned (Ross
+et al., A Reduction of Imitation Learning to No-Regret Online Learning, 2011). `--blind` (no build, no aim, no pose) and
 `--hidden` (no target) are the controls.
 """
 
@@ -272,6 +272,9 @@ if __name__ == "__main__":
     parser.set_defaults(**Settings()._asdict())
     parser.add_argument("--seed", type=int)
     parser.add_argument("--minutes", type=float, help="of the processor")
+    parser.add_argument("--limit", type=int, help="steps in an episode")
+    parser.add_argument("--first", type=int, help="frames that the teacher alone shows")
+    parser.add_argument("--batches", type=int, help="of a round")
     parser.add_argument("--blind", action="store_true")
     parser.add_argument("--hidden", action="store_true")
     parser.add_argument("--save", help="weights and curve, without suffix")

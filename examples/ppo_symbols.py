@@ -3,9 +3,9 @@
     python examples/ppo_symbols.py --seed 0
 
 Two blocks are to stand in two of the eight cells around the builder, each in one of three colours, exactly there. Only
-the architect sees which. It says five symbols of ten that mean nothing, once. The builder has a body with the keys and the
-camera of `human-level` controls, begins with a gaze in one of eight directions, and has to turn, look down, place and
-correct, in 20 steps. A fifth of the meanings is never trained.
+the architect sees which. It says five symbols of ten that mean nothing, once. The builder has a body with the keys and
+the camera of `human-level` controls, begins with a gaze in one of eight directions, and has to turn, look down, place
+and correct, in 20 steps. A fifth of the meanings is never trained.
 
 1. `practise`: the builder alone. It draws itself what it would like to stand there, one to three blocks, and learns to
    build it.
@@ -41,7 +41,7 @@ from iglu_marl.agents.learned.symbols import (
 from iglu_marl.envs import VectorGame
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
-VIEW, WISHES = 82, COLORS + 1  # numbers that the builder sees; what it can wish for a cell
+VIEW = 82  # numbers that the builder sees
 
 
 class Settings(NamedTuple):
@@ -88,7 +88,9 @@ def meanings(settings: Settings) -> Split:
             row[[first, second]] = colors
             found.append(row)
     rows = np.stack(found)
-    chosen = np.random.default_rng(0).permutation(len(rows)) < round(settings.held_out * len(rows))  # for all seeds
+    chosen = np.random.default_rng(0).permutation(len(rows)) < round(
+        settings.held_out * len(rows)
+    )  # for all seeds
     return Split(rows[~chosen], rows[chosen])
 
 
@@ -101,7 +103,7 @@ def task_of(colors: np.ndarray) -> Task:
 class Games:
     """Many games that begin and end together."""
 
-    def __init__(self, settings: Settings, count: int, seed: int, wrong_scale: float = 0.5) -> None:
+    def __init__(self, settings: Settings, count: int, seed: int, wrong_scale: float = 0.1) -> None:
         self.settings, self.count = settings, count
         self.rng = np.random.default_rng(seed)
         self.tasks: dict[bytes, Task] = {}
@@ -117,7 +119,7 @@ class Games:
             builder_sees=("grid", "pose", "dialog"),
             max_steps=settings.limit + 1,
             max_turns=settings.limit + 1,
-            completion_reward=1.0,
+            completion_reward=2.0,
             wrong_scale=wrong_scale,
             autoreset_mode="SameStep",
         )
@@ -168,10 +170,10 @@ class Pair(nn.Module):
         self.act = network(VIEW, len(ACTIONS), 0.01, hidden=64)
         self.practice_value = network(VIEW, 1, 1.0, hidden=64)
         self.speak = network(len(RING) * COLORS, settings.words * settings.symbols, 0.01)
-        self.listen = network(settings.words * settings.symbols, len(RING) * WISHES, 0.01)
+        self.listen = network(settings.words * settings.symbols, len(RING) * (settings.colors + 1), 0.01)
         self.value = network(len(RING) * COLORS, 1, 1.0)  # of both: it sees the target
         with torch.no_grad():  # who knows nothing wishes for little
-            self.listen[-1].bias.view(len(RING), WISHES)[:, 0] = 2.0
+            self.listen[-1].bias.view(len(RING), -1)[:, 0] = 2.0
 
     def message(self, seen: Tensor) -> Categorical:
         """[games, words] distributions over the symbols."""
@@ -180,7 +182,7 @@ class Pair(nn.Module):
     def wish(self, heard: Tensor) -> Categorical:
         """[games, 8] distributions over nothing and the colours. heard: int [games, words], 0 = nothing."""
         symbols = one_hot(heard, self.settings.symbols + 1)[..., 1:].flatten(1).float()
-        return Categorical(logits=self.listen(symbols).view(-1, len(RING), WISHES))
+        return Categorical(logits=self.listen(symbols).view(len(heard), len(RING), -1))
 
     def action(self, seen: Tensor) -> Categorical:
         """[games] distributions over what a builder can do in a step."""
@@ -288,8 +290,11 @@ def play(
     blind: bool = False,
     lottery: bool = False,
 ) -> Talk:
-    """One game for each meaning. speaker: whose architect speaks; blind: the builder sees neither pose nor grid, only
-    hears; lottery: it acts at random."""
+    """One game for each meaning.
+
+    speaker: whose architect speaks; blind: the builder sees neither pose nor grid, only hears; lottery: it acts at
+    random.
+    """
     s, talker = games.settings, speaker or pair
     games.begin(wanted)
     seen = torch.as_tensor(target_view(games.target)) * (not s.hidden)
@@ -308,7 +313,9 @@ def play(
         if not (len(busy) or lottery):
             break  # nobody would do anything
         actions = np.full(games.count, WAIT)
-        actions[busy] = pair.action(torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))).logits.argmax(-1)
+        actions[busy] = pair.action(
+            torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))
+        ).logits.argmax(-1)
         if lottery:
             actions = games.rng.integers(len(ACTIONS), size=games.count)
         paid, done = games.step(actions)
@@ -396,4 +403,5 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int)
     parser.add_argument("--practice-updates", type=int)
     parser.add_argument("--updates", type=int)
+    parser.add_argument("--games", type=int, help="in an update")
     main(**vars(parser.parse_args()))

@@ -1,7 +1,7 @@
 """A silent builder that sees the target: what its network sees, the network, and the agent that plays with it.
 
-It walks with the 18 actions. It sees `egocentric`, `target_egocentric`, `aim` and `agentPos`, and knows the colour in its
-hand and its last action. How it learned: examples/dagger_silent_builder.py. It needs PyTorch.
+It walks with the 18 actions. It sees `egocentric`, `target_egocentric`, `aim` and `agentPos`, and knows the colour in
+its hand and its last action. How it learned: examples/dagger_silent_builder.py. It needs PyTorch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ RADIUS = 7  # of the egocentric sights
 BELOW, ABOVE = 4, 3  # layers of them that are used, from the eye's own
 ACTIONS = 18
 OUTSIDE = 63  # both build and target are outside the zone
-NEAR = np.array([(i, j, k) for i in (-1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)])  # up, right, back
+NEAR = np.array(
+    [(i, j, k) for i in (-1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)]
+)  # up, right, back
 _RIGHT_X, _RIGHT_Z = np.array([1, 0, -1, 0]), np.array([0, 1, 0, -1])
 
 
@@ -123,7 +125,7 @@ class SilentModel(nn.Module):
     def forward(self, seen: tuple[Tensor, ...]) -> Tensor:
         """Scores [n, 18]. seen: the fields of a `View` as tensors."""
         cells, place, hit, kinds, numbers = seen
-        count, codes = len(cells), cells.long()
+        codes = cells.long()
         columns = self.cell(codes).permute(0, 2, 3, 1, 4).flatten(3)  # [n, right, back, up * kinds]
         around = relu(self.around(relu(self.column(columns)).flatten(1)))
         valid = kinds[:, 4:]
@@ -176,7 +178,9 @@ class SilentBuilder(BuilderBase):
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
         """Begin an episode. Raises `AgentError` for another role than the builder's, or without the task."""
         if role != Role.BUILDER or task is None:
-            raise AgentError(f"a SilentBuilder plays the builder and needs the task, got {role} and {task!r:.60}")
+            raise AgentError(
+                f"a SilentBuilder plays the builder and needs the task, got {role} and {task!r:.60}"
+            )
         super().reset(role, seed)
         self._task, self._began = task.in_ids("iglu"), False
         self._rng = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def body_view(pose: Array, grid: Array, wish: Array) -> Floats:
     ]
     pitch = np.rint(pose[:, 3] / LOOK_DEG).astype(np.int64)[:, None] == np.arange(-6, 7)
     parts = [
-        missing[rows, order].reshape(len(pose), -1),
+        missing[rows, order].reshape(len(pose), 8 * COLORS),
         wrong[rows, order],
         above[rows, order],
         pitch,
@@ -136,7 +136,9 @@ def _check_game(env: Any, model: Pretrained, needs: str, role: str) -> Any:
         raise AgentError(f"{model.name} needs {needs} in {role}_sees")
     words = model.card["network"]["words"]
     if config.max_message_length < words:
-        raise AgentError(f"max_message_length is {config.max_message_length}, {model.name} says {words} symbols")
+        raise AgentError(
+            f"max_message_length is {config.max_message_length}, {model.name} says {words} symbols"
+        )
     return config
 
 
@@ -219,7 +221,7 @@ class SymbolsBuilder:
         for place, token in enumerate(heard.tolist()):
             if 1 <= token <= symbols.shape[2]:
                 symbols[0, place, token - 1] = 1.0
-        return self._listen(symbols.reshape(1, -1)).reshape(1, 8, COLORS + 1).argmax(-1)
+        return self._listen(symbols.reshape(1, -1)).reshape(1, 8, -1).argmax(-1)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -36,6 +36,11 @@ from iglu_marl.core.files import replacing, write_text
 FOLDER = Path(__file__).with_name("weights")
 KINDS: dict[str, dict[Role, str]] = {
     "pov-builder": {Role.BUILDER: "iglu_marl.agents.learned.pov_builder:PovBuilder"},
+    "silent-builder": {Role.BUILDER: "iglu_marl.agents.learned.silent:SilentBuilder"},
+    "symbols-pair": {
+        Role.ARCHITECT: "iglu_marl.agents.learned.symbols:SymbolsArchitect",
+        Role.BUILDER: "iglu_marl.agents.learned.symbols:SymbolsBuilder",
+    },
 }
 """By kind and role, the class: its `for_env(env, model=...)` gets the `Pretrained`."""
 CARD = (
