@@ -23,12 +23,28 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import iglu_marl  # noqa: F401 - registers the environments
-from iglu_marl import Task, Worlds
-from iglu_marl.agents.learned.silent import ACTIONS, RADIUS, Memory, SilentModel, View, tensors_of, view
+from iglu_marl import Controls, Task, Worlds
+from iglu_marl.agents.learned.silent import (
+    ACT_FEATURES,
+    ACTIONS,
+    CELL_FEATURES,
+    NEAREST,
+    OUTSIDE,
+    RADIUS,
+    Memory,
+    SilentModel,
+    act_view,
+    choice_of,
+    decide,
+    place_of,
+    scene_of,
+)
+from iglu_marl.core.grid import cells_of
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, TaskSource
 
 LEAST, MOST = 6, 20  # blocks
+CONTROLS = Controls("walking")
 
 
 class Settings(NamedTuple):
@@ -40,14 +56,16 @@ class Settings(NamedTuple):
     hidden: bool = False
     worlds: int = 64
     limit: int = 1000  # steps in an episode
-    first: int = 24_000  # frames that the teacher alone shows, before the learner plays
+    first: int = 30_000  # frames that the teacher alone shows, before the learner plays
     fresh: int = 8_000  # frames shown between two rounds of learning
-    kept: int = 200_000  # frames that are remembered
-    batches: int = 60  # of a round
+    kept: int = 150_000  # frames that are remembered
+    batches: int = 80  # of a round
     batch: int = 512
     rate: float = 1e-3
     shows: tuple[int, int] = (20, 80)  # steps that the teacher shows
     plays: tuple[int, int] = (5, 80)  # steps that the learner plays
+    every: int = 15  # rounds between measurements
+    tests: int = 200  # structures of the last one
     slips: float = 0.01  # share of random actions while the teacher alone shows
 
 
@@ -95,21 +113,43 @@ def make(tasks: Any, count: int, limit: int) -> Any:
     ).unwrapped
 
 
-def taken_away(seen: View, settings: Settings) -> View:
-    """The view of a control."""
+def taken_away(seen: dict[str, np.ndarray], settings: Settings) -> dict[str, np.ndarray]:
+    """The sights of a control."""
+    seen = dict(seen)
     if settings.hidden:
-        seen = seen._replace(cells=seen.cells // 8 * 8)
+        seen["target_egocentric"] = np.where(seen["target_egocentric"] == OUTSIDE, OUTSIDE, 0)
     if settings.blind:
-        zeros = {name: getattr(seen, name) * 0 for name in ("place", "hit", "kinds", "numbers")}
-        seen = seen._replace(cells=seen.cells % 8, **zeros)
+        seen["egocentric"] = np.where(seen["egocentric"] == OUTSIDE, OUTSIDE, 0)
+        seen["aim"] = seen["aim"] * 0
     return seen
 
 
-def shown(worlds: Worlds, number: int, most: int = 100) -> list[int]:
-    """The teacher's first actions from where a world stands to the target as the score aligns it; the next one last."""
+def shown(worlds: Worlds, number: int, most: int = 100) -> list[tuple[int, np.ndarray]]:
+    """What the teacher does first from where a world stands, up to its last edit among `most` steps.
+
+    It builds the target as the score aligns it with the build. Actions with the cell of the map that the next edit is
+    about; the next one last.
+    """
     own = Worlds(1)
     own.state[0] = worlds.state[number]
-    return plan(own, own.aligned_target(0), "walking", teach=True, max_actions=most).actions[:most][::-1]
+    actions = plan(own, own.aligned_target(0), "walking", teach=True, max_actions=most).actions[:most]
+    steps: list[tuple[int, np.ndarray]] = []
+    for place, action in enumerate(actions):
+        before = own.grid[0].copy()
+        own.step(CONTROLS.encode_batch([action]))
+        if (changed := cells_of(own.grid[0] != before)).size:
+            steps += [(one, changed[0]) for one in actions[len(steps) : place + 1]]
+    return steps[::-1]
+
+
+class Frames(NamedTuple):
+    """What the teacher showed, a row a frame: what can be pointed at and which it was, what is seen, and its action."""
+
+    features: np.ndarray
+    there: np.ndarray
+    pointed: np.ndarray
+    seen: np.ndarray
+    actions: np.ndarray
 
 
 class Lessons:
@@ -120,82 +160,106 @@ class Lessons:
         self.env = make(Structures(bundled(held_out=False)), settings.worlds, settings.limit)
         self.seen, _ = self.env.reset(seed=settings.seed)
         self.memory = Memory(settings.worlds)
-        self.plans: list[list[int]] = [[] for _ in range(settings.worlds)]
+        self.plans: list[list[tuple[int, np.ndarray]]] = [[] for _ in range(settings.worlds)]
         self.left = np.zeros(settings.worlds, np.int64)  # steps until the other takes over
         self.teaching = np.zeros(settings.worlds, bool)
-        self.completed, self.ended = 0, 0
 
-    def frames(self, net: SilentModel | None, count: int) -> tuple[View, np.ndarray]:
-        """What the teacher showed: views, and its actions int64 [count or a few more]."""
-        views, actions, total = [], [], 0
+    def frames(self, net: SilentModel | None, count: int) -> Frames:
+        """So many frames, or a few more."""
+        found, total = [], 0
         while total < count:
-            seen, chosen = self._step(net)
-            views.append(seen)
-            actions.append(chosen)
-            total += len(chosen)
-        return View(*map(np.concatenate, zip(*views, strict=True))), np.concatenate(actions)
+            found.append(self._step(net))
+            total += len(found[-1].actions)
+        return Frames(*map(np.concatenate, zip(*found, strict=True)))
 
-    def _step(self, net: SilentModel | None) -> tuple[View, np.ndarray]:
-        s, env = self.settings, self.env
+    def _step(self, net: SilentModel | None) -> Frames:
+        s, env, rng = self.settings, self.env, self.rng
         for number in np.flatnonzero(self.left <= 0):
             self.teaching[number] = net is None or not self.teaching[number]
-            self.left[number] = self.rng.integers(*(s.shows if self.teaching[number] else s.plays))
+            self.left[number] = rng.integers(*(s.shows if self.teaching[number] else s.plays))
             self.plans[number] = []
         for number in np.flatnonzero(self.teaching):
             if not self.plans[number]:
                 self.plans[number] = shown(env.worlds, number)
-                if not self.plans[number]:  # no way from here: the learner goes on, or noise
+                if not self.plans[number]:  # no way from here: the learner goes on, or chance
                     self.teaching[number], self.left[number] = False, 10
-        current = taken_away(view(self.seen, self.memory), s)
-        choice = self.rng.integers(ACTIONS, size=s.worlds)
+        scene = scene_of(taken_away(self.seen, s))
+        actions, goals = rng.integers(ACTIONS, size=s.worlds), self.memory.goal.copy()
         if net is not None and not self.teaching.all():
-            with torch.no_grad():
-                scores = net(tensors_of(current)).numpy()
-            choice = (scores + self.rng.gumbel(size=scores.shape)).argmax(1)
+            actions, goals = decide(net, scene, self.memory, rng)
         taught = np.flatnonzero(self.teaching)
-        labels = np.array([self.plans[number].pop() for number in taught], np.int64)
-        choice[taught] = labels
+        steps = [self.plans[number].pop() for number in taught]
+        labels = np.array([action for action, _ in steps], np.int64)
+        # Half of the time it is not told what it was about: it has to know what it would choose.
+        self.memory.goal[rng.random(s.worlds) < 0.5] = -99
+        choice = choice_of(scene, self.memory)
+        frames = Frames(
+            choice.features, choice.there, labels, labels, labels
+        )  # nothing yet, where nothing is taught
+        if len(taught):
+            goals[taught] = np.stack([cell for _, cell in steps])
+            wanted = place_of(goals, scene.cell, scene.quarter)
+            same = (choice.places == wanted[:, None]).all(-1) & choice.there
+            frames = Frames(
+                choice.features, choice.there, same.argmax(1), act_view(scene, self.memory, wanted), actions
+            )
+        usable = taught[same[taught].any(1)] if len(taught) else taught
+        actions[taught] = labels
+        frames = Frames(*(part[usable].copy() for part in frames)) if len(usable) else NOTHING
         if net is None:  # slips, from which the teacher shows how to go on
-            slips = taught[self.rng.random(len(taught)) < s.slips]
-            choice[slips] = self.rng.integers(ACTIONS, size=len(slips))
+            slips = taught[rng.random(len(taught)) < s.slips]
+            actions[slips] = rng.integers(ACTIONS, size=len(slips))
             for number in slips:
                 self.plans[number] = []
         heights = self.seen["agentPos"][:, 1].copy()
-        self.seen, _, done, cut, _ = env.step(choice)
-        self.memory.keep(choice, heights)
+        self.seen, _, done, cut, _ = env.step(actions)
+        self.memory.keep(actions, heights, goals)
         over = np.flatnonzero(done | cut)
-        self.completed, self.ended = self.completed + int(done.sum()), self.ended + len(over)
         self.memory.forget(over)
         self.left -= 1
         self.left[over] = 0
-        return View(*(part[taught].copy() for part in current)), labels
+        return frames
+
+
+NOTHING = Frames(
+    np.zeros((0, NEAREST, CELL_FEATURES), np.float32),
+    np.zeros((0, NEAREST), bool),
+    np.zeros(0, np.int64),
+    np.zeros((0, ACT_FEATURES), np.float32),
+    np.zeros(0, np.int64),
+)
+
+
+class Played(NamedTuple):
+    """What came of games, [tasks]: whether the target was completed, and the largest share of it that stood."""
+
+    completed: np.ndarray
+    share: np.ndarray
 
 
 def play(
-    net: SilentModel, tasks: list[Task], settings: Settings, temperature: float = 1.0, seed: int = 1
-) -> np.ndarray:
-    """Which of the tasks the learner completes by itself, bool [tasks]."""
+    net: SilentModel | None, tasks: list[Task], settings: Settings, temperature: float = 1.0, seed: int = 1
+) -> Played:
+    """The learner plays by itself; without one, chance does."""
     env, rng = make(tasks[0], len(tasks), settings.limit), np.random.default_rng(seed)
     seen, _ = env.reset(seed=seed, options={"task": tasks})
     memory, running = Memory(len(tasks)), np.ones(len(tasks), bool)
-    completed = np.zeros(len(tasks), bool)
+    completed, share = np.zeros(len(tasks), bool), np.zeros(len(tasks))
     for _ in range(settings.limit):
-        rows = np.flatnonzero(running)
-        if not len(rows):
+        if not running.any():
             break
-        with torch.no_grad():
-            current = taken_away(view(seen, memory), settings)
-            scores = net(tensors_of(View(*(part[rows] for part in current)))).numpy()
-        if temperature:
-            scores = scores / temperature + rng.gumbel(size=scores.shape)
-        actions = np.zeros(len(tasks), np.int64)
-        actions[rows] = scores.argmax(1)
+        actions, goals = rng.integers(ACTIONS, size=len(tasks)), memory.goal
+        if net is not None:
+            actions, goals = decide(net, scene_of(taken_away(seen, settings)), memory, rng, temperature)
         heights = seen["agentPos"][:, 1].copy()
+        before = env.worlds.best / np.maximum(env.worlds.target_blocks, 1)
+        share[running] = np.maximum(share, before)[running]
         seen, _, done, cut, _ = env.step(actions)
-        memory.keep(actions, heights)
+        memory.keep(actions, heights, goals)
         completed |= done & running
         running &= ~(done | cut)
-    return completed
+    share[completed] = 1.0
+    return Played(completed, share)
 
 
 def held_out(count: int, seed: int = 10_000) -> dict[str, list[Task]]:
@@ -212,46 +276,50 @@ def train(settings: Settings, save: Path | None = None, report: bool = True) -> 
     used, rounds = 0.0, 0
     if save is not None and save.with_suffix(".pt").exists():
         net.load_state_dict(torch.load(save.with_suffix(".pt"), weights_only=True))
-        curve = json.loads(save.with_suffix(".json").read_text())["curve"]
+        curve = json.loads(save.with_suffix(".json").read_text(encoding="utf-8"))["curve"]
         used = curve[-1]["minutes"]
     optimizer = torch.optim.Adam(net.parameters(), settings.rate)
     lessons, began = Lessons(settings), time.process_time()
     tests = held_out(24)
-    views, actions = lessons.frames(None if used == 0 else net, settings.first)
-    frames, order = len(actions), np.random.default_rng(settings.seed + 1)
+    data = lessons.frames(net if curve else None, settings.first)
+    frames, order = len(data.actions), np.random.default_rng(settings.seed + 1)
     while True:
         minutes = used + (time.process_time() - began) / 60
-        optimizer.param_groups[0]["lr"] = settings.rate * max(0.1, 1 - minutes / settings.minutes)
+        left = 1 - minutes / settings.minutes if settings.minutes else 0.0
+        optimizer.param_groups[0]["lr"] = settings.rate * max(0.05, left)
         losses = []
-        for _ in range(settings.batches * (6 if rounds == 0 else 1)):
-            rows = order.integers(len(actions), size=settings.batch)
-            scores = net(tensors_of(View(*(part[rows] for part in views))))
-            loss = cross_entropy(scores, torch.as_tensor(actions[rows]))
+        for _ in range(settings.batches * (1 if rounds or curve else 5)):
+            rows = order.integers(len(data.actions), size=settings.batch)
+            features, there, pointed, seen, actions = (torch.as_tensor(part[rows]) for part in data)
+            which = cross_entropy(net.point(features, there), pointed)
+            what = cross_entropy(net.act(seen), actions)
             optimizer.zero_grad()
-            loss.backward()
+            (which + what).backward()
             optimizer.step()
-            losses.append(loss.item())
+            losses.append((which.item(), what.item()))
         rounds += 1
         over = minutes >= settings.minutes
-        if rounds % 15 == 0 or over:
-            done = {name: float(play(net, tasks, settings).mean()) for name, tasks in tests.items()}
+        if rounds % settings.every == 0 or over:
+            played = {name: play(net, tasks, settings) for name, tasks in tests.items()}
             minutes = used + (time.process_time() - began) / 60
-            curve.append({"minutes": minutes, "frames": frames, "loss": float(np.mean(losses)), **done})
+            point_loss, act_loss = np.mean(losses, axis=0).tolist()
+            told = {"minutes": minutes, "frames": frames, "point loss": point_loss, "act loss": act_loss}
+            for name, part in played.items():
+                told |= {name: float(part.completed.mean()), f"{name}, share": float(part.share.mean())}
+            curve.append(told)
             if report:
-                print(json.dumps(curve[-1]), flush=True)
+                print(json.dumps({key: round(value, 3) for key, value in told.items()}), flush=True)
             if save is not None:
                 save.parent.mkdir(parents=True, exist_ok=True)
                 torch.save(net.state_dict(), save.with_suffix(".pt"))
-                told = {"settings": settings._asdict(), "curve": curve}
-                save.with_suffix(".json").write_text(json.dumps(told))
+                text = json.dumps({"settings": settings._asdict(), "curve": curve})
+                save.with_suffix(".json").write_text(text, encoding="utf-8")
         if over:
             return net
-        more, labels = lessons.frames(net, settings.fresh)
-        frames += len(labels)
-        views = View(
-            *(np.concatenate([old, new])[-settings.kept :] for old, new in zip(views, more, strict=True))
-        )
-        actions = np.concatenate([actions, labels])[-settings.kept :]
+        more = lessons.frames(net, settings.fresh)
+        frames += len(more.actions)
+        both = zip(data, more, strict=True)
+        data = Frames(*(np.concatenate([old, new])[-settings.kept :] for old, new in both))
 
 
 def main(save: str | None = None, **options: Any) -> float:
@@ -259,10 +327,14 @@ def main(save: str | None = None, **options: Any) -> float:
     torch.set_num_threads(1)
     settings = Settings(**options)
     net = train(settings, None if save is None else Path(save))
-    done = {name: play(net, tasks, settings) for name, tasks in held_out(200, seed=20_000).items()}
-    for name, part in done.items():
-        print(f"{name}: {part.mean():.3f} of {len(part)} completed")
-    return float(done["random"].mean())
+    played = {
+        name: play(net, tasks, settings) for name, tasks in held_out(settings.tests, seed=20_000).items()
+    }
+    for name, (completed, share) in played.items():
+        print(
+            f"{name}: {completed.mean():.3f} of {len(completed)} completed, {share.mean():.3f} of the blocks"
+        )
+    return float(played["random"].completed.mean())
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from iglu_marl.agents.learned.symbols import (
     RING,
     WAIT,
     body_view,
+    drawn,
     keys_of,
     satisfied,
     target_view,
@@ -57,7 +58,7 @@ class Settings(NamedTuple):
     held_out: float = 0.2  # of the meanings
     practice_updates: int = 250
     practice_games: int = 256
-    updates: int = 200
+    updates: int = 240
     games: int = 2048  # in an update
     epochs: int = 4
     minibatches: int = 4
@@ -292,8 +293,8 @@ def play(
 ) -> Talk:
     """One game for each meaning.
 
-    speaker: whose architect speaks; blind: the builder sees neither pose nor grid, only hears; lottery: it acts at
-    random.
+    greedy: they say and wish what they think best; what the body does is drawn all the same. speaker: whose architect
+    speaks; blind: the builder sees neither pose nor grid, only hears; lottery: it acts at random.
     """
     s, talker = games.settings, speaker or pair
     games.begin(wanted)
@@ -310,14 +311,14 @@ def play(
     for _ in range(s.limit):
         pose, grid = (games.pose * 0, games.grid * 0) if blind else (games.pose, games.grid)
         busy = np.flatnonzero(games.running & ~satisfied(grid, wish))
-        if not (len(busy) or lottery):
-            break  # nobody would do anything
         actions = np.full(games.count, WAIT)
-        actions[busy] = pair.action(
-            torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))
-        ).logits.argmax(-1)
         if lottery:
             actions = games.rng.integers(len(ACTIONS), size=games.count)
+        elif len(busy):
+            own = torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))
+            actions[busy] = drawn(pair.act(own).numpy(), games.rng)
+        else:
+            break  # nobody would do anything
         paid, done = games.step(actions)
         rewards, completed = rewards + paid, completed | done
     return Talk(

@@ -1,7 +1,9 @@
 """A silent builder that sees the target: what its network sees, the network, and the agent that plays with it.
 
 It walks with the 18 actions. It sees `egocentric`, `target_egocentric`, `aim` and `agentPos`, and knows the colour in
-its hand and its last action. How it learned: examples/dagger_silent_builder.py. It needs PyTorch.
+its hand, its last action, and what it is about. In two steps it decides what to do: it points at one of the nearest
+cells in which build and target differ (`point`), and acts with this cell in mind (`act`). That there are these two steps,
+and what of the sights each is shown, is made by hand; the rest is learned: examples/dagger_silent_builder.py.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot, relu
 from typing_extensions import Unpack
 
 from iglu_marl import AgentError, Role, Task
@@ -28,129 +29,257 @@ from iglu_marl.game.observations import make_sights
 Array = npt.NDArray[Any]
 
 RADIUS = 7  # of the egocentric sights
-BELOW, ABOVE = 4, 3  # layers of them that are used, from the eye's own
+NEAREST = 20  # cells that can be pointed at
 ACTIONS = 18
-OUTSIDE = 63  # both build and target are outside the zone
-NEAR = np.array(
-    [(i, j, k) for i in (-1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)]
-)  # up, right, back
+OUTSIDE = 7
+CELL_FEATURES, ACT_FEATURES = 25, 164
+REDECIDES = 0.02  # how often, in a step, it asks itself anew what it is about
 _RIGHT_X, _RIGHT_Z = np.array([1, 0, -1, 0]), np.array([0, 1, 0, -1])
-
-
-class View(NamedTuple):
-    """What the network sees, a row a world.
-
-    cells: uint8 [n, 8, 15, 15], build * 8 + target around the eye (up, right, back). place, hit: int64 [n, 3], the
-    places in `cells` of the cell aimed at and of the one that is hit. kinds: int64 [n, 5]: pitch and yaw within its
-    quarter in steps of 5 degrees, the colour in hand, the last action, whether anything is aimed at. numbers: float32
-    [n, 5]: where in its cell the eye is, how it rose in the last step, and how far the aim is.
-    """
-
-    cells: Array
-    place: Array
-    hit: Array
-    kinds: Array
-    numbers: Array
+_SIDES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])  # up, right, back
+_BODY = np.array([(i, j, k) for i in (-2, -1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)])
+_COLORS = np.arange(1, 7)
+_ALL_ACTIONS = np.arange(ACTIONS)
+_NOWHERE = -99
 
 
 class Memory:
-    """What a builder knows of its last step: the colour in hand, the action, the height. Arrays with a row a world."""
+    """What builders know of their last steps, a row a world.
+
+    active: the colour in hand; action: the last one; height: of the eye before it; goal: the cell of the map (x, y, z)
+    that it was about.
+    """
 
     def __init__(self, count: int) -> None:
-        self.active = np.ones(count, np.int64)
-        self.action = np.zeros(count, np.int64)
-        self.height = np.zeros(count)
+        self.active, self.action = np.ones(count, np.int64), np.zeros(count, np.int64)
+        self.height, self.goal = np.zeros(count), np.full((count, 3), _NOWHERE)
 
     def forget(self, chosen: Any) -> None:
         """Begin anew in some worlds."""
         self.active[chosen], self.action[chosen], self.height[chosen] = 1, 0, 0.0
+        self.goal[chosen] = _NOWHERE
 
-    def keep(self, actions: Array, heights: Array) -> None:
-        """Remember what was done, int [n], and how high the eye was before, float [n]."""
+    def keep(self, actions: Array, heights: Array, goals: Array) -> None:
+        """Remember what was done, int [n], how high the eye was before, float [n], and about which cells, int [n, 3]."""
         picked = (actions >= Action.HOTBAR_1) & (actions <= Action.HOTBAR_6)
         self.active = np.where(picked, actions - Action.HOTBAR_1 + 1, self.active)
         self.action, self.height = actions.astype(np.int64), heights.astype(np.float64)
+        self.goal = goals
 
 
-def view(seen: Mapping[str, Array], memory: Memory) -> View:
-    """The network's view of observations with a leading axis."""
+class Scene(NamedTuple):
+    """The sights of many worlds, turned to where the builders look.
+
+    build, target: int8 [n, 15, 15, 15] (up, right, back of the eye's cell). cell: int [n, 3], that of the eye; quarter:
+    int [n]. off: float [n, 3], where in its cell the eye is (right, up, back); rest: float [n], the yaw within its
+    quarter, in degrees. pitch: float [n]. aim: float [n, 8], and aimed, hit: int [n, 3], its cells (up, right, back).
+    """
+
+    build: Array
+    target: Array
+    cell: Array
+    quarter: Array
+    off: Array
+    rest: Array
+    pitch: Array
+    aim: Array
+    aimed: Array
+    hit: Array
+
+
+def scene_of(seen: Mapping[str, Array]) -> Scene:
+    """The scene of observations with a leading axis."""
     pose, aim = seen["agentPos"].astype(np.float64), seen["aim"]
-    build, target = (
-        seen[key][:, RADIUS - BELOW : RADIUS + ABOVE + 1].astype(np.uint8)
-        for key in ("egocentric", "target_egocentric")
-    )
     cell = np.rint(pose[:, :3]).astype(np.int64)
     quarter = np.rint(pose[:, 4] / 90.0).astype(np.int64) % 4
-    right_x, right_z = _RIGHT_X[quarter], _RIGHT_Z[quarter]
-
-    def turned(x: Array, z: Array) -> tuple[Array, Array]:
-        return x * right_x + z * right_z, z * right_x - x * right_z
-
-    def place_of(target: Array) -> Array:
-        x, y, z = (target.astype(np.int64) - cell).T
-        right, back = turned(x, z)
-        return np.stack([y + BELOW, right + RADIUS, back + RADIUS], axis=1)
-
     off = pose[:, :3] - cell
-    right, back = turned(off[:, 0], off[:, 2])
-    rest = np.rint((pose[:, 4] - 90.0 * np.rint(pose[:, 4] / 90.0)) / 5.0).astype(np.int64) + 9
-    pitch = np.rint(pose[:, 3] / 5.0).astype(np.int64) + 18
-    kinds = np.stack([pitch, rest, memory.active, memory.action, aim[:, 0].astype(np.int64)], axis=1)
-    numbers = np.stack([right, off[:, 1], back, pose[:, 1] - memory.height, aim[:, 7] / 8.0], axis=1)
-    hit, place = place_of(aim[:, 1:4]), place_of(aim[:, 4:7])
-    return View(build * 8 + target, place, hit, kinds, numbers.astype(np.float32))
+    right, back = _turned(off[:, 0], off[:, 2], quarter)
+    return Scene(
+        seen["egocentric"],
+        seen["target_egocentric"],
+        cell,
+        quarter,
+        np.stack([right, off[:, 1], back], 1),
+        pose[:, 4] - 90.0 * np.rint(pose[:, 4] / 90.0),
+        pose[:, 3],
+        aim,
+        place_of(aim[:, 4:7], cell, quarter),
+        place_of(aim[:, 1:4], cell, quarter),
+    )
+
+
+def _turned(x: Array, z: Array, quarter: Array) -> tuple[Array, Array]:
+    right_x, right_z = _RIGHT_X[quarter], _RIGHT_Z[quarter]
+    return x * right_x + z * right_z, z * right_x - x * right_z
+
+
+def place_of(cells: Array, cell: Array, quarter: Array) -> Array:
+    """Cells of the map, [n, 3] as x, y, z, as places in a scene: up, right, back, int [n, 3]."""
+    x, y, z = (cells.astype(np.int64) - cell).T
+    right, back = _turned(x, z, quarter)
+    return np.stack([y, right, back], axis=1) + RADIUS
+
+
+def cell_of_place(places: Array, cell: Array, quarter: Array) -> Array:
+    """Places in a scene, [n, 3], as cells of the map, [n, 3] as x, y, z."""
+    up, right, back = (places - RADIUS).T
+    right_x, right_z = _RIGHT_X[quarter], _RIGHT_Z[quarter]
+    return np.stack([right * right_x - back * right_z, up, right * right_z + back * right_x], axis=1) + cell
+
+
+def _codes(blocks: Array, rows: Array, places: Array) -> Array:
+    """The blocks at places [..., 3] of worlds `rows` [...]; `OUTSIDE` beyond what is seen."""
+    inside = ((places >= 0) & (places <= 2 * RADIUS)).all(-1)
+    up, right, back = np.moveaxis(np.clip(places, 0, 2 * RADIUS), -1, 0)
+    return np.where(inside, blocks[rows, up, right, back], OUTSIDE)
+
+
+def _solid(codes: Array, places: Array, cell: Array) -> Array:
+    """Whether there is a block, or the ground (below y = -1)."""
+    ground = places[..., 0] - RADIUS + cell < -1
+    return ((codes > 0) & (codes != OUTSIDE)) | ground
+
+
+def _bearings(scene: Scene, rows: Array, places: Array) -> Array:
+    """Where cells lie from the eye, by its gaze, float [k, 9]."""
+    up, right, back = (places - RADIUS).T - scene.off[rows][:, [1, 0, 2]].T
+    rest = np.radians(scene.rest[rows])
+    ahead, aside = -back * np.cos(rest) + right * np.sin(rest), right * np.cos(rest) + back * np.sin(rest)
+    level = np.hypot(ahead, aside)
+    around = np.degrees(np.arctan2(aside, ahead))
+    above = np.degrees(np.arctan2(up, level)) - scene.pitch[rows]
+    parts = (
+        ahead / 4,
+        aside / 4,
+        up / 3,
+        level / 4,
+        np.minimum(level, 2),
+        around / 90,
+        np.clip(around / 20, -1, 1),
+    )
+    return np.stack([*parts, above / 45, np.clip(above / 15, -1, 1)], axis=1)
+
+
+class Choice(NamedTuple):
+    """What can be pointed at: places int [n, 20, 3], which of them there are, bool [n, 20], features [n, 20, 25]."""
+
+    places: Array
+    there: Array
+    features: Array
+
+
+def choice_of(scene: Scene, memory: Memory) -> Choice:
+    """The nearest cells in which build and target differ."""
+    count = len(scene.build)
+    other = (scene.build != scene.target) & (scene.build != OUTSIDE) & (scene.target != OUTSIDE)
+    rows, *found = np.nonzero(other)
+    places = np.stack(found, axis=1)
+    bearings = _bearings(scene, rows, places)
+    far = np.hypot(bearings[:, 3] * 4, bearings[:, 2] * 3)
+    order = np.lexsort((far, rows))
+    rows, places, bearings = rows[order], places[order], bearings[order]
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    kept = rank < NEAREST
+    rows, places, bearings, rank = rows[kept], places[kept], bearings[kept], rank[kept]
+    build, target = _codes(scene.build, rows, places), _codes(scene.target, rows, places)
+    beside = places[:, None] + _SIDES
+    solid = _solid(_codes(scene.build, rows[:, None], beside), beside, scene.cell[rows, 1][:, None])
+    wanted = _codes(scene.target, rows[:, None], beside)
+    goal = place_of(memory.goal, scene.cell, scene.quarter)[rows]
+    features = [
+        bearings,
+        (build > 0)[:, None],
+        (target > 0)[:, None],
+        solid,
+        ((wanted > 0) & (wanted != OUTSIDE))[:, :2],
+        (target == memory.active[rows])[:, None],
+        (places == goal).all(1)[:, None],
+        ((places == scene.aimed[rows]).all(1) & (scene.aim[rows, 0] > 0))[:, None],
+        ((places == scene.hit[rows]).all(1) & (scene.aim[rows, 0] > 0))[:, None],
+        (places[:, :1] - RADIUS + scene.cell[rows, 1][:, None]) / 4,
+        rank[:, None] == 0,
+    ]
+    table = np.concatenate(features, axis=1, dtype=np.float32)
+    filled = Choice(
+        np.zeros((count, NEAREST, 3), np.int64),
+        np.zeros((count, NEAREST), bool),
+        np.zeros((count, NEAREST, CELL_FEATURES), np.float32),
+    )
+    filled.places[rows, rank], filled.there[rows, rank], filled.features[rows, rank] = places, True, table
+    return filled
+
+
+def act_view(scene: Scene, memory: Memory, goals: Array) -> Array:
+    """What is seen with cells in mind, float32 [n, 164]. goals: places int [n, 3]."""
+    rows = np.arange(len(goals))
+    build, target = _codes(scene.build, rows, goals), _codes(scene.target, rows, goals)
+    beside, body = goals[:, None] + _SIDES, RADIUS + np.broadcast_to(_BODY, (len(goals), *_BODY.shape))
+    height = scene.cell[:, 1][:, None]
+    valid = scene.aim[:, :1] > 0
+    aimed, hit = (np.clip(cells - goals, -3, 3) / 3 * valid for cells in (scene.aimed, scene.hit))
+    eye = scene.off[:, 1] + scene.cell[:, 1]
+    parts = [
+        _bearings(scene, rows, goals),
+        (build > 0)[:, None],
+        target[:, None] == _COLORS,
+        memory.active[:, None] == _COLORS,
+        (target == memory.active)[:, None],
+        _solid(_codes(scene.build, rows[:, None], beside), beside, height),
+        valid,
+        aimed,
+        (scene.aimed == goals).all(1)[:, None] & valid,
+        hit,
+        (scene.hit == goals).all(1)[:, None] & valid,
+        scene.aim[:, 7:] / 8,
+        scene.off,
+        (scene.rest / 45)[:, None],
+        (scene.pitch / 90)[:, None],
+        np.stack([eye + 0.25, (eye - memory.height) * 4], axis=1),
+        memory.action[:, None] == _ALL_ACTIONS,
+        _solid(_codes(scene.build, rows[:, None], body), body, height),
+    ]
+    return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
 class SilentModel(nn.Module):
-    """From a `View` to scores of the 18 actions.
+    """Scores of the cells that can be pointed at, and of the 18 actions with one in mind."""
 
-    It reads the columns around the builder, and looks more closely at the cells around the one aimed at: it cuts them
-    out of `cells`.
-    """
-
-    def __init__(self, width: int = 256, kinds: int = 4) -> None:
+    def __init__(self, width: int = 192) -> None:
         super().__init__()
-        self.cell, self.met = nn.Embedding(64, kinds), nn.Embedding(64, 8)
-        self.hand = nn.Embedding(8 * 7, 8)  # the colour wanted there, and the one in hand
-        self.column = nn.Linear((BELOW + ABOVE + 1) * kinds, 8)
-        self.around = nn.Linear(8 * (2 * RADIUS + 1) ** 2, 128)
-        self.near = nn.Linear(len(NEAR) * kinds, 128)
-        small = 37 + 19 + 7 + ACTIONS + 1 + 5 + 3 + 8 * 3
-        self.trunk = nn.Sequential(
-            nn.Linear(256 + small, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+        self.points = nn.Sequential(
+            nn.Linear(CELL_FEATURES, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1)
         )
-        self.out = nn.Linear(width, ACTIONS)
-        self.register_buffer("nearby", torch.as_tensor(NEAR), persistent=False)
+        self.acts = nn.Sequential(
+            nn.Linear(ACT_FEATURES, width),
+            nn.ReLU(),
+            nn.Linear(width, width),
+            nn.ReLU(),
+            nn.Linear(width, ACTIONS),
+        )
 
-    def forward(self, seen: tuple[Tensor, ...]) -> Tensor:
-        """Scores [n, 18]. seen: the fields of a `View` as tensors."""
-        cells, place, hit, kinds, numbers = seen
-        codes = cells.long()
-        columns = self.cell(codes).permute(0, 2, 3, 1, 4).flatten(3)  # [n, right, back, up * kinds]
-        around = relu(self.around(relu(self.column(columns)).flatten(1)))
-        valid = kinds[:, 4:]
-        near = self._at(codes, place[:, None] + self.nearby)
-        close = relu(self.near(self.cell(near).flatten(1))) * valid
-        there, met = self._at(codes, place[:, None])[:, 0], self._at(codes, hit[:, None])[:, 0]
-        details = [self.met(there), self.met(met), self.hand(there % 8 * 7 + kinds[:, 2])]
-        sizes = (37, 19, 7, ACTIONS)
-        flags = [one_hot(kinds[:, k], size) for k, size in enumerate(sizes)]
-        offset = (place - torch.tensor([BELOW, RADIUS, RADIUS])) / 8.0
-        parts = [around, close, *(part * valid for part in (*details, offset)), *flags, valid, numbers]
-        return self.out(self.trunk(torch.cat([part.float() for part in parts], dim=1)))
+    def point(self, features: Tensor, there: Tensor) -> Tensor:
+        """Scores [n, 20]."""
+        return self.points(features).squeeze(-1).masked_fill(~there, -1e4)
 
-    def _at(self, codes: Tensor, places: Tensor) -> Tensor:
-        """The codes [n, k] at places [n, k, 3]; `OUTSIDE` beyond what is seen."""
-        sizes = torch.tensor(codes.shape[1:])
-        inside = ((places >= 0) & (places < sizes)).all(-1)
-        up, right, back = (places.clamp(min=0).minimum(sizes - 1)).unbind(-1)
-        rows = torch.arange(len(codes))[:, None]
-        return torch.where(inside, codes[rows, up, right, back], OUTSIDE)
+    def act(self, seen: Tensor) -> Tensor:
+        """Scores [n, 18]."""
+        return self.acts(seen)
 
 
-def tensors_of(seen: View) -> tuple[Tensor, ...]:
-    """A view for the network."""
-    return tuple(torch.as_tensor(part) for part in seen)
+def decide(
+    net: SilentModel, scene: Scene, memory: Memory, rng: np.random.Generator, temperature: float = 1.0
+) -> tuple[Array, Array]:
+    """Actions int64 [n], and the cells of the map that they are about, int [n, 3]."""
+    anew = rng.random(len(memory.goal)) < REDECIDES
+    memory.goal[anew] = _NOWHERE
+    choice = choice_of(scene, memory)
+    with torch.no_grad():
+        scores = net.point(torch.as_tensor(choice.features), torch.as_tensor(choice.there)).double().numpy()
+        chosen = (scores + rng.gumbel(size=scores.shape)).argmax(1)
+        goals = choice.places[np.arange(len(chosen)), chosen]
+        scores = net.act(torch.as_tensor(act_view(scene, memory, goals))).double().numpy()
+    if temperature:
+        scores = scores / temperature + rng.gumbel(size=scores.shape)
+    return scores.argmax(1), cell_of_place(goals, scene.cell, scene.quarter)
 
 
 class SilentBuilder(BuilderBase):
@@ -199,10 +328,6 @@ class SilentBuilder(BuilderBase):
             self._began = True
         see_many(world.state, self._sights, 0, 1)
         seen = {"agentPos": world.seen_pose, **self._sights._asdict()}
-        with torch.no_grad():
-            scores = self._net(tensors_of(view(seen, self._memory)))[0].double().numpy()
-        if self.temperature:
-            scores = scores / self.temperature + self._rng.gumbel(size=ACTIONS)
-        action = int(scores.argmax())
-        self._memory.keep(np.array([action]), world.seen_pose[:, 1])
-        return self._with_words(self._state.do(action))
+        actions, goals = decide(self._net, scene_of(seen), self._memory, self._rng, self.temperature)
+        self._memory.keep(actions, world.seen_pose[:, 1], goals)
+        return self._with_words(self._state.do(int(actions[0])))

@@ -97,6 +97,11 @@ def satisfied(grid: Array, wish: Array) -> Array:
     return (ring_of(grid) == wish).all(axis=1)
 
 
+def drawn(scores: Array, rng: np.random.Generator) -> Array:
+    """An action for each row of scores [n, actions], by their softmax, int64 [n]."""
+    return (scores + rng.gumbel(size=scores.shape)).argmax(axis=-1)
+
+
 def keys_of(actions: Array, space: Mapping[str, Any]) -> dict[str, Array]:
     """Numbers of `ACTIONS` [n] as actions of the `human-level` controls, with the keys that the space has."""
     return {key: TABLE[key][actions] for key in space}
@@ -183,7 +188,7 @@ class SymbolsBuilder:
         self._listen, self._act = (_Network(model.tensors, part) for part in ("listen", "act"))
         self._sizes, self._mark = model.card["network"], mark
         self._space, self._can_ask, self._length = space, can_ask, message_length
-        self._wish = np.zeros((1, 8), np.int64)
+        self._wish, self._rng = np.zeros((1, 8), np.int64), np.random.default_rng(0)
 
     @classmethod
     def for_env(cls, env: Any, *, model: Pretrained) -> SymbolsBuilder:
@@ -198,7 +203,7 @@ class SymbolsBuilder:
         """Begin an episode; raises `AgentError` for another role than the builder's."""
         if role != Role.BUILDER:
             raise AgentError(f"a SymbolsBuilder cannot play the {role}")
-        self._wish = np.zeros((1, 8), np.int64)
+        self._wish, self._rng = np.zeros((1, 8), np.int64), np.random.default_rng(seed)
 
     def act(self, observation: Any) -> Any:
         """The next step."""
@@ -211,7 +216,7 @@ class SymbolsBuilder:
         action = np.array([WAIT])
         if self._wish.any() and not satisfied(grid, self._wish)[0]:
             pose = np.asarray(observation["agentPos"])[None]
-            action = self._act(body_view(pose, grid, self._wish)).argmax(-1)
+            action = drawn(self._act(body_view(pose, grid, self._wish)), self._rng)
         keys = keys_of(action, self._space.spaces)
         act = {key: part[0] for key, part in keys.items()}
         return {"act": act, "say": np.zeros(self._length, np.int64)} if self._can_ask else act

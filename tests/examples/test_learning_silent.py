@@ -1,0 +1,114 @@
+"""`examples/dagger_silent_builder.py` and its builder: what it sees, what its teacher shows, what is held out."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from requirements import ROOT, require
+
+from iglu_marl import Task, Worlds
+from iglu_marl.core.scoring import maximal_intersection
+
+
+@pytest.fixture(scope="module")
+def torch() -> Iterator[Any]:
+    require("torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)")
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield torch
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def example(torch: Any) -> ModuleType:
+    name = "dagger_silent_builder"
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def begun(example: ModuleType, tasks: list[Task], poses: Any) -> tuple[Any, Any]:
+    env = example.make(tasks[0], len(tasks), 50)
+    seen, _ = env.reset(seed=0, options={"task": tasks, "pose": poses})
+    return env, seen
+
+
+def test_a_quarter_turn_of_everything_changes_no_view(example: ModuleType) -> None:
+    cells = [(2, -1, -3, 4), (1, -1, -4, 2)]
+    turned = [(-z, y, x, color) for x, y, z, color in cells]
+    tasks = [Task("", blocks, invariant=False) for blocks in (cells, turned)]
+    poses = [(1.0, -0.25, 0.25, 20.0, -30.0), (-0.25, -0.25, 1.0, 110.0, -30.0)]
+    _, seen = begun(example, tasks, poses)
+    found = example.view(seen, example.Memory(2))
+    for name, part in found._asdict().items():
+        assert np.allclose(part[0], part[1], atol=1e-6), name
+    assert found.kinds[0].tolist() == [12, 13, 1, 0, 1]  # -30 degrees, 20 degrees, blue, nothing done, something hit
+
+
+def test_the_places_of_the_aim_are_those_of_the_map(example: ModuleType) -> None:
+    task = Task("", [(0, -1, -2, 3)], [(0, -1, -3, 5)], invariant=False)
+    _, seen = begun(example, [task], [(0.0, -0.25, 0.0, 0.0, -20.0)])
+    found = example.view(seen, example.Memory(1))
+    assert seen["aim"][0, 1:7].tolist() == [0, -1, -3, 0, -1, -2]
+    assert found.cells[(0, *found.hit[0])] == 5 * 8
+    assert found.cells[(0, *found.place[0])] == 3
+
+
+def test_the_controls_see_no_target_or_nothing_else(example: ModuleType) -> None:
+    task = Task("", [(0, -1, -2, 3)], [(0, -1, -3, 5)], invariant=False)
+    _, seen = begun(example, [task], [(0.0, -0.25, 0.0, 0.0, -20.0)])
+    found = example.view(seen, example.Memory(1))
+    hidden = example.taken_away(found, example.Settings(hidden=True))
+    assert not (hidden.cells % 8 == 3).any()
+    assert (hidden.cells // 8 == 5).any()
+    blind = example.taken_away(found, example.Settings(blind=True))
+    assert not (blind.cells >= 8).any()
+    assert not any(part.any() for part in blind[1:])
+
+
+def test_the_teacher_leads_from_anywhere_to_the_target(example: ModuleType) -> None:
+    task = Task("", [(0, -1, -2, 3), (0, 0, -2, 1), (2, -1, 2, 6)])
+    worlds = Worlds(1)
+    worlds.spawn(0, task)
+    env = example.make(task, 1, 500)
+    env.reset(seed=0)
+    for action in (1, 1, 13, 13, 15, 15, 15, 15, 15, 15, 17, 1, 4, 12):  # somewhere, with a wrong block
+        env.step(np.array([action]))
+    done = np.array([False])
+    steps = example.shown(env.worlds, 0, most=400)
+    while steps and not done:
+        _, _, done, _, _ = env.step(np.array([steps.pop()]))
+    assert done.all()
+
+
+def test_the_bundled_structures_of_the_test_are_no_others_turned(example: ModuleType) -> None:
+    trained, tested = example.bundled(held_out=False), example.bundled(held_out=True)
+    assert (len(trained), len(tested)) == (21, 7)
+    for task in tested:
+        size = np.count_nonzero(task.target_grid)
+        assert example.LEAST <= size <= example.MOST
+        for other in trained:
+            if np.count_nonzero(other.target_grid) == size:
+                assert maximal_intersection(other.target_grid, task.target_grid) < size
+
+
+def test_lessons_are_gone_on_with(example: ModuleType, tmp_path: Path, torch: Any) -> None:
+    tiny = example.Settings(minutes=0, worlds=4, limit=10, first=60, fresh=20, batches=1, batch=16)
+    first = example.train(tiny, tmp_path / "silent", report=False)
+    again = example.train(tiny, tmp_path / "silent", report=False)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".pt", ".json"}
+    weights = [torch.cat([part.flatten() for part in net.state_dict().values()]) for net in (first, again)]
+    assert torch.isfinite(weights[1]).all()
+    assert not torch.equal(*weights)
