@@ -2,8 +2,8 @@
 
 It walks with the 18 actions. It sees `egocentric`, `target_egocentric`, `aim` and `agentPos`, and knows the colour in
 its hand, its last action, and what it is about. In two steps it decides what to do: it points at one of the nearest
-cells in which build and target differ (`point`), and acts with this cell in mind (`act`). That there are these two steps,
-and what of the sights each is shown, is made by hand; the rest is learned: examples/dagger_silent_builder.py.
+cells in which build and target differ (`point`), and acts with this cell in mind (`act`). That there are these two
+steps, and what of the sights each is shown, is made by hand; the rest is learned: examples/dagger_silent_builder.py.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Memory:
         self.goal[chosen] = _NOWHERE
 
     def keep(self, actions: Array, heights: Array, goals: Array) -> None:
-        """Remember what was done, int [n], how high the eye was before, float [n], and about which cells, int [n, 3]."""
+        """Remember actions, int [n], how high the eye was before, float [n], and the cells in mind, int [n, 3]."""
         picked = (actions >= Action.HOTBAR_1) & (actions <= Action.HOTBAR_6)
         self.active = np.where(picked, actions - Action.HOTBAR_1 + 1, self.active)
         self.action, self.height = actions.astype(np.int64), heights.astype(np.float64)

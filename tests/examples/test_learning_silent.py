@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from requirements import ROOT, require
 
-from iglu_marl import Task, Worlds
+from iglu_marl import Task
+from iglu_marl.core.grid import cells_of
 from iglu_marl.core.scoring import maximal_intersection
 
 
 @pytest.fixture(scope="module")
 def torch() -> Iterator[Any]:
-    require("torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)")
+    require(
+        "torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)"
+    )
     import torch
 
     threads = torch.get_num_threads()
@@ -51,37 +54,47 @@ def test_a_quarter_turn_of_everything_changes_no_view(example: ModuleType) -> No
     tasks = [Task("", blocks, invariant=False) for blocks in (cells, turned)]
     poses = [(1.0, -0.25, 0.25, 20.0, -30.0), (-0.25, -0.25, 1.0, 110.0, -30.0)]
     _, seen = begun(example, tasks, poses)
-    found = example.view(seen, example.Memory(2))
-    for name, part in found._asdict().items():
-        assert np.allclose(part[0], part[1], atol=1e-6), name
-    assert found.kinds[0].tolist() == [12, 13, 1, 0, 1]  # -30 degrees, 20 degrees, blue, nothing done, something hit
+    scene, memory = example.scene_of(seen), example.Memory(2)
+    choice = example.choice_of(scene, memory)
+    assert choice.there.sum(1).tolist() == [2, 2]
+    views = [*choice, example.act_view(scene, memory, choice.places[:, 0])]
+    for part in views:
+        assert np.allclose(part[0], part[1], atol=1e-5)
+    assert views[-1].shape == (2, example.ACT_FEATURES)
 
 
-def test_the_places_of_the_aim_are_those_of_the_map(example: ModuleType) -> None:
-    task = Task("", [(0, -1, -2, 3)], [(0, -1, -3, 5)], invariant=False)
+def test_places_are_cells_of_the_map(example: ModuleType) -> None:
+    from iglu_marl.agents.learned.silent import cell_of_place
+
+    task = Task("", [(0, -1, -2, 3)], starting_grid=[(0, -1, -3, 5)], invariant=False)
+    for yaw in (0.0, 90.0, 180.0, 270.0):
+        _, seen = begun(example, [task], [(0.0, -0.25, 0.0, yaw, -20.0)])
+        scene = example.scene_of(seen)
+        cells = np.array([[0, -1, -3]])
+        place = example.place_of(cells, scene.cell, scene.quarter)
+        assert scene.build[(0, *place[0])] == 5
+        assert cell_of_place(place, scene.cell, scene.quarter).tolist() == cells.tolist()
+        if yaw == 0.0:
+            assert seen["aim"][0, 1:7].tolist() == [0, -1, -3, 0, -1, -2]
+            assert scene.hit.tolist() == place.tolist()
+            assert scene.target[(0, *scene.aimed[0])] == 3
+
+
+def test_the_controls_see_no_target_or_no_build(example: ModuleType) -> None:
+    task = Task("", [(0, -1, -2, 3)], starting_grid=[(0, -1, -3, 5)], invariant=False)
     _, seen = begun(example, [task], [(0.0, -0.25, 0.0, 0.0, -20.0)])
-    found = example.view(seen, example.Memory(1))
-    assert seen["aim"][0, 1:7].tolist() == [0, -1, -3, 0, -1, -2]
-    assert found.cells[(0, *found.hit[0])] == 5 * 8
-    assert found.cells[(0, *found.place[0])] == 3
-
-
-def test_the_controls_see_no_target_or_nothing_else(example: ModuleType) -> None:
-    task = Task("", [(0, -1, -2, 3)], [(0, -1, -3, 5)], invariant=False)
-    _, seen = begun(example, [task], [(0.0, -0.25, 0.0, 0.0, -20.0)])
-    found = example.view(seen, example.Memory(1))
-    hidden = example.taken_away(found, example.Settings(hidden=True))
-    assert not (hidden.cells % 8 == 3).any()
-    assert (hidden.cells // 8 == 5).any()
-    blind = example.taken_away(found, example.Settings(blind=True))
-    assert not (blind.cells >= 8).any()
-    assert not any(part.any() for part in blind[1:])
+    hidden = example.taken_away(seen, example.Settings(hidden=True))
+    assert set(np.unique(hidden["target_egocentric"])) == {0, example.OUTSIDE}
+    assert 5 in hidden["egocentric"]
+    blind = example.taken_away(seen, example.Settings(blind=True))
+    assert set(np.unique(blind["egocentric"])) == {0, example.OUTSIDE}
+    assert 3 in blind["target_egocentric"]
+    assert not blind["aim"].any()
+    assert seen["aim"].any(), "the observation itself is left alone"
 
 
 def test_the_teacher_leads_from_anywhere_to_the_target(example: ModuleType) -> None:
     task = Task("", [(0, -1, -2, 3), (0, 0, -2, 1), (2, -1, 2, 6)])
-    worlds = Worlds(1)
-    worlds.spawn(0, task)
     env = example.make(task, 1, 500)
     env.reset(seed=0)
     for action in (1, 1, 13, 13, 15, 15, 15, 15, 15, 15, 17, 1, 4, 12):  # somewhere, with a wrong block
@@ -89,7 +102,11 @@ def test_the_teacher_leads_from_anywhere_to_the_target(example: ModuleType) -> N
     done = np.array([False])
     steps = example.shown(env.worlds, 0, most=400)
     while steps and not done:
-        _, _, done, _, _ = env.step(np.array([steps.pop()]))
+        action, cell = steps.pop()
+        before = env.worlds.grid[0].copy()
+        _, _, done, _, _ = env.step(np.array([action]))
+        changed = cells_of(env.worlds.grid[0] != before)
+        assert done or not len(changed) or changed[0].tolist() == cell.tolist(), "it says what it is about"
     assert done.all()
 
 
