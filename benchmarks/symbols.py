@@ -61,7 +61,7 @@ def trained(example: ModuleType, folder: Path, options: dict[str, Any]) -> tuple
     torch.set_num_threads(1)
     settings = example.Settings(**options)
     skill = folder / f"skill-{settings.seed}.pt"
-    name = folder / f"{settings.channel}{'-hidden' if settings.hidden else ''}-{settings.seed}"
+    name = kept_as(folder, settings)
     folder.mkdir(parents=True, exist_ok=True)
     pair = example.Pair(settings)
     if name.with_suffix(".pt").exists():
@@ -160,15 +160,25 @@ def rounded(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def run(folder: Path, seeds: int, control_seeds: int) -> tuple[dict[str, Any], list[Any]]:
-    """All runs, and the talking pairs."""
+def kept_as(folder: Path, settings: Any) -> Path:
+    """Where a run is kept, without suffix."""
+    return folder / f"{settings.channel}{'-hidden' if settings.hidden else ''}-{settings.seed}"
+
+
+def run(
+    folder: Path, seeds: int, control_seeds: int, only_trained: bool = False
+) -> tuple[dict[str, Any], list[Any]]:
+    """All runs, and the talking pairs. only_trained: those that the folder has."""
     example = load_example()
     result: dict[str, Any] = {"best without chat": BEST_WITHOUT_CHAT, "runs": {}}
     talking: list[Any] = []
     for name, options in RUNS.items():
         result["runs"][name] = []
         for seed in range(seeds if name == OPEN else control_seeds):
-            pair, told = trained(example, folder, {**options, "seed": seed})
+            chosen = {**options, "seed": seed}
+            if only_trained and not kept_as(folder, example.Settings(**chosen)).with_suffix(".json").exists():
+                continue
+            pair, told = trained(example, folder, chosen)
             settings = example.Settings(**told["settings"])
             split = example.meanings(settings)
             entry = {"seed": seed, "cpu seconds": told["cpu"], "curve": told["curve"]}
@@ -311,6 +321,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs") / "symbols", help="folder of weights")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--control-seeds", type=int, default=1)
+    parser.add_argument("--only-trained", action="store_true", help="leave out what is not in the folder")
     parser.add_argument("--zoo", action="store_true", help="keep the best pair in the package")
     parser.add_argument("--json", type=Path, default=ROOT / "docs" / "learning" / "symbols.json")
     parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
@@ -319,7 +330,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     if not given.show:
-        result, talking = run(given.runs, given.seeds, given.control_seeds)
+        result, talking = run(given.runs, given.seeds, given.control_seeds, given.only_trained)
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(result) + "\n", encoding="utf-8")
         if given.zoo:

@@ -155,8 +155,9 @@ def save(
     path = folder / f"{name}.json"
     check_card(card, str(path))
     folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {key: np.asarray(value) for key, value in tensors.items()}
     with replacing(folder / f"{name}.npz") as partial, partial.open("wb") as file:
-        np.savez_compressed(file, **{key: np.asarray(value) for key, value in tensors.items()})
+        np.savez_compressed(file, **arrays)
     write_text(path, json.dumps(card, indent=1, ensure_ascii=False) + "\n")
     pretrained.cache_clear()
     return path

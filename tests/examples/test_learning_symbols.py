@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 from requirements import ROOT, require
 
+import iglu_marl
+from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
+from iglu_marl.agents.learned import zoo
 
 
 def load_benchmark() -> ModuleType:
@@ -153,3 +157,46 @@ def test_runs_and_controls_are_measured_and_drawn(
 def test_meanings_as_attributes() -> None:
     rows = np.array([[0, 3, 0, 0, 1, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0, 2]])
     assert symbols.blocks_of(rows).tolist() == [[1, 3, 4, 1], [0, 2, 7, 2]]
+
+
+# -------------------------------------------------------------------------------------------- what was measured
+
+
+def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    result = json.loads((ROOT / "docs" / "learning" / "symbols.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "emergent_chat.md").read_text(encoding="utf-8")
+    assert set(result["runs"]) == set(symbols.RUNS)
+    for title, table in symbols.tables(result).items():
+        assert table in page, title
+    for one in result["runs"][symbols.OPEN]:
+        assert one["measured"]["trained"] > 0.9 > 10 * result["best without chat"]
+    for name, seeds in result["runs"].items():
+        if name != symbols.OPEN:
+            assert all(one["measured"]["trained"] <= result["best without chat"] for one in seeds), name
+
+
+def test_the_measured_settings_are_those_of_the_example(example: ModuleType) -> None:
+    result = json.loads((ROOT / "docs" / "learning" / "symbols.json").read_text(encoding="utf-8"))
+    assert result["settings"] == example.Settings()._asdict()
+
+
+@pytest.mark.parametrize("view", [iglu_marl.raw_env, iglu_marl.parallel_env])
+def test_the_pair_of_the_zoo_builds_what_it_was_trained_on(example: ModuleType, view: Any) -> None:
+    model = zoo.pretrained("symbols-pair-v0")
+    game = {
+        name: tuple(part) if isinstance(part, list) else part for name, part in model.card["game"].items()
+    }
+    rows = example.meanings(example.Settings()).trained[::25]
+    completed = []
+    for seed, row in enumerate(rows):
+        env = view(tasks=example.task_of(row), max_steps=60, **game)
+        agents = {role: model.for_env(env, role) for role in (Role.ARCHITECT, Role.BUILDER)}
+        completed.append(iglu_marl.play(env, agents, seed=seed).completed)
+    assert np.mean(completed) >= 0.8
+
+
+def test_the_pair_of_the_zoo_says_which_game_it_knows() -> None:
+    model = zoo.pretrained("symbols-pair-v0")
+    with pytest.raises(AgentError, match="plays with controls='human-level', the environment has 'walking'"):
+        model.for_env(iglu_marl.raw_env(), Role.BUILDER)
