@@ -69,7 +69,7 @@ def measure(example: ModuleType, net: Any, count: int, limit: int) -> dict[str, 
     for kind, tasks in example.held_out(count, seed=20_000).items():
         result[kind] = {}
         for player in PLAYERS:
-            few = tasks if player in ("learned", "teacher") else tasks[:50]
+            few = tasks if player == "learned" else tasks[:50]
             settings = example.Settings(
                 limit=limit, hidden=player == "target hidden", blind=player == "blind"
             )

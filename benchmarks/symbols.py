@@ -181,7 +181,7 @@ def run(
             pair, told = trained(example, folder, chosen)
             settings = example.Settings(**told["settings"])
             split = example.meanings(settings)
-            entry = {"seed": seed, "cpu seconds": told["cpu"], "curve": told["curve"]}
+            entry = {"seed": seed, "cpu seconds of conversation": told["cpu"][1], "curve": told["curve"]}
             if name == OPEN:
                 talking.append((pair, settings))
                 entry.update(
@@ -241,8 +241,8 @@ def keep_best(result: dict[str, Any], talking: list[Any]) -> Path:
         },
         "network": {"words": settings.words, "symbols": settings.symbols},
         "data": "Own play on 202 of the 252 meanings; 50 pairs of blocks are held out.",
-        "budget": f"{settings.updates * settings.games:,} games, and {settings.practice_updates} x "
-        f"{settings.practice_games} of practice; {sum(entry['cpu seconds']) / 60:.1f} minutes of one core; one seed",
+        "budget": f"{settings.updates * settings.games:,} games in {entry['cpu seconds of conversation'] / 60:.1f} minutes "
+        f"of one core, after {settings.practice_updates} x {settings.practice_games} games of practice; one seed",
         "results": results,
         "command": f"python examples/ppo_symbols.py --seed {entry['seed']}",
         "check": "python -m benchmarks.symbols",

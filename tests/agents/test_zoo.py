@@ -117,4 +117,4 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
         config={**game, "max_steps": 30},
         progress=False,
     )
-    assert [row["error"] for row in result.rows] == [None]
+    assert [row["error"] for row in result.rows] == [""]
