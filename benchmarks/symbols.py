@@ -241,8 +241,9 @@ def keep_best(result: dict[str, Any], talking: list[Any]) -> Path:
         },
         "network": {"words": settings.words, "symbols": settings.symbols},
         "data": "Own play on 202 of the 252 meanings; 50 pairs of blocks are held out.",
-        "budget": f"{settings.updates * settings.games:,} games in {entry['cpu seconds of conversation'] / 60:.1f} minutes "
-        f"of one core, after {settings.practice_updates} x {settings.practice_games} games of practice; one seed",
+        "budget": f"{settings.updates * settings.games:,} games in "
+        f"{entry['cpu seconds of conversation'] / 60:.1f} minutes of one core, "
+        f"after {settings.practice_updates} x {settings.practice_games} games of practice; one seed",
         "results": results,
         "command": f"python examples/ppo_symbols.py --seed {entry['seed']}",
         "check": "python -m benchmarks.symbols",
