@@ -1,6 +1,6 @@
 """A silent builder of whole structures, walking: DAgger with the planner as teacher, in one file.
 
-    python examples/dagger_silent_builder.py --minutes 20 --save runs/silent
+    python examples/dagger_silent_builder.py --minutes 5 --save runs/silent
 
 It sees the target and has the 18 actions of 2022. Structures have 6 to 20 blocks: random ones, new in every episode,
 and three quarters of the bundled ones. The learner plays; now and then the planner takes over (`plan(..., teach=True)`,
@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     """What a run depends on, besides the code and the speed of the machine."""
 
     seed: int = 0
-    minutes: float = 20.0  # of the processor
+    minutes: float = 5.0  # of the processor
     blind: bool = False
     hidden: bool = False
     worlds: int = 64
@@ -282,7 +282,8 @@ def train(settings: Settings, save: Path | None = None, report: bool = True) -> 
     lessons, began = Lessons(settings), time.process_time()
     tests = held_out(24)
     data = lessons.frames(net if curve else None, settings.first)
-    frames, order = len(data.actions), np.random.default_rng(settings.seed + 1)
+    frames = len(data.actions) + (int(curve[-1]["frames"]) if curve else 0)
+    order = np.random.default_rng(settings.seed + 1)
     while True:
         minutes = used + (time.process_time() - began) / 60
         left = 1 - minutes / settings.minutes if settings.minutes else 0.0
