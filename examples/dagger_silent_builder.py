@@ -342,7 +342,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.set_defaults(**Settings()._asdict())
+    parser.set_defaults(
+        **{key: value for key, value in Settings()._asdict().items() if not isinstance(value, tuple)}
+    )
     parser.add_argument("--seed", type=int)
     parser.add_argument("--minutes", type=float, help="of the processor")
     parser.add_argument("--limit", type=int, help="steps in an episode")
