@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 
 from iglu_marl import Agent, AgentError, Role
+from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
@@ -23,6 +24,7 @@ ARCHITECTS: dict[str, Any] = {
     "replay": ReplayArchitect,
     "scripted": ScriptedArchitect,
     **partners.ARCHITECTS,
+    **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
     "learned": LearnedBuilder,
@@ -31,6 +33,7 @@ BUILDERS: dict[str, Any] = {
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
     **partners.BUILDERS,
+    **zoo.in_role(Role.BUILDER),
 }
 
 
@@ -38,9 +41,9 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
     """Agents that fit an environment's action spaces and chat, ready for `iglu_marl.play`.
 
     architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (a language model, as the environment
-    variables say), or one of `iglu_marl.agents.scripted.partners`. builder:
+    variables say), one of `iglu_marl.agents.scripted.partners`, or of `iglu_marl.agents.learned.zoo`. builder:
     "scripted" (has to observe its pose and the grid), "learned" (so does it; its model is the folder that
-    the environment variable IGLU_MARL_MODEL names), "oracle", "random", "llm", or one of the partners.
+    the environment variable IGLU_MARL_MODEL names), "oracle", "random", "llm", or one of the partners or the zoo.
     `llm:MODEL` and `llm:MODEL@ENDPOINT` name a language model themselves.
     A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
     """

@@ -11,6 +11,7 @@ from typing_extensions import Self, Unpack
 
 from iglu_marl import AgentError, Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.learned.zoo import Pretrained, pretrained
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
@@ -58,6 +59,14 @@ class LearnedBuilder(BuilderBase):
                 "environment; `iglu-marl train edits` makes one"
             )
         return super().for_env(env, **{"model": os.environ.get(MODEL_VARIABLE), **options})
+
+    @staticmethod
+    def pretrained(name: str) -> Pretrained:
+        """A trained agent that comes with the package: `LearnedBuilder.pretrained(name).for_env(env)` plays.
+
+        Raises `AgentError` for names that `iglu_marl.agents.learned.zoo.zoo()` does not have.
+        """
+        return pretrained(name)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

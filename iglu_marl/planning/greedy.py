@@ -54,17 +54,20 @@ CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
 }
 
 
-def build(simulation: Simulation, max_actions: float) -> str:
-    """Work until everything is as desired, from wherever the simulation is; returns "" or why not."""
-    return GreedyBuilder(simulation).build(max_actions)
+def build(simulation: Simulation, max_actions: float, controller: Controller | None = None) -> str:
+    """Work until everything is as desired, from wherever the simulation is; returns "" or why not.
+
+    controller: how; None is the one of the controls.
+    """
+    return GreedyBuilder(simulation, controller).build(max_actions)
 
 
 class GreedyBuilder:
     """The loop that chooses what to do next."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, controller: Controller | None = None) -> None:
         self.simulation = simulation
-        self.controller = CONTROLLERS[simulation.problem.controls](simulation)
+        self.controller = controller or CONTROLLERS[simulation.problem.controls](simulation)
         self._cleared: Counter[Cell] = Counter()
         self._scaffolded: Counter[Cell] = Counter()
         self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is

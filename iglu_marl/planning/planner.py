@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import Cell
 from iglu_marl.planning.feasibility import prove_impossible
 from iglu_marl.planning.flying.search import shortest_flight
@@ -16,6 +17,7 @@ from iglu_marl.planning.greedy import build
 from iglu_marl.planning.problem import Plan, PlanLevel, Problem, level_of, private_state
 from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.walking.shortening import shortened
+from iglu_marl.planning.walking.teaching import Teacher
 from iglu_marl.planning.walking.viewpoints import shortest_walk
 
 # Of the others there is only the plan of the greedy builder.
@@ -33,6 +35,7 @@ def plan(
     *,
     max_actions: int = 20_000,
     width: int | None = None,
+    teach: bool = False,
 ) -> Plan:
     """Actions that make the edits, and nothing else, in a world.
 
@@ -43,22 +46,26 @@ def plan(
     level: "fast" takes the plan of the greedy builder, on foot without the steps that make no difference;
         "short" searches for a shorter one, or for one at all; "shortest" searches longer. See docs/planning.md.
     max_actions: budget; a longer plan is given up.
+    teach: on foot, as one shows it to a learner: turns to what it is about first and looks at it, walks forwards,
+        and aims at the middle of faces. Such a plan is longer and made in less time; `level` does not count.
     width: deprecated; 0 is the level "fast", 1 and 2 are "short", more is "shortest".
 
     The verdict "built" is given after a simulation of all actions with the kernel. Raises `PlanningError` for
     controls that cannot be planned and for edits that make no sense.
     """
     level = level_of(level, width)
+    if teach and controls != "walking":
+        raise PlanningError(f"controls is {controls!r}, expected 'walking' with teach=True")
     problem = Problem.of(world, edits, controls)
     reason, proof = prove_impossible(problem)
     if proof:
         return Plan([], "impossible", reason, controls=controls, proof=proof)
     simulation = Simulation(problem)
-    reason = build(simulation, max_actions)
+    reason = build(simulation, max_actions, Teacher(simulation) if teach else None)
     actions = simulation.actions
-    if controls == "walking" and not reason:
+    if controls == "walking" and not reason and not teach:
         actions = shortened(problem, actions)
-    if level != "fast" and problem.changes and controls in SEARCH_OF:
+    if level != "fast" and not teach and problem.changes and controls in SEARCH_OF:
         found = SEARCH_OF[controls](problem, level, max_actions if reason else len(actions))
         reason, actions = ("", found) if found else (reason, actions)
     scaffolds = built_on_the_way(problem, actions)

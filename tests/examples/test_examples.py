@@ -33,6 +33,8 @@ SMALL = {
 
 # Examples that need an extra are run by test modules of their own.
 ELSEWHERE: dict[str, str] = {
+    "dagger_silent_builder": "test_learning_silent.py",
+    "ppo_symbols": "test_learning_symbols.py",
     "ppo_builder": "test_learning_builder.py",
     "ppo_two_agents": "test_learning_two_agents.py",
     "ray_rollouts": "test_rllib.py",
@@ -103,12 +105,14 @@ SHORT = {
     "aec_loop": "--steps 60",
     "behaviour_cloning": "--epochs 1",
     "custom_tasks": "",
+    "dagger_silent_builder": "--minutes 0 --first 200 --batches 1 --limit 20",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
     "ladder": "--seeds 1 --budget 2000 --episodes 2",
     "llm_architect": "--max-steps 5",
     "offline_minari": "--episodes 5 --epochs 1 --games 2",
     "parallel_loop": "--steps 60",
     "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
+    "ppo_symbols": "--practice-updates 1 --updates 1 --games 64",
     "ppo_two_agents": "--total-steps 2048",
     "ray_rollouts": "--worlds 4 --steps 50 --games 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
@@ -123,8 +127,10 @@ APART = ("ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_tw
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
+    "dagger_silent_builder": {"torch": "torch"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
     "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_symbols": {"torch": "torch"},
     "ppo_two_agents": {"torch": "torch", "tensorboard": "rl"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -10,13 +11,15 @@ from worlds import Block, world_with
 
 from iglu_marl.agents.scripted.state_tracker import StateTracker, _searched
 from iglu_marl.core.actions import Action
+from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, index_of
 from iglu_marl.core.kernels.ray import gaze
+from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import lower_bound, plan, replays
-from iglu_marl.planning.problem import PlanLevel, Problem
-from iglu_marl.planning.raycast import blocked_by_body, cast_rays
-from iglu_marl.planning.simulation import Simulation
+from iglu_marl.planning.problem import PlanLevel, Problem, private_state
+from iglu_marl.planning.raycast import bearing, blocked_by_body, cast_rays, turn_deg
+from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.support import Mask, pillars
 from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
@@ -284,3 +287,67 @@ def test_steps_that_make_no_difference_are_left_out() -> None:
 def test_fast_plans_are_shortened() -> None:
     made = plan(Worlds(1), WALL, "walking", "fast")
     assert made.actions == shortened(Problem.of(Worlds(1), WALL, "walking"), made.actions)
+
+
+# --- as a teacher ----------------------------------------------------------------------------------------
+
+
+def scenes(seed: int, count: int) -> Iterator[tuple[Worlds, np.ndarray]]:
+    """Worlds with a few columns and a walker anywhere on the ground, and a grid with one cell other than there."""
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        world = Worlds(1)
+        for x, z in rng.integers(0, 11, (rng.integers(6), 2)):
+            world.grid[0, : rng.integers(1, 4), x, z] = rng.integers(1, 7)
+        free = np.argwhere(~world.grid[0].any(0))
+        (x, z), at = free[rng.integers(len(free))] - 5, tuple(rng.integers((3, 11, 11)))
+        world.pose[0] = x, -0.25, z, 5.0 * rng.integers(72), 0.0
+        target = world.grid[0].copy()
+        target[at] = 0 if target[at] and number % 2 else 1 + (target[at] + rng.integers(5)) % 6
+        yield world, target
+
+
+def steps_of(world: Worlds, actions: list[int]) -> Iterator[tuple[int, np.ndarray, np.void]]:
+    """Each action with the pose before it and the state after it."""
+    state = private_state(world)
+    for action in actions:
+        pose = state["pose"][0].copy()
+        step(state, "walking", action)
+        yield action, pose, state[0]
+
+
+def test_teaching_plans_turn_first_walk_forwards_and_aim_at_the_middle_of_faces() -> None:
+    offsets, walked, aside = [], [], []
+    for world, target in scenes(0, 40):
+        shown = plan(world, target, teach=True)
+        assert shown.built, shown.reason
+        assert replays(world, shown.actions, "walking", target)
+        for action, pose, after in steps_of(world, shown.actions):
+            if Action.FORWARD <= action <= Action.RIGHT:
+                walked.append(action)
+            if after["event"] in (PLACED, REMOVED):
+                hit, before = after["hit"].astype(int), after["before"].astype(int)
+                offsets.append(kernels.off_centre(tuple(pose[:3]), gaze(*pose[3:]), hit, before))
+                around = bearing(np.array(after["change"][:3] - pose[:3]))[0]
+                aside.append(abs(float(turn_deg(pose[3], around))))
+    assert np.median(offsets) <= 0.2
+    assert np.quantile(offsets, 0.9) <= 0.3
+    assert np.mean(np.array(walked) == Action.FORWARD) >= 0.9
+    assert np.median(aside) <= 5.0
+
+
+def test_a_teacher_shows_the_way_from_where_a_learner_went_wrong() -> None:
+    rng = np.random.default_rng(1)
+    for world, target in scenes(2, 12):
+        learner = Worlds(1)
+        learner.set_state(world.get_state())
+        for action in rng.integers(0, 18, 40):
+            step(learner.state, "walking", int(action))
+        shown = plan(learner, target, teach=True)
+        assert shown.built, shown.reason
+        assert replays(learner, shown.actions, "walking", target)
+
+
+def test_only_walking_is_taught() -> None:
+    with pytest.raises(PlanningError, match="'flying', expected 'walking' with teach=True"):
+        plan(Worlds(1), [(0, -1, 0, 1)], "flying", teach=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from iglu_marl.core.actions import Action
-from iglu_marl.core.grid import Cell, index_of
+from iglu_marl.core.grid import BlockGrid, Cell, index_of
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.motion import rise
 from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, PADDING, STEP_S, WALK_SPEED
@@ -243,34 +243,45 @@ class Walker:
 
     def _best_at(self, visit: Visit, jobs: list[Job], pose: Floats, start: Stand) -> Found | None:
         """The cheapest that can be done from a stand."""
-        simulation, stand = self.simulation, visit.stand
-        x, z, b = stand
-        rest = pose[:3].tolist() if stand == start else [x, b + EYE, z]
-        grid = simulation.grid
-        if visit.walls:
-            grid = grid.copy()
-            grid[tuple(np.transpose([index_of(cell) for cell in visit.walls]))] = 0
-        lowest = LOWEST_FROM_PILLAR if visit.pillars and stand != start else -90.0
+        grid = self._grid_without(visit.walls)
+        lowest = LOWEST_FROM_PILLAR if visit.pillars and visit.stand != start else -90.0
         yaw, pitch = pose[3:].tolist()
         best: Found | None = None
-        for air, height in rises().items():
-            if air and solid(grid, x, b + 3, z):
-                continue
-            eye = (rest[0], rest[1] + height, rest[2])
+        for air, eye in self._eyes(visit, pose, start):
             for job in jobs:
-                if (job.cell, stand, visit.keys) in self._banned_jobs or job.cell in visit.walls:
+                if not self._sensible(job, visit, air):
                     continue
-                if air and job.color == 0 and job.cell[1] < b + 2:
-                    continue  # nothing to be gained
                 places = job.color != 0
                 turns, right, up = kernels.best_aim(grid, eye, yaw, pitch, lowest, job.cell, places)
-                fill = turns + (job.color not in (0, simulation.active))
+                fill = turns + (job.color not in (0, self.simulation.active))
                 # The camera turns while the builder rises: only what is longer than the rise costs more.
                 cost = max(fill, air - 1) + 2.0 + AIR_COST if air else fill + 1.0
                 total = visit.cost + cost + job.penalty
                 if turns < kernels.FAR and (best is None or total < best.cost):
                     best = Found(total, visit, job, Aim(cost, right, up, air))
         return best
+
+    def _grid_without(self, walls: tuple[Cell, ...]) -> BlockGrid:
+        """The grid as it is once these blocks are broken."""
+        grid = self.simulation.grid
+        if walls:
+            grid = grid.copy()
+            grid[tuple(np.transpose([index_of(cell) for cell in walls]))] = 0
+        return grid
+
+    def _eyes(self, visit: Visit, pose: Floats, start: Stand) -> Iterator[tuple[int, tuple[float, ...]]]:
+        """From where one looks at a stand: the steps after a jump's start, 0 on the ground, and the eye."""
+        x, z, b = visit.stand
+        rest = pose[:3].tolist() if visit.stand == start else [float(x), b + EYE, float(z)]
+        for air, height in rises().items():
+            if not (air and solid(self._grid_without(visit.walls), x, b + 3, z)):
+                yield air, (rest[0], rest[1] + height, rest[2])
+
+    def _sensible(self, job: Job, visit: Visit, air: int) -> bool:
+        """Whether a job may be tried from a stand: not one that failed, nor a jump with nothing to be gained."""
+        if (job.cell, visit.stand, visit.keys) in self._banned_jobs or job.cell in visit.walls:
+            return False
+        return not (air and job.color == 0 and job.cell[1] < visit.stand[2] + 2)
 
     # -- doing
 
@@ -295,12 +306,16 @@ class Walker:
 
     def _act(self, job: Job, stand: Stand) -> bool:
         """From where the walker really stands: turn, select, jump if need be, and use the hand."""
-        simulation = self.simulation
         pose, here = self._rest()
         found = self._best_at(Visit(0.0, here, 0), [job], pose, here) if here == stand else None
         if found is None:
             return False
-        _, yaw, pitch, air = found.aim
+        return self._carry_out(job, found.aim)
+
+    def _carry_out(self, job: Job, aim: Aim) -> bool:
+        """Turn, select, jump and use the hand; whether that did the job."""
+        simulation = self.simulation
+        _, yaw, pitch, air = aim
         fill = camera_actions(yaw, pitch)
         if job.color not in (0, simulation.active):
             fill.append(Action.hotbar(job.color))

@@ -25,6 +25,8 @@ ROWS = 18  # camera steps from level to straight up
 FAR = 10**6
 RADIUS = math.sqrt(3.0) / 2.0  # of the ball around a cell
 
+CENTRE_PRICE = 30.0  # in actions, of a cell away from the middle of a face
+
 OUTSIDE, GROUND, END = -1, -2, -3  # in rays: outside the zone, and what follows the last cell
 
 # What is still ahead, in actions: for a camera step between cells, a cell out of sight, a scaffold.
@@ -61,6 +63,54 @@ def best_aim(grid, eye, yaw, pitch, lowest, cell, places):
                 if met[0] == cell[0] and met[1] == cell[1] and met[2] == cell[2]:
                     best, best_yaw, best_pitch = abs(i) + abs(j), i, j
     return best, best_yaw, best_pitch
+
+
+@jit
+def off_centre(eye, way, hit, before):
+    """How far from the middle of the face between two cells a ray meets it, in cells; `FAR` where they share none."""
+    if abs(hit[0] - before[0]) + abs(hit[1] - before[1]) + abs(hit[2] - before[2]) != 1:
+        return float(FAR)
+    axis = 0 if hit[0] != before[0] else 1 if hit[1] != before[1] else 2
+    along = (0.5 * (hit[axis] + before[axis]) - eye[axis]) / way[axis]
+    square = 0.0
+    for other in range(3):
+        if other != axis:
+            square += (eye[other] + along * way[other] - hit[other]) ** 2
+    return math.sqrt(square)
+
+
+@jit
+def centred_aim(grid, eye, yaw, pitch, lowest, cell, places):
+    """As `best_aim`, but an aim near the middle of a face is worth some steps: (price, yaw, pitch, cells off it)."""
+    best, best_yaw, best_pitch, best_off = float(FAR), FAR, FAR, float(FAR)
+    dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
+    level = math.sqrt(dx * dx + dz * dz)
+    apart = math.sqrt(level * level + dy * dy)
+    if apart > REACH + RADIUS or (places and in_the_way(eye[0], eye[1], eye[2], cell[0], cell[1], cell[2])):
+        return best, best_yaw, best_pitch, best_off
+    around = math.atan2(dz, dx) * DEGREES + 90.0 - yaw
+    up = math.atan2(dy, level) * DEGREES
+    yaw_slack = math.asin(RADIUS / level) * DEGREES if level > RADIUS else 180.0
+    pitch_slack = math.asin(RADIUS / apart) * DEGREES if apart > RADIUS else 180.0
+    hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
+    for j in range(-2 * ROWS, 2 * ROWS + 1):
+        tilt = pitch + CAMERA_DEG * j
+        if abs(tilt) > 90.0 or tilt < lowest or abs(tilt - up) > pitch_slack:
+            continue
+        for i in range(-YAWS // 2, YAWS // 2):
+            off = CAMERA_DEG * i - around
+            turns = abs(i) + abs(j)
+            if turns >= best or abs(off - 360.0 * np.rint(off / 360.0)) > yaw_slack:
+                continue
+            way = gaze(yaw + CAMERA_DEG * i, tilt)
+            if cast(grid, eye, way, hit, before):
+                met = before if places else hit
+                if met[0] == cell[0] and met[1] == cell[1] and met[2] == cell[2]:
+                    beside = off_centre(eye, way, hit, before)
+                    if turns + CENTRE_PRICE * beside < best:
+                        best, best_yaw, best_pitch = turns + CENTRE_PRICE * beside, i, j
+                        best_off = beside
+    return best, best_yaw, best_pitch, best_off
 
 
 # --- the search from one place ------------------------------------------------------------------------------------

@@ -1,0 +1,163 @@
+"""Trained agents that come with the package, each by its name: `pretrained("silent-walker-v0").for_env(env)`.
+
+An agent is two files in `weights/`: NAME.npz with its tensors, plain arrays that are read without pickle, and
+NAME.json, its card. All of them together have 5 MB at most. A card is an object with
+
+| key | |
+|---|---|
+| `kind` | a key of `KINDS`: which classes play with these tensors |
+| `about` | what it is, in a sentence |
+| `roles` | "architect", "builder", or both |
+| `game` | options of the environment in which it plays |
+| `network` | sizes, as its class wants them |
+| `data` | what it learned from, and what was held out |
+| `budget` | steps, minutes of one core, seeds |
+| `results` | by measure: `value`, `interval` (95 %), `games` |
+| `command` | what trains it, and `check`: what measures it again |
+| `versions` | of this package, NumPy and PyTorch |
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl import Agent, AgentError, DataError, Role
+from iglu_marl.core.files import replacing, write_text
+
+FOLDER = Path(__file__).with_name("weights")
+KINDS: dict[str, dict[Role, str]] = {
+    "pov-builder": {Role.BUILDER: "iglu_marl.agents.learned.pov_builder:PovBuilder"},
+    "silent-builder": {Role.BUILDER: "iglu_marl.agents.learned.silent:SilentBuilder"},
+    "symbols-pair": {
+        Role.ARCHITECT: "iglu_marl.agents.learned.symbols:SymbolsArchitect",
+        Role.BUILDER: "iglu_marl.agents.learned.symbols:SymbolsBuilder",
+    },
+}
+"""By kind and role, the class: its `for_env(env, model=...)` gets the `Pretrained`."""
+CARD = (
+    "kind",
+    "about",
+    "roles",
+    "game",
+    "network",
+    "data",
+    "budget",
+    "results",
+    "command",
+    "check",
+    "versions",
+)
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A trained agent of the zoo. card: what is known of it; see the module's description."""
+
+    name: str
+    card: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What it can play."""
+        return tuple(Role(role) for role in self.card["roles"])
+
+    @property
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Its weights by name. Raises `DataError` where they are missing or damaged."""
+        path = self.folder / f"{self.name}.npz"
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return dict(file)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{path} holds no weights ({error!s:.200})") from None
+
+    def for_env(self, env: Any, role: Role = Role.BUILDER, **options: Any) -> Agent:
+        """The agent in an environment. Raises `AgentError` for a role that it does not play, or without PyTorch."""
+        if role not in self.roles:
+            raise AgentError(
+                f"{self.name} cannot play the {role}, expected {' or '.join(self.card['roles'])}"
+            )
+        try:
+            found = pkgutil.resolve_name(KINDS[self.card["kind"]][role])
+        except ModuleNotFoundError as error:
+            raise AgentError(f"{self.name} needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
+        agent: Agent = found.for_env(env, model=self, **options)
+        return agent
+
+
+@dataclass(frozen=True)
+class InRole:
+    """An agent of the zoo in one role, as a registry of agents has it."""
+
+    name: str
+    role: Role
+
+    def for_env(self, env: Any, **options: Any) -> Agent:
+        """The agent in an environment."""
+        return pretrained(self.name).for_env(env, self.role, **options)
+
+
+def zoo(folder: Path = FOLDER) -> list[str]:
+    """The names of the trained agents that come with the package, sorted."""
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+@lru_cache(maxsize=64)
+def pretrained(name: str, folder: Path = FOLDER) -> Pretrained:
+    """A trained agent by name. Raises `AgentError` for unknown names, `DataError` for a card that is incomplete."""
+    if name not in zoo(folder):
+        raise AgentError(f"pretrained agent {name!r} is unknown, expected one of {', '.join(zoo(folder))}")
+    path = folder / f"{name}.json"
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} holds no card ({error!s:.200})") from None
+    check_card(card, str(path))
+    return Pretrained(name, card, folder)
+
+
+def check_card(card: Any, where: str) -> None:
+    """Raises `DataError` unless a card says everything that it has to."""
+    if not isinstance(card, dict) or (missing := [key for key in CARD if not card.get(key)]):
+        raise DataError(f"{where} lacks {', '.join(missing) if isinstance(card, dict) else 'everything'}")
+    kind, roles = card["kind"], card["roles"]
+    if kind not in KINDS:
+        raise DataError(f"{where}: kind is {kind!r}, expected one of {', '.join(KINDS)}")
+    known = [role.value for role in KINDS[kind]]
+    if not isinstance(roles, list) or not set(roles) <= set(known):
+        raise DataError(f"{where}: roles is {roles!r:.80}, expected some of {known}")
+    for measure, result in card["results"].items():
+        if not isinstance(result, dict) or not {"value", "interval", "games"} <= result.keys():
+            raise DataError(
+                f"{where}: results[{measure!r}] is {result!r:.80}, expected value, interval, games"
+            )
+
+
+def in_role(role: Role) -> dict[str, InRole]:
+    """The trained agents that play a role, by name."""
+    return {name: InRole(name, role) for name in zoo() if role in pretrained(name).roles}
+
+
+def save(
+    name: str, card: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], folder: Path = FOLDER
+) -> Path:
+    """Write an agent's two files; the card's path. Raises `DataError` for a card that is incomplete."""
+    path = folder / f"{name}.json"
+    check_card(card, str(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {key: np.asarray(value) for key, value in tensors.items()}
+    with replacing(folder / f"{name}.npz") as partial, partial.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    write_text(path, json.dumps(card, indent=1, ensure_ascii=False) + "\n")
+    pretrained.cache_clear()
+    return path
