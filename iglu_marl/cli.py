@@ -27,7 +27,7 @@ from iglu_marl.commands.questions import questions
 from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
-from iglu_marl.commands.train import train_edits
+from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 
@@ -94,7 +94,7 @@ _add_group(
     parse=parse,
     check=check,
 )
-_add_group("train", "Training of the models that come with the package.", edits=train_edits)
+_add_group("train", "Training of the models that come with the package.", edits=train_edits, pov=train_pov)
 
 
 def main() -> None:
