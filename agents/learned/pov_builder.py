@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -136,14 +136,16 @@ class Body:
 class PovBuilder(BuilderBase):
     """Follows requests for single blocks by what it sees: it needs `pov`, `dialog`, `inventory` and `compass`, no more.
 
-    model: a file that `PovModel.save` wrote, or a model. temperature: of the draw among actions; 0 takes the likeliest.
+    model: a file that `save` wrote, a model, or an agent of the zoo (whose `tensors` are taken). temperature: of the
+    draw among actions; 0 takes the likeliest.
+
     It walks with the 18 actions, and takes it that it begins a game looking level, and no more than a cell above the
     ground: there it waits for `LANDING` steps.
     """
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | PovModel,
+        model: Any,
         controls: ControlsName = "walking",
         *,
         temperature: float = 0.5,
@@ -152,7 +154,9 @@ class PovBuilder(BuilderBase):
         super().__init__(Settings(controls, **options))
         if controls != "walking" or self.game.select_and_place:
             raise AgentError(f"a PovBuilder walks with the 18 actions; controls is {controls!r}")
-        self.model = model if isinstance(model, PovModel) else load(model)
+        if not isinstance(model, PovModel):
+            model = model_of(model.tensors) if hasattr(model, "tensors") else load(model)
+        self.model: PovModel = model
         self.temperature = temperature
         self._forget(None)
 
@@ -229,26 +233,28 @@ def decide(
 
 # --- files -----------------------------------------------------------------------------------------------------
 
-FORMAT, VERSION = "iglu_marl pov builder", 1
-
 
 def save(model: PovModel, path: str | os.PathLike[str], card: dict[str, Any]) -> None:
     """Write the weights as float16 arrays (.npz), and what there is to know of them beside it (.json)."""
     file = Path(path)
     arrays = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
     with replacing(file) as partial, partial.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
-    described = {"format": FORMAT, "version": VERSION, **card}
-    write_text(file.with_suffix(".json"), json.dumps(described, indent=1) + "\n")
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+    write_text(file.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> PovModel:
     """Read what `save` wrote. Raises `DataError` where no model of this version is."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            state = {name: torch.from_numpy(arrays[name].astype(np.float32)) for name in arrays.files}
-        model = PovModel(len(state["reader.words.weight"]))
-        model.load_state_dict(state)
+            return model_of({name: arrays[name] for name in arrays.files})
     except Exception as error:  # whatever a damaged archive makes zipfile, numpy and torch raise
         raise DataError(f"{path} holds no model of this version ({error!s:.200})") from None
+
+
+def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
+    """The model with these weights, ready to play."""
+    state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
+    model = PovModel(len(state["reader.words.weight"]))
+    model.load_state_dict(state)
     return model.eval()
