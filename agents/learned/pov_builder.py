@@ -97,7 +97,7 @@ class Body:
     ) -> Seen:
         """Take in a moment. poses: the true ones, used by the baseline that knows them, and to measure the error."""
         odometry = self.odometry
-        odometry.look((pictures != self.before).any((1, 2)))
+        odometry.look((pictures != self.before).reshape(len(pictures), -1).any(axis=1))
         self.before = pictures
         if self.knows == "memoryless":
             self.memory[:] = 0.0
@@ -108,14 +108,15 @@ class Body:
         if self.knows == "pose" and poses is not None:
             place, doubt = poses[:, [0, 2]].astype(np.float32), np.zeros(len(poses), np.float32)
         else:
-            look = pictures, yaw_deg, odometry.pitch, eye_y
-            seen = senses.seen_ground(*look, odometry.way, self.steps)
-            slip = senses.slipped(self.memory, seen) * odometry.walked.any(1)[:, None]
-            if off := np.flatnonzero(
-                slip.any(1)
-            ).tolist():  # against a wall: one sees how far one really came
+            turn, pitch = self.steps, odometry.pitch
+            seen = senses.seen_ground(pictures, yaw_deg, pitch, eye_y, odometry.way, turn)
+            slip = senses.slipped(self.memory, seen) * (np.abs(odometry.walked).sum(1) > 0)[:, None]
+            off = np.flatnonzero(slip.any(1))
+            if len(off):  # against a wall: one sees how far one really came
                 odometry.way = odometry.way - slip
-                seen[off] = senses.seen_ground(*(part[off] for part in look), odometry.way[off], self.steps)
+                seen[off] = senses.seen_ground(
+                    pictures[off], yaw_deg[off], pitch[off], eye_y[off], odometry.way[off], turn
+                )
             self.memory = senses.remembered(self.memory, seen)
             start, unsure = best_places(self.model.localiser(torch.from_numpy(self.memory)))
             place, doubt = start.numpy() + odometry.way, unsure.numpy()
@@ -239,7 +240,7 @@ def save(model: PovModel, path: str | os.PathLike[str], card: dict[str, Any]) ->
     file = Path(path)
     arrays = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
     with replacing(file) as partial, partial.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(stream, **arrays)
     write_text(file.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
 
 

@@ -256,6 +256,31 @@ class Examples:
         return tuple(torch.from_numpy(part) for part in parts)
 
 
+def mirrored(
+    memories: torch.Tensor, starts: torch.Tensor, rng: np.random.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same as it would be in a mirror image of the map, turned by quarter turns: one of eight for each.
+
+    memories [n, GROUND], starts [n, 2].
+    """
+    n = len(memories)
+    reach = memories[:, : senses.REACHES].unflatten(1, (2, 2, -1))  # axis, side, what
+    sine, cosine = memories[:, senses.REACHES : -1].unflatten(1, (2, 2)).unbind(2)
+    for axis in range(2):
+        flip = torch.from_numpy(rng.random(n) < 0.5)
+        turned = reach.clone()
+        turned[:, axis] = reach[:, axis].flip(1)
+        reach = torch.where(flip[:, None, None, None], turned, reach)
+        sign = torch.ones(n, 2)
+        sign[flip, axis] = -1.0
+        sine, starts = sine * sign, starts * sign
+    swap = torch.from_numpy(rng.random(n) < 0.5)[:, None]
+    sine, cosine, starts = (torch.where(swap, part.flip(1), part) for part in (sine, cosine, starts))
+    reach = torch.where(swap[:, :, None, None], reach.flip(1), reach)
+    lines = torch.stack([sine, cosine], 2).flatten(1)
+    return torch.cat([reach.flatten(1), lines, memories[:, -1:]], 1), starts
+
+
 class Places:
     """The latest memories of the ground, and where the walkers had begun, as far as their steps can tell."""
 
@@ -275,8 +300,9 @@ class Places:
     def loss(self, model: PovModel, rng: np.random.Generator, size: int) -> torch.Tensor:
         """Of the localiser, on some of them."""
         rows = rng.integers(0, min(self.count, len(self.starts)), size)
-        belief = model.localiser(torch.from_numpy(self.memories[rows]))
-        return surprise(belief, torch.from_numpy(self.starts[rows])).mean()
+        parts = torch.from_numpy(self.memories[rows]), torch.from_numpy(self.starts[rows])
+        memories, starts = mirrored(*parts, rng)
+        return surprise(model.localiser(memories), starts).mean()
 
 
 class Run:

@@ -93,6 +93,32 @@ def test_the_ground_tells_where_one_is(yaw: float) -> None:
         assert abs(line - round(line)) < 0.1
 
 
+def test_memories_of_the_ground_are_mirrored_as_the_map_is() -> None:
+    """What is seen from the mirrored place, with the mirrored gaze, is what `mirrored` makes of what was seen."""
+
+    def memory(x: float, z: float, yaw: float) -> Any:
+        poses = np.array([[x, senses.EYE_Y, z, yaw, -20.0]])
+        pictures = senses.palette_indices(paint_scenes(np.zeros((1, 9, 11, 11), np.int8), poses, (64, 64)))
+        yaw_deg, pitch_deg, eye_y = poses[:, [3, 4, 1]].T.astype(np.float32)
+        way = np.zeros((1, 2), np.float32)
+        return np.mean(
+            [senses.seen_ground(pictures, yaw_deg, pitch_deg, eye_y, way, turn) for turn in (0, 1)], 0
+        )[0]
+
+    start = (1.3, -2.6)
+    there = {(sx * start[0], sz * start[1]): yaw for sx, sz, yaw in ((1, 1, 35), (-1, 1, 325), (1, -1, 145))}
+    there[-2.6, 1.3] = 55.0  # x and z exchanged: the yaw is told from the other axis
+    expected = {place: memory(*place, yaw) for place, yaw in there.items() if place != (-2.6, 1.3)}
+    seen = torch.from_numpy(np.tile(expected[start], (64, 1)).astype(np.float32))
+    made, starts = pov_training.mirrored(seen, torch.tensor([start] * 64), np.random.default_rng(0))
+    found = {
+        tuple(place): row for place, row in zip(starts.numpy().round(4).tolist(), made.numpy(), strict=True)
+    }
+    assert len(found) == 8
+    for place, row in expected.items():
+        assert found[tuple(np.round(np.float32(place), 4).tolist())] == pytest.approx(row, abs=0.35)
+
+
 def test_a_block_is_glimpsed_where_it_stands() -> None:
     grids = np.zeros((1, 9, 11, 11), np.int8)
     grids[0, 1, 7, 4] = 6  # at (2, 0, -1)
