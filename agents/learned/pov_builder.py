@@ -36,6 +36,7 @@ from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
 
 Knows = Literal["pictures", "memoryless", "blind", "pose"]
+LOST = 90  # steps after which a request that is not done yet is taken for a sign of being lost
 LANDING = 8  # steps in which one has fallen a cell
 SHOW = 'let it see that: builder_sees=("pov", "dialog", "inventory", "compass")'
 
@@ -80,6 +81,11 @@ class Body:
         self.memory[chosen] = 0.0
         self.before[chosen] = senses.NOWHERE
         self.hands[chosen] = hands
+
+    def look_anew(self) -> None:
+        """Begin anew to find out where one is: one's steps lead astray in time, at walls and on blocks."""
+        self.memory[:] = 0.0
+        self.odometry.way = np.zeros_like(self.odometry.way)
 
     def begin(self, hands: senses.Floats) -> None:
         """A request is made; hands: the blocks in hand then, float32 [n, 6]."""
@@ -141,7 +147,7 @@ class PovBuilder(BuilderBase):
     draw among actions; 0 takes the likeliest.
 
     It walks with the 18 actions, and takes it that it begins a game looking level, and no more than a cell above the
-    ground: there it waits for `LANDING` steps.
+    ground: there it waits for `LANDING` steps. What takes it more than `LOST` steps has it find out anew where it is.
     """
 
     def __init__(
@@ -168,7 +174,7 @@ class PovBuilder(BuilderBase):
         self._requests: list[
             tuple[int, int, tuple[int, int, int]]
         ] = []  # verb, colour, cell; the next one first
-        self._begun, self._waited = False, 0
+        self._begun, self._waited, self._steps = False, 0, 0
 
     def act(self, observation: Any) -> Any:
         """The next step. Raises `AgentError` when something needed is not observed."""
@@ -184,7 +190,8 @@ class PovBuilder(BuilderBase):
             return self._with_words(int(Action.NOOP) if self._requests else self._rest)
         if not self._begun and self._requests:
             self._body.begin(hands)
-            self._begun = True
+            self._body.look_anew()
+            self._begun, self._steps = True, 0
         action = self._next(seen["pov"], np.asarray(seen["compass"], np.float32).reshape(1), hands)
         return self._with_words(self._rest if action == DONE else action)
 
@@ -211,6 +218,9 @@ class PovBuilder(BuilderBase):
         request, cells = np.array([[verb, color]]), np.array([cell], np.float32)
         made = self._body.see(pictures, yaw_deg, hands, request, cells)
         action = DONE
+        self._steps += 1
+        if self._steps % LOST == 0:
+            self._body.look_anew()
         if self._requests:
             action = int(decide(self.model, made, request[:, 1], self.temperature, self._rng)[0])
         if action == DONE and self._requests:

@@ -212,7 +212,7 @@ class PovConfig:
     walks: int = 100_000
     labels: int = 1_500_000
     shown: int = 15_000
-    updates: int = 12
+    updates: int = 30
     batch: int = 512
     memory: int = 400_000
     learning_rate: float = 1e-3
@@ -389,7 +389,7 @@ class Run:
             )
 
     def save(self) -> None:
-        """Write the checkpoint."""
+        """Write the checkpoint, and the model as it is now."""
         now = time.monotonic()
         self.seconds += now - self._began
         self._began = self._saved = now
@@ -401,6 +401,8 @@ class Run:
             "optimizers": {name: part.state_dict() for name, part in self.optimizers.items()},
         }
         save_tensors(state, self.folder / CHECKPOINT)
+        card = {"config": asdict(self.config), "done": self.done, "seconds": round(self.seconds)}
+        save(self.model, self.folder / WEIGHTS, {**card, "numbers": size_of(self.model)})
 
     def load(self) -> None:
         """Go on from the checkpoint. Raises `DataError` for a damaged one."""
@@ -441,13 +443,6 @@ def train(
     run.walk()
     run.imitate()
     run.save()
-    card = {
-        "config": asdict(run.config),
-        "done": run.done,
-        "seconds": round(run.seconds),
-        "numbers": size_of(run.model),
-    }
-    save(run.model, path / WEIGHTS, card)
     return run.model.eval()
 
 
