@@ -17,7 +17,7 @@ PEAKS, REACH = 17, 8.0  # of a belief; cells
 NOTHING, PLACE, REMOVE, CHANGE = range(4)  # verbs
 
 
-class Request(NamedTuple):
+class ReadRequest(NamedTuple):
     """Logits of what a sentence asks for: verb [n, 4], colours before and after [n, 7] each, x, z [n, 11], y [n, 9]."""
 
     verb: Tensor
@@ -39,7 +39,7 @@ class SentenceReader(nn.Module):
         self.memory = nn.GRU(width, width, batch_first=True, bidirectional=True)
         self.heads = nn.Sequential(nn.Linear(4 * width, 128), nn.ReLU(), nn.Linear(128, sum(self.SIZES)))
 
-    def forward(self, words: Tensor) -> Request:
+    def forward(self, words: Tensor) -> ReadRequest:
         """The logits."""
         words = torch.where(
             words < self.words.num_embeddings, words, 1
@@ -48,7 +48,7 @@ class SentenceReader(nn.Module):
         there = (words > 0)[..., None]
         highest = seen.masked_fill(~there, -10.0).amax(1)
         mean = (seen * there).sum(1) / there.sum(1).clamp_min(1)
-        return Request(*self.heads(torch.cat([highest, mean], 1)).split(self.SIZES, 1))
+        return ReadRequest(*self.heads(torch.cat([highest, mean], 1)).split(self.SIZES, 1))
 
 
 class Belief(NamedTuple):
