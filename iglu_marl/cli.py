@@ -31,7 +31,7 @@ from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
-from iglu_marl.commands.train import train_edits
+from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 
@@ -114,7 +114,7 @@ _add_group(
     report=report_results,
 )
 _add_group("llm", "Data to train language models with.", export=export_prompts)
-_add_group("train", "Training of the models that come with the package.", edits=train_edits)
+_add_group("train", "Training of the models that come with the package.", edits=train_edits, pov=train_pov)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`iglu-marl train edits`: a text-to-edits model from the Minecraft Dialogue Corpus."""
+"""`iglu-marl train`: a text-to-edits model from the Minecraft Dialogue Corpus, and a builder that sees pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rich.console import Console
 from typer import Option
@@ -125,3 +125,47 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
         structure = structure_id(dataset.games[sample.name].structure)
         if structures is None or structure in structures:
             yield replace(sample, structure=structure)
+
+
+def train_pov(
+    out: Annotated[Path, Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")],
+    labels: Annotated[
+        int, Option(help="Of the teacher, for the policy.", callback=at_least(1000))
+    ] = 1_500_000,
+    walks: Annotated[int, Option(help="From which it learns where it is.", callback=at_least(1))] = 100_000,
+    sentences: Annotated[int, Option(help="From which it learns to read.", callback=at_least(1))] = 8000,
+    reading_steps: Annotated[int, Option(help="Batches of them.", callback=at_least(1))] = 2500,
+    knows: Annotated[str, choice("pictures", "memoryless", "blind", "pose")] = "pictures",
+    seed: Seed = 0,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run in the folder.")] = False,
+    tensorboard: Annotated[
+        bool, Option("--tensorboard", help="Write the curve for TensorBoard, too.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """A builder that sees pictures, by imitation of the planner on foot (needs PyTorch)."""
+    need_torch("training")
+    from iglu_marl.agents.learned.pov_training import PovConfig, curve_writer, train
+
+    console = Console(quiet=as_json, highlight=False)
+    write = curve_writer(out, tensorboard)
+
+    def show(row: dict[str, Any]) -> None:
+        write(row)
+        console.print(
+            f"{row['stage']:8} {row['seconds']:6} s  reading {row['reading']}  walks {row['walks']}  "
+            f"labels {row['labels']}  loss {row['loss']:.3f}"
+        )
+
+    config = PovConfig(
+        sentences=sentences,
+        reading_steps=reading_steps,
+        walks=walks,
+        labels=labels,
+        knows=cast(Any, knows),
+        seed=seed,
+    )
+    train(out, config, resume=resume, report=show)
+    if as_json:
+        print((out / "model.json").read_text(encoding="utf-8"))
+    console.print(f"model and curve: {out}")

@@ -145,7 +145,7 @@ class Teacher(Walker):
 
     # -- doing
 
-    def perform(self, way: Lesson | Way) -> bool:  # type: ignore[override]
+    def perform(self, way: Lesson | Way) -> bool:
         """Do it; undone, and False, when it does not come out as foreseen."""
         if isinstance(way, Lesson):
             self.simulation.step(*way.actions)

@@ -1,0 +1,271 @@
+"""A builder that sees pictures: it reads what it is told, finds out where it is, and walks there and acts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from typing_extensions import Unpack
+
+from iglu_marl import AgentError, DataError, Role
+from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.learned import pov_senses as senses
+from iglu_marl.agents.learned.pov_model import (
+    CHANGE,
+    DONE,
+    NOTHING,
+    PLACE,
+    REMOVE,
+    WORDS,
+    PovModel,
+    best_places,
+)
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, need
+from iglu_marl.agents.settings import Options, Settings
+from iglu_marl.core.actions import Action
+from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.files import replacing, write_text
+from iglu_marl.language.templates import words
+from iglu_marl.language.vocabulary import vocabulary_words
+
+Knows = Literal["pictures", "memoryless", "blind", "pose"]
+LOST = 90  # steps after which a request that is not done yet is taken for a sign of being lost
+LANDING = 8  # steps in which one has fallen a cell
+SHOW = 'let it see that: builder_sees=("pov", "dialog", "inventory", "compass")'
+
+
+@lru_cache(maxsize=1)
+def words_known() -> dict[str, int]:
+    """The vocabulary of the templates by number, from 2 on: 0 is no word, 1 an unknown one."""
+    return {word: 2 + number for number, word in enumerate(vocabulary_words())}
+
+
+def encode(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Sentences as numbers, int64 [n, WORDS]: their first words."""
+    table = np.zeros((len(texts), WORDS), np.int64)
+    for row, text in enumerate(texts):
+        told = [words_known().get(word, 1) for word in words(text)][:WORDS]
+        table[row, : len(told)] = told
+    return table
+
+
+class Seen(NamedTuple):
+    """What the policy is given: features float32 [n, FEATURES], glimpses uint8 [n, GLIMPSES]."""
+
+    features: senses.Floats
+    glimpses: npt.NDArray[np.uint8]
+
+
+class Body:
+    """The senses of n walkers: from pictures, compass, inventory and actions to what a policy is given."""
+
+    def __init__(self, n: int, model: PovModel, knows: Knows = "pictures") -> None:
+        self.model, self.knows = model, knows
+        self.odometry = senses.Odometry(n)
+        self.memory = np.zeros((n, senses.GROUND), np.float32)
+        self.before = np.zeros((n, senses.SIDE, senses.SIDE), np.uint8)
+        self.hands = np.zeros((n, 6), np.float32)  # when the request was made
+        self.steps = 0
+        self.error, self.start = np.zeros(n), np.zeros((n, 2), np.float32)  # the true start, by its own steps
+
+    def forget(self, chosen: Any, hands: senses.Floats) -> None:
+        """Begin anew: chosen walkers, with what is in their hands."""
+        self.odometry.forget(chosen)
+        self.memory[chosen] = 0.0
+        self.before[chosen] = senses.NOWHERE
+        self.hands[chosen] = hands
+
+    def look_anew(self) -> None:
+        """Begin anew to find out where one is: one's steps lead astray in time, at walls and on blocks."""
+        self.memory[:] = 0.0
+        self.odometry.way = np.zeros_like(self.odometry.way)
+
+    def begin(self, hands: senses.Floats) -> None:
+        """A request is made; hands: the blocks in hand then, float32 [n, 6]."""
+        self.hands = hands.copy()
+
+    @torch.no_grad()
+    def see(
+        self,
+        pictures: senses.Pictures,
+        yaw_deg: senses.Floats,
+        hands: senses.Floats,
+        request: npt.NDArray[np.int64],
+        cells: senses.Floats,
+        poses: npt.NDArray[np.float64] | None = None,
+    ) -> Seen:
+        """Take in a moment. poses: the true ones, used by the baseline that knows them, and to measure the error."""
+        odometry = self.odometry
+        odometry.look((pictures != self.before).reshape(len(pictures), -1).any(axis=1))
+        self.before = pictures
+        if self.knows == "memoryless":
+            self.memory[:] = 0.0
+            odometry.way[:] = 0.0
+        if self.knows == "blind":
+            pictures = np.full_like(pictures, senses.NOWHERE)
+        eye_y = odometry.eye_y
+        if self.knows == "pose" and poses is not None:
+            place, doubt = poses[:, [0, 2]].astype(np.float32), np.zeros(len(poses), np.float32)
+        else:
+            turn, pitch = self.steps, odometry.pitch
+            seen = senses.seen_ground(pictures, yaw_deg, pitch, eye_y, odometry.way, turn)
+            slip = senses.slipped(self.memory, seen) * (np.abs(odometry.walked).sum(1) > 0)[:, None]
+            off = np.flatnonzero(slip.any(1))
+            if len(off):  # against a wall: one sees how far one really came
+                odometry.way = odometry.way - slip
+                seen[off] = senses.seen_ground(
+                    pictures[off], yaw_deg[off], pitch[off], eye_y[off], odometry.way[off], turn
+                )
+            self.memory = senses.remembered(self.memory, seen)
+            start, unsure = best_places(self.model.localiser(torch.from_numpy(self.memory)))
+            place, doubt = start.numpy() + odometry.way, unsure.numpy()
+        if poses is not None:
+            self.error = np.hypot(*(place - poses[:, [0, 2]]).T)
+            self.start = (poses[:, [0, 2]] - odometry.way).astype(np.float32)
+        self.steps += 1
+        eye = np.stack([place[:, 0], eye_y, place[:, 1]], 1)
+        offset = (cells - eye).astype(np.float32)
+        near = senses.glimpses(pictures, senses.axes(yaw_deg, odometry.pitch), offset)
+        return Seen(senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands), near)
+
+    def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
+        """What is done now; yaw_deg: before it."""
+        self.odometry.act(np.where(actions == DONE, Action.NOOP, actions), yaw_deg)
+
+
+class PovBuilder(BuilderBase):
+    """Follows requests for single blocks by what it sees: it needs `pov`, `dialog`, `inventory` and `compass`, no more.
+
+    model: a file that `save` wrote, a model, or an agent of the zoo (whose `tensors` are taken). temperature: of the
+    draw among actions; 0 takes the likeliest.
+
+    It walks with the 18 actions, and takes it that it begins a game looking level, and no more than a cell above the
+    ground: there it waits for `LANDING` steps. What takes it more than `LOST` steps has it find out anew where it is.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        controls: ControlsName = "walking",
+        *,
+        temperature: float = 0.5,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(Settings(controls, **options))
+        if controls != "walking" or self.game.select_and_place:
+            raise AgentError(f"a PovBuilder walks with the 18 actions; controls is {controls!r}")
+        if not isinstance(model, PovModel):
+            model = model_of(model.tensors) if hasattr(model, "tensors") else load(model)
+        self.model: PovModel = model
+        self.temperature = temperature
+        self._forget(None)
+
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
+        self._rng = np.random.default_rng(seed)
+        self._body = Body(1, self.model)
+        self._requests: list[
+            tuple[int, int, tuple[int, int, int]]
+        ] = []  # verb, colour, cell; the next one first
+        self._begun, self._waited, self._steps = False, 0, 0
+
+    def act(self, observation: Any) -> Any:
+        """The next step. Raises `AgentError` when something needed is not observed."""
+        for said in self._dialogue.hear(need(observation, DIALOG_KEYS, "PovBuilder", SHOW)):
+            if said.role is Role.ARCHITECT:
+                self._hear(said.text)
+        seen = {
+            name: need(observation, (name,), "PovBuilder", SHOW) for name in ("pov", "inventory", "compass")
+        }
+        hands = np.asarray(seen["inventory"], np.float32)[None]
+        if self._waited < LANDING:
+            self._waited += 1
+            return self._with_words(int(Action.NOOP) if self._requests else self._rest)
+        if not self._begun and self._requests:
+            self._body.begin(hands)
+            self._body.look_anew()
+            self._begun, self._steps = True, 0
+        action = self._next(seen["pov"], np.asarray(seen["compass"], np.float32).reshape(1), hands)
+        return self._with_words(self._rest if action == DONE else action)
+
+    @property
+    def _rest(self) -> int:
+        """What it does while there is nothing to do."""
+        return int(Action.YIELD if self.game.can_yield else Action.NOOP)
+
+    def _hear(self, text: str) -> None:
+        """What an utterance asks for takes the place of what was asked before."""
+        with torch.no_grad():
+            made = self.model.reader(torch.from_numpy(encode([text])))
+        verb, before, after, x, y, z = (int(part.argmax()) for part in made)
+        if verb == NOTHING:
+            return
+        cell = x - 5, y - 1, z - 5
+        removal, placement = (REMOVE, before, cell), (PLACE, after, cell)
+        self._requests = {PLACE: [placement], REMOVE: [removal], CHANGE: [removal, placement]}[verb]
+        self._begun = False
+
+    def _next(self, pov: Any, yaw_deg: senses.Floats, hands: senses.Floats) -> int:
+        verb, color, cell = self._requests[0] if self._requests else (NOTHING, 0, (0, 0, 0))
+        pictures = senses.palette_indices(np.asarray(pov))[None]
+        request, cells = np.array([[verb, color]]), np.array([cell], np.float32)
+        made = self._body.see(pictures, yaw_deg, hands, request, cells)
+        action = DONE
+        self._steps += 1
+        if self._steps % LOST == 0:
+            self._body.look_anew()
+        if self._requests:
+            action = int(decide(self.model, made, request[:, 1], self.temperature, self._rng)[0])
+        if action == DONE and self._requests:
+            self._requests.pop(0)
+            self._begun = False
+        self._body.act(np.array([action]), yaw_deg)
+        return action
+
+
+@torch.no_grad()
+def decide(
+    model: PovModel, seen: Seen, colors: npt.NDArray[np.int64], temperature: float, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Actions drawn by the policy, int64 [n]; temperature 0: the likeliest."""
+    logits = model.policy(*map(torch.from_numpy, (*seen, colors))).numpy()
+    if temperature:
+        logits = logits / temperature + rng.gumbel(size=logits.shape)
+    chosen: npt.NDArray[np.int64] = logits.argmax(1)
+    return chosen
+
+
+# --- files -----------------------------------------------------------------------------------------------------
+
+
+def save(model: PovModel, path: str | os.PathLike[str], card: dict[str, Any]) -> None:
+    """Write the weights as float16 arrays (.npz), and what there is to know of them beside it (.json)."""
+    file = Path(path)
+    arrays = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
+    with replacing(file) as partial, partial.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+    write_text(file.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> PovModel:
+    """Read what `save` wrote. Raises `DataError` where no model of this version is."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return model_of({name: arrays[name] for name in arrays.files})
+    except Exception as error:  # whatever a damaged archive makes zipfile, numpy and torch raise
+        raise DataError(f"{path} holds no model of this version ({error!s:.200})") from None
+
+
+def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
+    """The model with these weights, ready to play."""
+    state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
+    model = PovModel(len(state["reader.words.weight"]))
+    model.load_state_dict(state)
+    return model.eval()
