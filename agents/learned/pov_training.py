@@ -305,7 +305,7 @@ class Places:
         return surprise(model.localiser(memories), starts).mean()
 
 
-class Run:
+class PovRun:
     """A run of training in a folder; see `train`."""
 
     def __init__(self, folder: Path, config: PovConfig, report: Callable[[dict[str, Any]], None]) -> None:
@@ -434,7 +434,7 @@ def train(
     torch.set_num_threads(1)
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    run = Run(path, config or PovConfig(), report)
+    run = PovRun(path, config or PovConfig(), report)
     if (path / CHECKPOINT).exists():
         if not resume:
             raise ConfigError(f"{path} holds a run already; go on with it (resume), or choose another folder")

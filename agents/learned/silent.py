@@ -66,7 +66,7 @@ class Memory:
         self.goal = goals
 
 
-class Scene(NamedTuple):
+class Surroundings(NamedTuple):
     """The sights of many worlds, turned to where the builders look.
 
     build, target: int8 [n, 15, 15, 15] (up, right, back of the eye's cell). cell: int [n, 3], that of the eye; quarter:
@@ -86,14 +86,14 @@ class Scene(NamedTuple):
     hit: Array
 
 
-def scene_of(seen: Mapping[str, Array]) -> Scene:
+def scene_of(seen: Mapping[str, Array]) -> Surroundings:
     """The scene of observations with a leading axis."""
     pose, aim = seen["agentPos"].astype(np.float64), seen["aim"]
     cell = np.rint(pose[:, :3]).astype(np.int64)
     quarter = np.rint(pose[:, 4] / 90.0).astype(np.int64) % 4
     off = pose[:, :3] - cell
     right, back = _turned(off[:, 0], off[:, 2], quarter)
-    return Scene(
+    return Surroundings(
         seen["egocentric"],
         seen["target_egocentric"],
         cell,
@@ -139,7 +139,7 @@ def _solid(codes: Array, places: Array, cell: Array) -> Array:
     return ((codes > 0) & (codes != OUTSIDE)) | ground
 
 
-def _bearings(scene: Scene, rows: Array, places: Array) -> Array:
+def _bearings(scene: Surroundings, rows: Array, places: Array) -> Array:
     """Where cells lie from the eye, by its gaze, float [k, 9]."""
     up, right, back = (places - RADIUS).T - scene.off[rows][:, [1, 0, 2]].T
     rest = np.radians(scene.rest[rows])
@@ -159,7 +159,7 @@ def _bearings(scene: Scene, rows: Array, places: Array) -> Array:
     return np.stack([*parts, above / 45, np.clip(above / 15, -1, 1)], axis=1)
 
 
-class Choice(NamedTuple):
+class Candidates(NamedTuple):
     """What can be pointed at: places int [n, 20, 3], which of them there are, bool [n, 20], features [n, 20, 25]."""
 
     places: Array
@@ -167,7 +167,7 @@ class Choice(NamedTuple):
     features: Array
 
 
-def choice_of(scene: Scene, memory: Memory) -> Choice:
+def choice_of(scene: Surroundings, memory: Memory) -> Candidates:
     """The nearest cells in which build and target differ."""
     count = len(scene.build)
     other = (scene.build != scene.target) & (scene.build != OUTSIDE) & (scene.target != OUTSIDE)
@@ -199,7 +199,7 @@ def choice_of(scene: Scene, memory: Memory) -> Choice:
         rank[:, None] == 0,
     ]
     table = np.concatenate(features, axis=1, dtype=np.float32)
-    filled = Choice(
+    filled = Candidates(
         np.zeros((count, NEAREST, 3), np.int64),
         np.zeros((count, NEAREST), bool),
         np.zeros((count, NEAREST, CELL_FEATURES), np.float32),
@@ -208,7 +208,7 @@ def choice_of(scene: Scene, memory: Memory) -> Choice:
     return filled
 
 
-def act_view(scene: Scene, memory: Memory, goals: Array) -> Array:
+def act_view(scene: Surroundings, memory: Memory, goals: Array) -> Array:
     """What is seen with cells in mind, float32 [n, 164]. goals: places int [n, 3]."""
     rows = np.arange(len(goals))
     build, target = _codes(scene.build, rows, goals), _codes(scene.target, rows, goals)
@@ -266,7 +266,7 @@ class SilentModel(nn.Module):
 
 
 def decide(
-    net: SilentModel, scene: Scene, memory: Memory, rng: np.random.Generator, temperature: float = 1.0
+    net: SilentModel, scene: Surroundings, memory: Memory, rng: np.random.Generator, temperature: float = 1.0
 ) -> tuple[Array, Array]:
     """Actions int64 [n], and the cells of the map that they are about, int [n, 3]."""
     anew = rng.random(len(memory.goal)) < REDECIDES
@@ -327,7 +327,13 @@ class SilentBuilder(BuilderBase):
                 world.spawn(0, self._task, pose=(x, y, z, yaw, pitch))
             self._began = True
         see_many(world.state, self._sights, 0, 1)
-        seen = {"agentPos": world.seen_pose, **self._sights._asdict()}
+        sights = self._sights
+        seen = {
+            "agentPos": world.seen_pose,
+            "aim": sights.aim,
+            "egocentric": sights.egocentric,
+            "target_egocentric": sights.target_egocentric,
+        }
         actions, goals = decide(self._net, scene_of(seen), self._memory, self._rng, self.temperature)
         self._memory.keep(actions, world.seen_pose[:, 1], goals)
         return self._with_words(self._state.do(int(actions[0])))
