@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +15,10 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.web.rooms import PERSON
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[import-not-found,no-redef]
+else:
+    import tomli as tomllib
 
 KINDS = ("likert", "text", "choice")
 TEXT_LIMIT = 2000  # characters of an answer
