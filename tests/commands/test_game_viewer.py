@@ -187,8 +187,11 @@ def test_what_is_watched_is_what_is_played() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("--architect nobody", "--architect is 'nobody', expected one of llm, random, replay, scripted"),
-        ("--builder nobody", "--builder is 'nobody', expected one of learned"),
+        (
+            "--architect nobody",
+            "--architect is 'nobody', expected one of llm, mistaken, precise, random, replay, scripted",
+        ),
+        ("--builder nobody", "--builder is 'nobody', expected one of asking, careful"),
         ("--controls swimming", "--controls is 'swimming', expected one of walking"),
         ("--camera drone", "--camera is 'drone'"),
         ("--engine steam", "--engine is 'steam'"),
