@@ -39,6 +39,12 @@ def evaluate(
     controls: Controls = "walking",
     chat: Chat = "text",
     view: View = "aec",
+    sees: Annotated[
+        list[str] | None,
+        Option(
+            help="What the builder sees; several times for several. Default: dialog, inventory, pose, grid."
+        ),
+    ] = None,
     max_steps: MaxSteps = 5000,
     ask: Annotated[bool, Option("--ask/--no-ask", help="Whether the builder may speak.")] = True,
     model: LLMModel = None,
@@ -73,7 +79,11 @@ def evaluate(
         controls=controls,
         chat=chat,
         view=view,
-        config={"max_steps": max_steps, "builder_can_ask": ask},
+        config={
+            "max_steps": max_steps,
+            "builder_can_ask": ask,
+            **({"builder_sees": tuple(sees)} if sees else {}),
+        },
         examples=examples,
         on_error="count" if keep_going else "raise",
         progress=False if as_json else None,

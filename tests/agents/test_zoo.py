@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from requirements import require
+from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import AgentError, DataError, Role
@@ -118,3 +119,16 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
         progress=False,
     )
     assert [row["error"] for row in result.rows] == [""]
+
+
+def test_evaluate_shows_an_agent_of_the_zoo_what_it_sees(tmp_path: Path) -> None:
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    from iglu_marl.cli import app
+
+    line = ["evaluate", "--builder", "pov-walker-v0", "--tasks", "random", "--count", "1", "--max-steps", "3"]
+    sees = [word for name in ("pov", "dialog", "inventory", "compass") for word in ("--sees", name)]
+    done = CliRunner().invoke(app, [*line, *sees, "--output", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)
+    blind = CliRunner().invoke(app, [*line, "--output", str(tmp_path / "blind"), "--json"])
+    assert blind.exit_code != 0
