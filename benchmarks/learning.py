@@ -7,9 +7,7 @@ picture is hidden; writes all measurements to docs/learning/TASK.json and draws 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.curves import plot_curves, table
+from benchmarks.examples import load_example
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,13 +58,7 @@ STUDIES = {
 @lru_cache(maxsize=1)
 def example() -> ModuleType:
     """The module examples/ppo_builder.py."""
-    spec = importlib.util.spec_from_file_location("ppo_builder", ROOT / "examples" / "ppo_builder.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["ppo_builder"] = module  # where its dataclasses look for themselves
-    spec.loader.exec_module(module)
-    return module
+    return load_example("ppo_builder")
 
 
 def run(task: str, changes: dict[str, Any], seed: int, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -8,32 +8,20 @@ trained, writes docs/learning/silent.json, the curve in docs/images/ and the tab
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from benchmarks.examples import load_example
 from iglu_marl import __version__
 from iglu_marl.agents.learned import zoo
 from iglu_marl.evaluation.metrics import bootstrap
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAYERS = ("learned", "target hidden", "blind", "random", "teacher")
-
-
-def load_example() -> ModuleType:
-    """`examples/dagger_silent_builder.py` as a module."""
-    name = "dagger_silent_builder"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def taught(example: ModuleType, tasks: list[Any], limit: int) -> Any:
@@ -165,7 +153,7 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(1)
-        example = load_example()
+        example = load_example("dagger_silent_builder")
         net = example.SilentModel()
         net.load_state_dict(torch.load(given.weights.with_suffix(".pt"), weights_only=True))
         told = json.loads(given.weights.with_suffix(".json").read_text(encoding="utf-8"))

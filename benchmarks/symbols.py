@@ -8,9 +8,7 @@ there is not trained again. `--zoo` keeps the best of the pairs as `symbols-pair
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.examples import load_example
 from iglu_marl import __version__
 from iglu_marl.agents.learned import zoo
 from iglu_marl.evaluation import language_metrics
@@ -38,17 +37,6 @@ RUNS: dict[str, dict[str, Any]] = {
 BEST_WITHOUT_CHAT = 8 / 252
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 PLACES = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
-
-
-def load_example() -> ModuleType:
-    """`examples/ppo_symbols.py` as a module."""
-    name = "ppo_symbols"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # -------------------------------------------------------------------------------------------- training
@@ -169,7 +157,7 @@ def run(
     folder: Path, seeds: int, control_seeds: int, only_trained: bool = False
 ) -> tuple[dict[str, Any], list[Any]]:
     """All runs, and the talking pairs. only_trained: those that the folder has."""
-    example = load_example()
+    example = load_example("ppo_symbols")
     result: dict[str, Any] = {"best without chat": BEST_WITHOUT_CHAT, "runs": {}}
     talking: list[Any] = []
     for name, options in RUNS.items():
@@ -213,7 +201,7 @@ def keep_best(result: dict[str, Any], talking: list[Any]) -> Path:
 
     entries = result["runs"][OPEN]
     best = max(range(len(entries)), key=lambda number: entries[number]["measured"]["trained"])
-    (pair, settings), entry, example = talking[best], entries[best], load_example()
+    (pair, settings), entry, example = talking[best], entries[best], load_example("ppo_symbols")
     results = {}
     for name, rows in example.meanings(settings)._asdict().items():
         games = example.Games(settings, len(rows) * REPEATS, 2)

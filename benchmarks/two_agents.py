@@ -7,11 +7,9 @@ the curves in docs/images/ and the tables of the page on standard output. `--wor
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import json
 import multiprocessing
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.examples import load_example
 from iglu_marl.evaluation import language_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,17 +36,6 @@ TALKING = ("shared critic", "independent critics")
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def load_example() -> ModuleType:
-    """`examples/ppo_two_agents.py` as a module."""
-    name = "ppo_two_agents"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 # -------------------------------------------------------------------------------------------- training
 
 
@@ -56,7 +44,7 @@ def train(options: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, floa
     import torch
 
     torch.set_num_threads(1)
-    example = load_example()
+    example = load_example("ppo_two_agents")
     began = time.process_time()
     pair, curve = example.train(example.Settings(**options), report=False)
     seconds = time.process_time() - began
@@ -194,7 +182,7 @@ def cross_play(example: ModuleType, settings: Any, pairs: list[Any]) -> list[lis
 
 def run(seeds: int, workers: int, total_steps: int | None) -> dict[str, Any]:
     """Train and measure all runs; see `docs/emergent_chat.md` for what is in it."""
-    example = load_example()
+    example = load_example("ppo_two_agents")
     more = {} if total_steps is None else {"total_steps": total_steps}
     jobs = [{**options, **more, "seed": seed} for options in RUNS.values() for seed in range(seeds)]
     began = time.perf_counter()

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from llm_server import llm_server
 from made_packs import write_zip
 from requirements import ROOT, require
+
+from benchmarks.examples import load_example
 
 SMALL = {
     "aec_loop": {"steps": 60},
@@ -49,15 +50,6 @@ ELSEWHERE: dict[str, str] = {
 }
 
 
-def load(root: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", root / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_all_examples_are_known(root: Path) -> None:
     assert {path.stem for path in (root / "examples").glob("*.py")} == SMALL.keys() | ELSEWHERE.keys()
 
@@ -70,8 +62,8 @@ def test_examples_tested_elsewhere_are(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    example = load(root, name)
+def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example = load_example(name)
     first = example.main(**SMALL[name])
     assert capsys.readouterr().out.strip()
     if name in ("aec_loop", "parallel_loop", "silent_builder"):
@@ -91,9 +83,9 @@ def test_example(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> N
         assert first.dialogue[-2].text == "Done."
 
 
-def test_scripted_pair_names_the_structures(root: Path) -> None:
+def test_scripted_pair_names_the_structures() -> None:
     with pytest.raises(SystemExit, match="lighthouse"):
-        load(root, "scripted_pair").main(task="no such thing")
+        load_example("scripted_pair").main(task="no such thing")
 
 
 # ----------------------------------------------------------------------------------------------- command lines

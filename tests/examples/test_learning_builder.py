@@ -6,7 +6,6 @@ import importlib.util
 import json
 import math
 import pickle
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +19,7 @@ import pytest
 from requirements import ROOT, require
 
 import iglu_marl
+from benchmarks.examples import load_example
 from iglu_marl import Controls, StateError, Task, TaskError, Worlds
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.envs.vector_game import VectorGame
@@ -42,17 +42,7 @@ def example() -> ModuleType:
     import torch
 
     torch.set_num_threads(1)
-    return load(ROOT / "examples" / "ppo_builder.py")
-
-
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # where its dataclasses look for themselves
-    spec.loader.exec_module(module)
-    return module
+    return load_example("ppo_builder")
 
 
 def config(example: ModuleType, task: str, **changes: Any) -> Any:
@@ -407,7 +397,9 @@ def test_the_command_line(example: ModuleType, capsys: pytest.CaptureFixture[str
 
 @pytest.fixture
 def curves() -> ModuleType:
-    return load(ROOT / "benchmarks" / "curves.py")
+    from benchmarks import curves
+
+    return curves
 
 
 def test_intervals_and_tables(curves: ModuleType) -> None:

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from requirements import ROOT, require
+from requirements import ROOT
 
+from benchmarks import silent
+from benchmarks.examples import load_example
 from iglu_marl import Task
 from iglu_marl.core.grid import cells_of
 from iglu_marl.core.scoring import maximal_intersection
 
 
 @pytest.fixture(scope="module")
-def torch() -> Iterator[Any]:
-    require(
-        "torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)"
-    )
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
 def example(torch: Any) -> ModuleType:
-    name = "dagger_silent_builder"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_example("dagger_silent_builder")
 
 
 def begun(example: ModuleType, tasks: list[Task], poses: Any) -> tuple[Any, Any]:
@@ -124,8 +104,6 @@ def test_the_bundled_structures_of_the_test_are_no_others_turned(example: Module
 
 def test_the_page_shows_what_was_measured(example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks import silent
-
     result = json.loads((ROOT / "docs" / "learning" / "silent.json").read_text(encoding="utf-8"))
     assert silent.table(result) in (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
     assert result["settings"] == json.loads(json.dumps(example.Settings()._asdict()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,41 +13,18 @@ import pytest
 from requirements import ROOT, require
 
 import iglu_marl
+from benchmarks import symbols
+from benchmarks.examples import load_example
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
 from iglu_marl.agents.learned import zoo
 
-
-def load_benchmark() -> ModuleType:
-    """benchmarks/symbols.py, which is not installed."""
-    spec = importlib.util.spec_from_file_location("symbols", ROOT / "benchmarks" / "symbols.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-symbols = load_benchmark()
 TINY: dict[str, Any] = {"practice_updates": 1, "practice_games": 8, "updates": 1, "games": 16, "every": 1}
 
 
 @pytest.fixture(scope="module")
-def torch() -> Iterator[Any]:
-    require(
-        "torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)"
-    )
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
 def example(torch: Any) -> ModuleType:
-    return symbols.load_example()
+    return load_example("ppo_symbols")
 
 
 # -------------------------------------------------------------------------------------------- the game

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,18 +12,8 @@ import numpy as np
 import pytest
 from requirements import ROOT, require
 
-
-def load_benchmark() -> ModuleType:
-    """benchmarks/two_agents.py, which is not installed."""
-    spec = importlib.util.spec_from_file_location("two_agents", ROOT / "benchmarks" / "two_agents.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-two_agents = load_benchmark()
+from benchmarks import two_agents
+from benchmarks.examples import load_example
 
 # Three colours in one place, and two steps: a builder that hears nothing has one guess, and is right in one of three.
 TINY: dict[str, Any] = {
@@ -39,21 +28,8 @@ TINY: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def torch() -> Iterator[Any]:
-    require(
-        "torch", importlib.util.find_spec("torch") is not None, "PyTorch is not installed (the extra `rl`)"
-    )
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
 def example(torch: Any) -> ModuleType:
-    return two_agents.load_example()
+    return load_example("ppo_two_agents")
 
 
 # -------------------------------------------------------------------------------------------- learning

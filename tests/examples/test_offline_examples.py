@@ -11,30 +11,25 @@ import numpy as np
 import pytest
 from requirements import require
 
+from benchmarks.examples import load_example
 
-def load(root: Path, name: str) -> ModuleType:
+
+def load(name: str) -> ModuleType:
     require(
         "torch", importlib.util.find_spec("torch"), "torch is not installed (pip install 'iglu_marl[rl]')"
     )
-    spec = importlib.util.spec_from_file_location(f"example_{name}", root / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_example(name)
 
 
-def test_behaviour_cloning(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    example = load(root, "behaviour_cloning")
+def test_behaviour_cloning(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    example = load("behaviour_cloning")
     scores = example.main(stride=20, epochs=5)
     assert scores["network"] > 1.5 * scores["most frequent kind"]
     assert "96 games" in capsys.readouterr().out
 
 
-def test_kinds_of_actions(root: Path) -> None:
-    example = load(root, "behaviour_cloning")
+def test_kinds_of_actions() -> None:
+    example = load("behaviour_cloning")
     still = {
         "move_x": 0.0,
         "move_y": 0.0,
@@ -60,12 +55,12 @@ def test_kinds_of_actions(root: Path) -> None:
 
 
 def test_offline_minari(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in ("minari", "h5py"):
         require("minari", importlib.util.find_spec(module), f"{module} is not installed")
     monkeypatch.setenv("MINARI_DATASETS_PATH", "put back at the end")
-    example = load(root, "offline_minari")
+    example = load("offline_minari")
     scores = example.main(episodes=60, epochs=60, games=20, folder=str(tmp_path))
     assert sum(scores["untrained"].values()) == 0
     assert scores["trained"][1] >= 0.5

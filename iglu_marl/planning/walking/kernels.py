@@ -34,21 +34,33 @@ TURN_PRICE, HIDDEN_PRICE, SCAFFOLD_PRICE = 0.7, 15.0, 3.0
 
 
 @jit
+def window(eye, yaw, cell, places):
+    """Where to look for a cell, in degrees: how far to turn, the pitch, and how far from these a ray may still meet it.
+
+    The last is negative where none can: the cell is out of reach, or is to be filled and the builder stands in it.
+    """
+    dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
+    level = math.sqrt(dx * dx + dz * dz)
+    apart = math.sqrt(level * level + dy * dy)
+    if apart > REACH + RADIUS or (places and in_the_way(eye[0], eye[1], eye[2], cell[0], cell[1], cell[2])):
+        return 0.0, 0.0, -1.0, -1.0
+    around = math.atan2(dz, dx) * DEGREES + 90.0 - yaw
+    up = math.atan2(dy, level) * DEGREES
+    yaw_slack = math.asin(RADIUS / level) * DEGREES if level > RADIUS else 180.0
+    pitch_slack = math.asin(RADIUS / apart) * DEGREES if apart > RADIUS else 180.0
+    return around, up, yaw_slack, pitch_slack
+
+
+@jit
 def best_aim(grid, eye, yaw, pitch, lowest, cell, places):
     """The fewest camera steps (yaw, pitch) to an aim that places a block in the cell, or breaks that in it.
 
     eye: (x, y, z). lowest: of the pitches to be tried, in degrees. `FAR` each where there is none.
     """
     best, best_yaw, best_pitch = FAR, FAR, FAR
-    dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
-    level = math.sqrt(dx * dx + dz * dz)
-    apart = math.sqrt(level * level + dy * dy)
-    if apart > REACH + RADIUS or (places and in_the_way(eye[0], eye[1], eye[2], cell[0], cell[1], cell[2])):
+    around, up, yaw_slack, pitch_slack = window(eye, yaw, cell, places)
+    if pitch_slack < 0.0:
         return best, best_yaw, best_pitch
-    around = math.atan2(dz, dx) * DEGREES + 90.0 - yaw
-    up = math.atan2(dy, level) * DEGREES
-    yaw_slack = math.asin(RADIUS / level) * DEGREES if level > RADIUS else 180.0
-    pitch_slack = math.asin(RADIUS / apart) * DEGREES if apart > RADIUS else 180.0
     hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
     for j in range(-2 * ROWS, 2 * ROWS + 1):
         tilt = pitch + CAMERA_DEG * j
@@ -83,15 +95,9 @@ def off_centre(eye, way, hit, before):
 def centred_aim(grid, eye, yaw, pitch, lowest, cell, places):
     """As `best_aim`, but an aim near the middle of a face is worth some steps: (price, yaw, pitch, cells off it)."""
     best, best_yaw, best_pitch, best_off = float(FAR), FAR, FAR, float(FAR)
-    dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
-    level = math.sqrt(dx * dx + dz * dz)
-    apart = math.sqrt(level * level + dy * dy)
-    if apart > REACH + RADIUS or (places and in_the_way(eye[0], eye[1], eye[2], cell[0], cell[1], cell[2])):
+    around, up, yaw_slack, pitch_slack = window(eye, yaw, cell, places)
+    if pitch_slack < 0.0:
         return best, best_yaw, best_pitch, best_off
-    around = math.atan2(dz, dx) * DEGREES + 90.0 - yaw
-    up = math.atan2(dy, level) * DEGREES
-    yaw_slack = math.asin(RADIUS / level) * DEGREES if level > RADIUS else 180.0
-    pitch_slack = math.asin(RADIUS / apart) * DEGREES if apart > RADIUS else 180.0
     hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
     for j in range(-2 * ROWS, 2 * ROWS + 1):
         tilt = pitch + CAMERA_DEG * j
