@@ -336,7 +336,10 @@ def _between(where: Between, setting: Setting) -> list[Anchors]:
     gaps = _merged(gaps)
     if where.line:  # one line is enough to connect, the lowest
         floor = min(cell[1] for gap in gaps for cell in gap)
-        gaps = [gap for gap in gaps if min(cell[1] for cell in gap) == floor]
+        gaps = [line for gap in gaps if (line := tuple(cell for cell in gap if cell[1] == floor))]
+        near = {shifted(cell, way) for gap in gaps for cell in gap for way in VECTORS.values()}
+        if where.other is None and any(near.isdisjoint(item) for item in ones):
+            raise Unresolved(Reason.AMBIGUOUS, "which of them")
     return [Anchors(gap, None, (), True) for gap in gaps]
 
 
@@ -415,9 +418,10 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
         standing = {cell[1] for group in groups for cell in group.item}
         if new.until <= len(standing):
             raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-        new = replace(
-            new, count=new.until - len(standing), kind=Kind.BLOCK, sizes=(), standing=True, until=None
-        )
+        lacking = new.until - len(standing)
+        if new.count not in (None, lacking):
+            raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
+        new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
     laid = new.standing is False or new.centred
     if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
@@ -581,6 +585,8 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
         what = f"one line of {count}" if arranged else f"{count} blocks"
         raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
+    if shape and count not in (None, 1):
+        raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
     return _at_one(new, groups[0], color, setting)
 
 

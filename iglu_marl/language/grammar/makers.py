@@ -1201,6 +1201,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
+    if mods.hollow and kind not in FIGURES:
+        return NOTHING
     if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
         kind = Kind.TOWER  # "a blue one of the same height"
     if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
