@@ -913,7 +913,6 @@ _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n, c=None: Mods(tall=n, color=c))
 _value("mod_long", lambda n, c=None: Mods(long=n, color=c))
-_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods(also=(where, also)))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
 _value(
@@ -923,6 +922,14 @@ _value(
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_color", lambda: Mods(color=ALIKE))
 _value("put_as", lambda shape, new, mods: put(new, mods))
+
+
+@maker
+def mod_both(where: Any, also: Any) -> Any:
+    told = [isinstance(place, NextTo) for place in (where, also)]
+    if None in (where, also) or (any(told) and isinstance(also if told[0] else where, (Beside, NextTo))):
+        return NOTHING  # "next to the tower and on the blue block": that can be one place
+    return Mods(also=(where, also))
 
 
 @maker
@@ -1267,6 +1274,8 @@ def _both(new: New, mods: Mods) -> Any:
         if new.count != 2:
             return NOTHING
         new, mods = replace(new, count=1), replace(mods, split=False)
+    if new.count is None and new.kind is Kind.BLOCK:
+        new = replace(new, count=1)
     parts = []
     for where in mods.also:
         told = mod_where(where)
