@@ -431,7 +431,7 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
         if new.count not in (None, lacking):
             raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
         new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
-    if new.gap and (new.way is None or new.kind is not Kind.BLOCK and new.kind is not Kind.ROW):
+    if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
     if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
@@ -720,7 +720,13 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
             raise Unresolved(Reason.NO_DIRECTION, "")
         if standing is False and told is None and way is not None and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
-    if standing and n > 1 and sideways and new.standing is None and all(cell[1] > FLOOR for cell in group.item):
+    if (
+        standing
+        and n > 1
+        and sideways
+        and new.standing is None
+        and all(cell[1] > FLOOR for cell in group.item)
+    ):
         if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
             raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
     if standing:

@@ -941,7 +941,9 @@ def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
 @maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     """What something is made into, and by what: the latter, with that in mind; a number that was told is a check."""
-    if isinstance(of, You) or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(x):
+    if isinstance(of, You) or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(
+        x
+    ):
         return NOTHING
     parts = one.parts if isinstance(one, Then) else (one,)
     if any(isinstance(part, Amend) for part in parts):  # "extend it by 2" does nothing yet
@@ -1520,7 +1522,9 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-_value("turned", lambda of, along, q=1: Rotate(of, q, None, along) if along in ("x", "z") and q % 2 else NOTHING)
+_value(
+    "turned", lambda of, along, q=1: Rotate(of, q, None, along) if along in ("x", "z") and q % 2 else NOTHING
+)
 _value("pivot_centre", lambda: Spot(0, 0))
 _value("pivot_middle", lambda: None)
 
@@ -1681,7 +1685,7 @@ _value("undo_two", lambda: Undo(2))
 _NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
 _FORMS = frozenset(
     f"{form}{plural}"
-    for form in "block cube brick row tower column wall square line rectangle".split()
+    for form in ["block", "cube", "brick", "row", "tower", "column", "wall", "square", "line", "rectangle"]
     for plural in ("", "s")
 )
 _NAMING = frozenset(
@@ -1693,9 +1697,56 @@ _NAMING = frozenset(
         *COMPASS,
         *(f"{way}{end}" for way in COMPASS for end in ("ern", "ernmost", "wards")),
         *_FORMS,
-        *"""right front behind up down last top bottom highest lowest above below beneath under beside next between
-        corner corners edge edges end ends place put build add stack remove destroy take move replace change paint
-        not no without except but only never don't isn't aren't touching touches touch""".split(),
+        *[
+            "right",
+            "front",
+            "behind",
+            "up",
+            "down",
+            "last",
+            "top",
+            "bottom",
+            "highest",
+            "lowest",
+            "above",
+            "below",
+            "beneath",
+            "under",
+            "beside",
+            "next",
+            "between",
+            "corner",
+            "corners",
+            "edge",
+            "edges",
+            "end",
+            "ends",
+            "place",
+            "put",
+            "build",
+            "add",
+            "stack",
+            "remove",
+            "destroy",
+            "take",
+            "move",
+            "replace",
+            "change",
+            "paint",
+            "not",
+            "no",
+            "without",
+            "except",
+            "but",
+            "only",
+            "never",
+            "don't",
+            "isn't",
+            "aren't",
+            "touching",
+            "touches",
+            "touch",
+        ],
     )
 )
 """Words that tell what is to be built, or where and how: those that ask for nothing have none of them."""
