@@ -195,12 +195,14 @@ def test_things_and_their_number_are_no_check_of_what_was_done() -> None:
         [(0, -1, 0, "red"), (3, -1, 0, "yellow"), (3, 0, 0, "yellow")],
         "Remove the red block and two yellow blocks.",
     )
+    assert not isinstance(found, Failure), found
     assert np.array_equal(found, world({}))
 
 
 def test_one_row_connects_two_towers() -> None:
     before = {tuple(cell): color for *cell, color in PAIR}
     found = told(PAIR, "Connect the red and blue towers with green blocks.")
+    assert not isinstance(found, Failure), found
     assert np.array_equal(found, world({**before, **{(x, -1, 0): "green" for x in (-1, 0, 1)}}))
 
 
@@ -208,4 +210,5 @@ def test_a_height_that_is_told_as_an_end_is_kept() -> None:
     found = told(
         [(0, -1, 0, "red")], "Put two green blocks on the red block so that it is three blocks tall."
     )
+    assert not isinstance(found, Failure), found
     assert np.array_equal(found, world({(0, -1, 0): "red", (0, 0, 0): "green", (0, 1, 0): "green"}))
