@@ -336,8 +336,20 @@ def _between(where: Between, setting: Setting) -> list[Anchors]:
     gaps = _merged(gaps)
     if where.line:  # one line is enough to connect, the lowest
         floor = min(cell[1] for gap in gaps for cell in gap)
-        gaps = [gap for gap in gaps if min(cell[1] for cell in gap) == floor]
+        gaps = [line for gap in gaps if (line := tuple(cell for cell in gap if cell[1] == floor))]
+        if where.other is None and not _joined(cells, gaps):
+            raise Unresolved(Reason.AMBIGUOUS, "which of them")
     return [Anchors(gap, None, (), True) for gap in gaps]
+
+
+def _joined(cells: frozenset[Cell], gaps: list[tuple[Cell, ...]]) -> bool:
+    """Whether the gaps reach all of some cells, over others of them."""
+    left, reached = set(cells), [cell for gap in gaps for cell in gap]
+    for cell in reached:
+        near = {shifted(cell, way) for way in VECTORS.values()} & left
+        reached += near
+        left -= near
+    return not left
 
 
 def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> list[tuple[Cell, ...]]:
@@ -415,9 +427,12 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
         standing = {cell[1] for group in groups for cell in group.item}
         if new.until <= len(standing):
             raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-        new = replace(
-            new, count=new.until - len(standing), kind=Kind.BLOCK, sizes=(), standing=True, until=None
-        )
+        lacking = new.until - len(standing)
+        if new.count not in (None, lacking):
+            raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
+        new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+    if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
+        raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
     if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
@@ -562,6 +577,11 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
     ]
     if not groups:
         raise Unresolved(Reason.OCCUPIED, "no place is free")
+    if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
+        cells = tuple(dict.fromkeys(cell for group in groups for cell in group.cells))
+        if len(cells) % 2 == 0:
+            raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
+        groups = [replace(groups[0], cells=cells, item=tuple(own))]
     if len(groups) > 1:
         if shape or new.each or count in (1, None):
             one = replace(new, count=count if new.each and not shape else 1)
@@ -581,6 +601,10 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
         what = f"one line of {count}" if arranged else f"{count} blocks"
         raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
+    if not shape and count is None and not new.each and len(groups[0].cells) == 1:
+        raise Unresolved(Reason.NO_NUMBER, "")
+    if shape and count not in (None, 1):
+        raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
     return _at_one(new, groups[0], color, setting)
 
 
@@ -696,6 +720,15 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
             raise Unresolved(Reason.NO_DIRECTION, "")
         if standing is False and told is None and way is not None and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
+    if (
+        standing
+        and n > 1
+        and sideways
+        and new.standing is None
+        and all(cell[1] > FLOOR for cell in group.item)
+    ):
+        if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
+            raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
     if standing:
         down = (way is not None and way[1] < 0) or (told is not None and told[1] < 0)
         vector = (0, -1, 0) if down else up

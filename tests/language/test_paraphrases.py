@@ -146,3 +146,69 @@ def test_every_refusal_says_what_it_lacks(results: dict[str, Any]) -> None:
     for result in results.values():
         if isinstance(result, Failure) and result.missing == "word":
             assert result.detail, result
+
+
+ROW = [(x, -1, 0, "red") for x in range(3)]
+TOWER = [(0, y, 0, "red") for y in (-1, 0, 1)]
+PAIR = [(-2, -1, 0, "red"), (-2, 0, 0, "red"), (2, -1, 0, "blue"), (2, 0, 0, "blue")]
+
+
+def told(before: list[tuple[Any, ...]], *said: str) -> np.ndarray | Failure:
+    """What becomes of a world when something is said."""
+    case = {"world": before, "facing": None, "said": said}
+    return played(case)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        # what asks for nothing names nothing that could be built
+        (PAIR, "Put a green block next to the red tower so that it touches the blue one."),
+        (ROW, "Put a green row of 3 south of the row so that there is a block below it."),
+        (
+            [(0, -1, 0, "red")],
+            "Put a row of three green blocks east of the red block forming a T pointing north.",
+        ),
+        (ROW, "Put blue blocks on top of the row, leaving the middle free."),
+        (ROW, "Put a green block in the middle on top of the red."),
+        # numbers and gaps that do not fit
+        ([(0, -1, 0, "red")], "Put two blue blocks on the red block so that it is five high."),
+        ([], "Place red blocks along the north edge with one block space in between."),
+        ([], "Put red blocks in the middle."),
+        (ROW, "Place two rows of three blue blocks on top of the row."),
+        # places that may be one place, or not be there
+        (TOWER + [(2, -1, 0, "blue")], "Place a blue block next to the tower and on top of the blue block."),
+        (
+            [(-3, -1, 0, "red"), (3, -1, 0, "red"), (0, -1, -3, "blue")],
+            "Connect all three blocks with green blocks.",
+        ),
+    ],
+)
+def test_nothing_that_was_said_is_dropped(before: list[tuple[Any, ...]], said: str) -> None:
+    found = told(before, said)
+    assert isinstance(found, Failure), found
+    assert found.missing is not None or found.detail
+
+
+def test_things_and_their_number_are_no_check_of_what_was_done() -> None:
+    found = told(
+        [(0, -1, 0, "red"), (3, -1, 0, "yellow"), (3, 0, 0, "yellow")],
+        "Remove the red block and two yellow blocks.",
+    )
+    assert not isinstance(found, Failure), found
+    assert np.array_equal(found, world({}))
+
+
+def test_one_row_connects_two_towers() -> None:
+    before = {tuple(cell): color for *cell, color in PAIR}
+    found = told(PAIR, "Connect the red and blue towers with green blocks.")
+    assert not isinstance(found, Failure), found
+    assert np.array_equal(found, world({**before, **{(x, -1, 0): "green" for x in (-1, 0, 1)}}))
+
+
+def test_a_height_that_is_told_as_an_end_is_kept() -> None:
+    found = told(
+        [(0, -1, 0, "red")], "Put two green blocks on the red block so that it is three blocks tall."
+    )
+    assert not isinstance(found, Failure), found
+    assert np.array_equal(found, world({(0, -1, 0): "red", (0, 0, 0): "green", (0, 1, 0): "green"}))

@@ -48,6 +48,7 @@ from iglu_marl.language.references import (
     is_several,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
+from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Again,
     Amend,
@@ -219,7 +220,6 @@ for _name in ("same", "same_way", "same_where", "same_new"):
     _value(_name, lambda **slots: next(iter(slots.values())))
 _value("one", lambda: 1)
 _value("two", lambda: 2)
-_value("nothing", lambda **_: Remark())
 _value("color_one", lambda one: (one,))
 _value("color_more", lambda one, more: (one, *more) if one not in more else NOTHING)
 _value("color_named", lambda name: color_id(name))
@@ -913,7 +913,6 @@ _value("mod_way", lambda way: Mods(way=way))
 _value("mod_axis", lambda axis: Mods(axis=axis))
 _value("mod_tall", lambda n, c=None: Mods(tall=n, color=c))
 _value("mod_long", lambda n, c=None: Mods(long=n, color=c))
-_value("mod_both", lambda where, also: NOTHING if None in (where, also) else Mods(also=(where, also)))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
 _value("mod_flat", lambda: Mods(flat=True))
 _value(
@@ -926,6 +925,14 @@ _value("put_as", lambda shape, new, mods: put(new, mods))
 
 
 @maker
+def mod_both(where: Any, also: Any) -> Any:
+    told = [isinstance(place, NextTo) for place in (where, also)]
+    if None in (where, also) or (any(told) and isinstance(also if told[0] else where, (Beside, NextTo))):
+        return NOTHING  # "next to the tower and on the blue block": that can be one place
+    return Mods(also=(where, also))
+
+
+@maker
 def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
     made = put(new, mods)
     return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
@@ -934,12 +941,14 @@ def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
 @maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     """What something is made into, and by what: the latter, with that in mind; a number that was told is a check."""
-    if isinstance(of, You) or _NAMING.difference(_FORMS).intersection(x):
+    if isinstance(of, You) or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(
+        x
+    ):
         return NOTHING
     parts = one.parts if isinstance(one, Then) else (one,)
     if any(isinstance(part, Amend) for part in parts):  # "extend it by 2" does nothing yet
         return NOTHING
-    counts = [number for number, word in enumerate(_COUNTS, start=1) if {word, str(number)}.intersection(x)]
+    counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
     told = (*((Look(of),) if not isinstance(of, It) else ()), *parts, *map(Check, counts))
     return told[0] if len(told) == 1 else Then(told)
 
@@ -1201,6 +1210,8 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
+    if mods.hollow and kind not in FIGURES:
+        return NOTHING
     if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
         kind = Kind.TOWER  # "a blue one of the same height"
     if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
@@ -1265,6 +1276,8 @@ def _both(new: New, mods: Mods) -> Any:
         if new.count != 2:
             return NOTHING
         new, mods = replace(new, count=1), replace(mods, split=False)
+    if new.count is None and new.kind is Kind.BLOCK:
+        new = replace(new, count=1)
     parts = []
     for where in mods.also:
         told = mod_where(where)
@@ -1509,7 +1522,9 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-_value("turned", lambda of, along: Rotate(of, 1, None, along) if along in ("x", "z") else NOTHING)
+_value(
+    "turned", lambda of, along, q=1: Rotate(of, q, None, along) if along in ("x", "z") and q % 2 else NOTHING
+)
 _value("pivot_centre", lambda: Spot(0, 0))
 _value("pivot_middle", lambda: None)
 
@@ -1667,30 +1682,93 @@ _value("look_spot", lambda place: Look(place))
 _value("undo_two", lambda: Undo(2))
 
 
+_NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
+_FORMS = frozenset(
+    f"{form}{plural}"
+    for form in ["block", "cube", "brick", "row", "tower", "column", "wall", "square", "line", "rectangle"]
+    for plural in ("", "s")
+)
+_NAMING = frozenset(
+    (
+        *templates()["colors"],
+        *_NUMBERS,
+        *map(str, range(100)),
+        *templates()["ordinals"],
+        *COMPASS,
+        *(f"{way}{end}" for way in COMPASS for end in ("ern", "ernmost", "wards")),
+        *_FORMS,
+        *[
+            "right",
+            "front",
+            "behind",
+            "up",
+            "down",
+            "last",
+            "top",
+            "bottom",
+            "highest",
+            "lowest",
+            "above",
+            "below",
+            "beneath",
+            "under",
+            "beside",
+            "next",
+            "between",
+            "corner",
+            "corners",
+            "edge",
+            "edges",
+            "end",
+            "ends",
+            "place",
+            "put",
+            "build",
+            "add",
+            "stack",
+            "remove",
+            "destroy",
+            "take",
+            "move",
+            "replace",
+            "change",
+            "paint",
+            "not",
+            "no",
+            "without",
+            "except",
+            "but",
+            "only",
+            "never",
+            "don't",
+            "isn't",
+            "aren't",
+            "touching",
+            "touches",
+            "touch",
+        ],
+    )
+)
+"""Words that tell what is to be built, or where and how: those that ask for nothing have none of them."""
+
+
+def _names(words: tuple[str, ...]) -> bool:
+    """Whether words name something that could be built; not so "the tower", nor "an 8", which is a shape."""
+    before = ("", *words)
+    return any(
+        word in _NAMING
+        and not (said == "the" and word in _FORMS)
+        and not (said in ("a", "an") and (word in _NUMBERS or word.isdigit()) and number == len(words))
+        for number, (said, word) in enumerate(zip(before, words, strict=False), start=1)
+    )
+
+
 @maker
-def harmless(x: tuple[str, ...]) -> Any:
-    """Words that ask for nothing, since they name nothing that could be built."""
-    return NOTHING if _NAMING.intersection(x) else Remark()
+def nothing(**slots: Any) -> Any:
+    """Words that ask for nothing; not when they name something that could be built."""
+    return NOTHING if any(isinstance(told, tuple) and _names(told) for told in slots.values()) else Remark()
 
 
-_NAMING_WORDS = """
-blue yellow green orange purple red block blocks cube cubes brick bricks row tower column wall square line
-one two three four five six seven eight nine ten 1 2 3 4 5 6 7 8 9 10 place put build remove
-"""
-_NAMING = frozenset(_NAMING_WORDS.split())
-_COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_FORMS = {
-    "row",
-    "tower",
-    "column",
-    "wall",
-    "square",
-    "line",
-    "block",
-    "blocks",
-    *_COUNTS,
-    *map(str, range(11)),
-}
 _value("check", lambda n, c=None: Check(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
