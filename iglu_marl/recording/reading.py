@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,7 +200,7 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
         damaged = file.with_name(f"{file.name}.damaged")
         if damaged.exists():
             raise DataError(f"{damaged} exists already; move it first: the damaged recording is kept there")
-        with replacing(damaged) as copy:
+        with replacing(damaged, mode=stat.S_IMODE(file.stat().st_mode)) as copy:
             copy.write_bytes(content)
         lines.cut(whole)
         for line in kept:
