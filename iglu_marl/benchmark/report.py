@@ -182,7 +182,7 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
     return rows
 
 
-def auditmarkdown_table(audits: Mapping[str, Audit]) -> str:
+def audit_table(audits: Mapping[str, Audit]) -> str:
     """The audits of all rungs as Markdown."""
     return markdown_table(AUDIT_HEADS, audit_rows(audits))
 
