@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl import DataError
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import PRIVATE, private_folder, write_text
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
 _LARGEST = 16_000_000  # bytes; no reply is that long
@@ -73,7 +73,8 @@ class ReplyCache:
             "reply": {"text": text, "cut": cut},
         }
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_text(path, json.dumps(entry))
+            private_folder(self.folder)
+            path.parent.mkdir(exist_ok=True)
+            write_text(path, json.dumps(entry), mode=PRIVATE)
         except (OSError, ValueError, DataError) as error:
             _log.info("a reply is not kept: %s", type(error).__name__)

@@ -15,6 +15,7 @@ from typing import Any
 
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
+from iglu_marl.core.files import PRIVATE, opened
 
 
 @dataclass
@@ -110,7 +111,7 @@ class Transcript:
     def _write(self, text: str) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _writing, self.path.open("ab", buffering=0) as file:  # one write at the end of the file
+            with _writing, opened(self.path, "ab", PRIVATE) as file:  # one write at the end of the file
                 file.write(text.encode("utf-8", errors="replace"))
         except OSError as error:
             raise AgentError(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
-import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from iglu_marl.benchmark.ladder import FAMILIES, find, rungs
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import replacing, write_text
+from iglu_marl.core.text import csv_text, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import Interval
 
 COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
@@ -100,11 +99,6 @@ def _interval(interval: Interval) -> str:
     return f"{_share(interval.value)} ({_share(interval.low)}–{_share(interval.high)})"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def markdown(
     results: Sequence[Result],
     *,
@@ -119,7 +113,7 @@ def markdown(
         rows.append(
             [
                 f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
-                result.name,
+                markdown_text(result.name),
                 str(len(result.runs)),
                 _interval(Interval(entry["success"], entry["low"], entry["high"])),
                 _share(entry["completed"]),
@@ -137,25 +131,31 @@ def markdown(
     text = (
         "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap. "
         "*Muted*, *scrambled*, *hidden*: the same agents. *Best without*: the best control of the rung's audit that "
-        "does without what it is about.\n\n" + _table(heads, rows)
+        "does without what it is about.\n\n" + markdown_table(heads, rows)
     )
     if few := [result for result in results if len(result.runs) < 5]:
         text += (
-            "\nFewer than 5 runs: " + ", ".join(f"{result.rung} ({result.name})" for result in few) + ".\n"
+            "\nFewer than 5 runs: "
+            + ", ".join(f"{result.rung} ({markdown_text(result.name)})" for result in few)
+            + ".\n"
         )
     if together := totals(results):
         lines = [
-            [name, family, _interval(interval)]
+            [markdown_text(name), family, _interval(interval)]
             for name, parts in together.items()
             for family, interval in parts.items()
         ]
-        text += "\n" + _table(("agent", "family", "success"), lines)
+        text += "\n" + markdown_table(("agent", "family", "success"), lines)
     if compared := comparisons(results, published):
         lines = [
-            [f"`{ours.rung}`", ours.name, theirs.name, _interval(theirs.interval()), _interval(better)]
+            [
+                f"`{ours.rung}`",
+                *map(markdown_text, (ours.name, theirs.name)),
+                *map(_interval, (theirs.interval(), better)),
+            ]
             for ours, theirs, better in compared
         ]
-        text += "\n" + _table(
+        text += "\n" + markdown_table(
             ("rung", "agent", "published", "its success", "probability of improvement"), lines
         )
     return text
@@ -184,7 +184,7 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
 
 def audit_table(audits: Mapping[str, Audit]) -> str:
     """The audits of all rungs as Markdown."""
-    return _table(AUDIT_HEADS, audit_rows(audits))
+    return markdown_table(AUDIT_HEADS, audit_rows(audits))
 
 
 def rung_rows() -> list[list[str]]:
@@ -216,11 +216,8 @@ def undefined_rows() -> list[list[str]]:
 def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:
     """A row for each result, with all of `entries`; nothing where a number is missing."""
     rows = entries(results, audits)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    names = list(rows[0]) if rows else list(COLUMNS)
+    return csv_text([names, *([row[name] for name in names] for row in rows)])
 
 
 # ----------------------------------------------------------------------------------------------------------- plots
@@ -242,7 +239,7 @@ def plot_curves(results: Sequence[Result], path: str | os.PathLike[str]) -> Path
         axes = figure.subplots()
         for result in drawn:
             steps, middle, low, high = curve(result)
-            (line,) = axes.plot(steps, middle, label=f"{result.name} ({len(result.runs)} runs)")
+            (line,) = axes.plot(steps, middle, label=f"{_plain(result.name)} ({len(result.runs)} runs)")
             axes.fill_between(steps, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
         axes.set(title=drawn[0].rung, xlabel="environment steps", ylabel="success", ylim=(-0.02, 1.02))
         axes.grid(alpha=0.3)
@@ -251,6 +248,11 @@ def plot_curves(results: Sequence[Result], path: str | os.PathLike[str]) -> Path
         with replacing(path) as partial:
             figure.savefig(partial, metadata=metadata)
     return Path(path)
+
+
+def _plain(name: str) -> str:
+    """A name as matplotlib shows it, no formula."""
+    return name.replace("$", r"\$")
 
 
 def curve(result: Result) -> tuple[Any, Any, Any, Any]:

@@ -174,7 +174,8 @@ def _recorder(path: Path, agents: dict[str, Any]) -> Recorder:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
-    return Recorder(path, agents={ROLES[name].value: type(agent).__name__ for name, agent in agents.items()})
+    names = {ROLES[name].value: type(agent).__name__ for name, agent in agents.items()}
+    return Recorder(path, agents=names, private=True)
 
 
 def play_in_window(

@@ -52,10 +52,19 @@ def record(
     llm_view: LLMViewLong = None,
     max_steps: MaxSteps = 10_000,
     append: Annotated[bool, Option("--append", help="Go on in a recording that exists.")] = False,
+    repair: Annotated[
+        bool,
+        Option(
+            "--repair",
+            help="Play nothing: leave of a damaged recording what is whole; FILE.damaged keeps the rest.",
+        ),
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> bool:
     """Let a pair play, and write every move to a file."""
+    if repair:
+        return _repair(output, as_json)
     from iglu_marl.envs.aec import raw_env
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation import DEFAULTS, factory
@@ -91,6 +100,22 @@ def record(
         )
     console.print(f"The moves are in {output}; see them with: iglu-marl replay {output} --html game.html")
     return all(facts["completed"] for facts in games)
+
+
+def _repair(path: Path, as_json: bool) -> bool:
+    """Leave of a recording what can be read, and tell what was lost."""
+    from iglu_marl.recording import repair
+
+    done = repair(path)
+    if as_json:
+        facts = {"episodes": done.episodes, "kept": done.kept, "lost": done.lost}
+        damaged = None if done.damaged is None else str(done.damaged)
+        print(json.dumps({"recording": str(path), **facts, "damaged": damaged}))
+    told = "nothing is damaged"
+    if done.damaged is not None:
+        told = f"lost lines: {', '.join(map(str, done.lost)) or 'none'}; the file as it was is {done.damaged}"
+    text_console(as_json).print(f"{path} has {done.kept} lines of {done.episodes} games; {told}")
+    return True
 
 
 def _chosen(source: str, name: str | None, seed: int) -> list[Task]:

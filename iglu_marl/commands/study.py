@@ -21,6 +21,8 @@ StudyFile = Annotated[Path, Argument(metavar="FILE", help="The study (TOML).")]
 
 def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
     """The study of a file, and its database. Raises `ConfigError` without the extra."""
+    from iglu_marl.core.files import private_folder
+
     try:
         from iglu_marl.web.store import Store
         from iglu_marl.web.study import read_study
@@ -28,7 +30,7 @@ def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
         raise ConfigError('studies need the extra "web": pip install "iglu_marl[web]"') from None
     study = read_study(file)
     if db is None:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         db = f"sqlite:///{(folder / 'studies.db').resolve()}"
     return study, Store(db)
 
@@ -60,7 +62,7 @@ def export(
     from iglu_marl.web import store as tables
 
     study, store = open_study(file, db, folder)
-    with new_folder(output, marker="participants.csv") as made:
+    with new_folder(output, marker="participants.csv", private=True) as made:
         recordings = store.do(tables.export, study.name, made)
         (made / "recordings").mkdir()
         for name in dict.fromkeys(recordings):

@@ -261,8 +261,13 @@ class Controls:
         can_yield: bool = False,
         conventions: Conventions = OWN,
     ) -> None:
-        if name not in CONTROLS:
+        if not isinstance(name, str) or name not in CONTROLS:
             raise ConfigError(f"controls is {name!r}, expected one of {', '.join(CONTROLS)}")
+        for option, flag in (("select_and_place", select_and_place), ("can_yield", can_yield)):
+            if not isinstance(flag, (bool, np.bool_)):
+                raise ConfigError(f"{option} is {flag!r:.80}, expected True or False")
+        if not isinstance(conventions, Conventions):
+            raise ConfigError(f"conventions is {conventions!r:.80}, expected a Conventions")
         self.name: str = name
         self.select_and_place = select_and_place
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)

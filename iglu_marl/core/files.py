@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import uuid
 import warnings
 import weakref
@@ -16,6 +17,27 @@ from typing import IO, Any
 
 from iglu_marl.core.errors import DataError, IgluMarlError
 
+PRIVATE = 0o600
+"""The mode of files that only their owner reads, whatever the umask: what people said, and what models were told."""
+
+
+def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> IO[bytes]:
+    """A binary file, unbuffered. mode: of a new one, None for that of the umask."""
+    return open(
+        path,
+        how,
+        buffering=0,
+        opener=lambda name, flags: os.open(name, flags, 0o666 if mode is None else mode),
+    )
+
+
+def private_folder(path: str | os.PathLike[str]) -> Path:
+    """A folder for what only its owner reads, made if it is not there; returns the path."""
+    folder = Path(path)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
 
 def why(error: OSError) -> str:
     """The reason that an `OSError` gives, in one line."""
@@ -23,15 +45,22 @@ def why(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str], error: type[IgluMarlError] = DataError, mode: int | None = None
+) -> Iterator[Path]:
     """A temporary name beside `path`, with its suffix, that is moved there at the end, or removed after an error.
 
+    mode: of the file; None for that of the file in its place, and of the umask where there is none.
     A file of that name appears whole, or not at all. An `OSError` (a full disk, say) becomes `error`, which names
     the file.
     """
     final = Path(path)
     temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{final.suffix}")
     try:
+        if mode is None and final.is_file():
+            mode = stat.S_IMODE(final.stat().st_mode)
+        if mode is not None:
+            opened(temporary, "xb", mode).close()
         yield temporary
         temporary.replace(final)
     except OSError as fault:
@@ -48,12 +77,13 @@ def new_folder(
     overwrite: bool = False,
     marker: str,
     holds: str = "",
+    private: bool = False,
     error: type[IgluMarlError] = DataError,
 ) -> Iterator[Path]:
     """A temporary folder beside `path` that is moved there at the end, or removed after an error.
 
     path: a folder that does not exist yet or is empty; with `overwrite`, one is replaced that has a file `marker` with
-    the text `holds` in it.
+    the text `holds` in it. private: whether only its owner reads it.
     The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
     """
     folder = Path(path)
@@ -68,7 +98,8 @@ def new_folder(
             raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
     beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
     try:
-        beside.mkdir(parents=True)
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        beside.mkdir(mode=0o700 if private else 0o777)
         yield beside
         if folder.exists():
             shutil.rmtree(folder)
@@ -79,9 +110,17 @@ def new_folder(
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str, error: type[IgluMarlError] = DataError) -> Path:
-    """Write a text as UTF-8, whole or not at all; returns the path. Raises `error`, naming the file."""
-    with replacing(path, error) as temporary:
+def write_text(
+    path: str | os.PathLike[str],
+    text: str,
+    error: type[IgluMarlError] = DataError,
+    mode: int | None = None,
+) -> Path:
+    """Write a text as UTF-8, whole or not at all; returns the path. mode: as for `replacing`.
+
+    Raises `error`, naming the file.
+    """
+    with replacing(path, error, mode) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
     return Path(path)
 
@@ -95,16 +134,16 @@ class JsonLines:
     """A file of JSON lines for one process at a time, in which every line is there whole or not at all.
 
     The file is locked from opening to `close`, or until the process ends, however it ends. Meanwhile `.<name>.owner`
-    beside it says who has it. Raises `DataError`, naming file and owner, where another has it, and when it cannot be
-    opened or written.
+    beside it says who has it. mode: of a new file, None for that of the umask. Raises `DataError`, naming file and
+    owner, where another has it, and when it cannot be opened or written.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], mode: int | None = None) -> None:
         self.path = Path(path)
         self._owner = self.path.with_name(f".{self.path.name}.owner")
         with self._told():
             # Unbuffered and appending: each line is one write at the end of the file.
-            self._file = self.path.open("a+b", buffering=0)
+            self._file = opened(self.path, "a+b", mode)
         try:
             self._lock()
         except BaseException:

@@ -64,7 +64,7 @@ def _checked_optional(value: Any, name: str, task_id: str | None) -> BlockGrid |
 
 
 def _checked_ids(ids: str | None, task_id: str | None) -> str | None:
-    if ids is not None and ids not in ID_TABLES:
+    if ids is not None and not (isinstance(ids, str) and ids in ID_TABLES):
         raise TaskError(f"ids is {ids!r}, expected None, 'iglu' or 'iglu2022'; task {task_id!r}")
     return ids
 

@@ -1,8 +1,12 @@
-"""What holds for every text from outside: which number it tells, and that one can show and keep it."""
+"""What holds for every text from outside: which number it tells, and that one can show and keep it, also in tables."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 _DIGITS = 18  # so that a number fits 64 bits
 _CONTROL = re.compile(
@@ -49,3 +53,42 @@ def cleaned(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
     return well_formed(_CONTROL.sub("", text))
+
+
+# --------------------------------------------------------------------------------------------- texts in tables
+
+# What has a meaning in Markdown; an underscore inside a word has none.
+_MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
+_TAGS = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_LINE_END = re.compile(r"\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # also the wide forms
+
+
+def markdown_text(text: str) -> str:
+    """The text as it is to be read in Markdown, on one line: without markup, links and HTML."""
+    plain = re.sub("[&<>]", lambda found: _TAGS[found[0]], _LINE_END.sub(" ", text))
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", plain)
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def csv_text(lines: Iterable[Sequence[Any]]) -> str:
+    """CSV of which a spreadsheet calculates nothing: what begins like a formula gets an apostrophe, unless a number.
+
+    Line ends inside of cells become line feeds.
+    """
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([_harmless(value) for value in line] for line in lines)
+    return file.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    shown = f"'{value}" if value.startswith(_FORMULA) and not _NUMBER.fullmatch(value) else value
+    return _LINE_END.sub("\n", shown).replace("\0", "\ufffd")

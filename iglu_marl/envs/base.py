@@ -175,7 +175,7 @@ class GameSetup:
         self.episode.begin(task, pose, from_recording, wrong_scale)
 
     def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
-        if not options:
+        if options is None:
             return None, None
         if not isinstance(options, Mapping):
             raise ConfigError(f"options is {options!r:.80}, expected a dict with the keys 'task' and 'pose'")

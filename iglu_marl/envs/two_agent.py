@@ -71,7 +71,7 @@ class SpacesByAgent:
     @staticmethod
     def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
         """The agent's own of some values; raises `AgentError` for an unknown name."""
-        if agent not in AGENTS:
+        if not isinstance(agent, str) or agent not in AGENTS:
             raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
         return values[agent]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html
 import io
 import json
@@ -13,7 +12,7 @@ from typing import Any
 
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
-from iglu_marl.core.text import well_formed
+from iglu_marl.core.text import csv_text, markdown_table, markdown_text, well_formed
 from iglu_marl.evaluation.metrics import SKILLS, Interval
 from iglu_marl.evaluation.results import MEASURES, Tables, is_scored
 
@@ -78,10 +77,7 @@ def _head(by: Sequence[str]) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(str(part).replace("|", "\\|") for part in line) + " |" for line in lines
-    )
+    return markdown_table(list(map(markdown_text, head)), [list(map(markdown_text, row)) for row in rows])
 
 
 def _crossed(evaluation: Tables, measure: str) -> tuple[list[str], list[list[str]]]:
@@ -125,7 +121,7 @@ def _about(evaluation: Tables) -> str:
 
 def markdown(evaluation: Tables) -> str:
     """All tables as Markdown."""
-    parts = ["# Evaluation", _about(evaluation)]
+    parts = ["# Evaluation", markdown_text(_about(evaluation))]
     for measure in ("completed", "f1", "steps", "words_per_instruction"):
         parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
     pairs = evaluation.summary("architect", "builder")
@@ -184,7 +180,7 @@ def pairs_csv(evaluation: Tables) -> str:
     for entry in evaluation.summary("architect", "builder"):
         values = [_number(value) for name in names for value in entry[name]]
         lines.append([entry["architect"], entry["builder"], *(str(entry[name]) for name in counts), *values])
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def games_csv(evaluation: Tables) -> str:
@@ -196,7 +192,7 @@ def games_csv(evaluation: Tables) -> str:
         lines.append(
             [" ".join(map(str, row[n])) if isinstance(row[n], list) else _number(row[n]) for n in names]
         )
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def models_csv(models: Sequence[dict[str, Any]]) -> str:
@@ -207,19 +203,13 @@ def models_csv(models: Sequence[dict[str, Any]]) -> str:
     for entry in models:
         failures = [str(entry["failures"].get(kind, 0)) for kind in kinds]
         lines.append([*(_number(entry[name]) for name in names), *failures])
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def _number(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value:.6g}"
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _csv(lines: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
 
 
 # ---------------------------------------------------------------------------------------------------------- plots
@@ -320,6 +310,9 @@ summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6r
 """
 
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # nothing runs, nothing loads
+
+
 def page(evaluation: Tables) -> str:
     """The whole report as one HTML page without links to anything."""
     pairs = evaluation.summary("architect", "builder")
@@ -355,6 +348,7 @@ def page(evaluation: Tables) -> str:
         body.append("<h2>Games</h2>" + "".join(examples))
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
         f"<body>{''.join(body)}</body></html>\n"
     )

@@ -207,7 +207,10 @@ class GameConfig:
         expected = "a tuple of distinct names from " + ", ".join(known)
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise self._error(name, expected)
-        names = tuple(value)
+        try:
+            names = tuple(value)
+        except TypeError:  # an array without dimensions
+            raise self._error(name, expected) from None
         if not all(isinstance(part, str) for part in names):
             raise self._error(name, expected)
         if not names or len(set(names)) != len(names) or any(part not in known for part in names):

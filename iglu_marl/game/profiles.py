@@ -58,7 +58,7 @@ def read_options(
     """
     if compat is None:
         return own, dict(options)
-    if compat not in known:
+    if not isinstance(compat, str) or compat not in known:
         raise ConfigError(
             f"compat is {compat!r}, expected None or one of {', '.join(map(repr, known))}: "
             "'iglu2022' for the Gridworld ids, 'iglu2021' for the Silent Builder"

@@ -23,7 +23,9 @@ from __future__ import annotations
 
 from iglu_marl.recording.reading import RecordedMove as RecordedMove
 from iglu_marl.recording.reading import Recording as Recording
+from iglu_marl.recording.reading import Repaired as Repaired
 from iglu_marl.recording.reading import read_recording as read_recording
+from iglu_marl.recording.reading import repair as repair
 from iglu_marl.recording.replaying import replay as replay
 from iglu_marl.recording.values import FORMAT as FORMAT
 from iglu_marl.recording.values import LAYOUT as LAYOUT

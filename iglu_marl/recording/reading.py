@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import JsonLines, replacing
 from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
@@ -75,18 +78,24 @@ class Recording:
             return make_game(self.header, vocabulary=vocabulary, render_mode=render_mode)
 
 
+def _rows(content: bytes) -> list[bytes]:
+    """The lines of a file; the last one may have been cut off."""
+    return content.removesuffix(b"\n").split(b"\n")
+
+
+def _parsed(row: bytes, place: str) -> dict[str, Any] | None:
+    """A line as an object; None for one that is none, such as one that was cut off while it was written."""
+    try:
+        value = parse_json(row, place, verbatim=True)  # half a character that was said comes back
+    except DataError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """The lines of a file, numbered from 1; None for one that was cut off while it was written."""
-    rows = read_file(path, FILE_LIMIT).split(b"\n")
-    if rows and not rows[-1]:
-        rows.pop()
-    parsed: list[dict[str, Any] | None] = []
-    for row in rows:
-        try:
-            value = parse_json(row, str(path), verbatim=True)  # half a character that was said comes back
-        except DataError:
-            value = None
-        parsed.append(value if isinstance(value, dict) else None)
+    rows = _rows(read_file(path, FILE_LIMIT))
+    parsed = [_parsed(row, str(path)) for row in rows]
     for number, line in enumerate(parsed, start=1):
         if line is None:
             following = parsed[number] if number < len(parsed) else {"format": FORMAT}
@@ -95,33 +104,108 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
         yield number, line
 
 
-def read_recording(path: str | os.PathLike[str]) -> list[Recording]:
-    """The episodes of a file. A last line that was cut off is left out.
+class _Episodes:
+    """The episodes of a file, line by line."""
 
-    Raises `DataError`, naming file and line, for a file that is no recording, or of a later version.
-    """
-    file = Path(path)
-    found: list[Recording] = []
-    controls = None
-    for number, line in _lines(file):
-        if line is None:
-            continue
-        with reading(f"{file}, line {number}"):
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.found: list[Recording] = []
+        self._controls: dict[str, Any] | None = None
+
+    def take(self, number: int, line: dict[str, Any]) -> None:
+        """The next line. Raises `DataError`, naming it, for one that does not belong there."""
+        found, controls = self.found, self._controls
+        with reading(f"{self.file}, line {number}"):
             if "format" in line:
                 _check_header(line)
-                found.append(Recording(file, number, line))
+                found.append(Recording(self.file, number, line))
+                self._controls = None
             elif not found:
                 raise DataError(f"expected a header with format {FORMAT!r}, got {line!s:.60}")
             elif "end" in line:
                 found[-1].end = _checked(line, "end", _END)
             elif "controls" in line:
-                controls = _checked(line, "controls", _CONTROLS)
+                self._controls = _checked(line, "controls", _CONTROLS)
             else:
                 found[-1].moves.append(_move(line, number, len(found[-1].moves), controls))
-                controls = None
-    if not found:
-        raise DataError(f"{file} holds no episode of a recording")
-    return found
+                self._controls = None
+
+
+def read_recording(path: str | os.PathLike[str]) -> list[Recording]:
+    """The episodes of a file. A last line that was cut off is left out.
+
+    Raises `DataError`, naming file and line, for a file that is no recording, or of a later version; what is whole of
+    a damaged one can be had by `repair`.
+    """
+    episodes = _Episodes(Path(path))
+    for number, line in _lines(episodes.file):
+        if line is not None:
+            episodes.take(number, line)
+    if not episodes.found:
+        raise DataError(f"{path} holds no episode of a recording")
+    return episodes.found
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What came of `repair`: episodes and lines kept, the numbers of the lines lost, where the damaged file is now.
+
+    damaged: None where nothing was lost; the file is then as it was.
+    """
+
+    episodes: int
+    kept: int
+    lost: list[int]
+    damaged: Path | None
+
+
+def repair(path: str | os.PathLike[str]) -> Repaired:
+    """Leave of a damaged recording what can be read: of each episode its lines up to the first that is damaged.
+
+    What follows in that episode is lost with it, since moves cannot be made again without those before. The file as it
+    was is kept beside it, as `<name>.damaged`.
+    Raises `DataError` where no episode can be read (the file is then as it was), where `<name>.damaged` exists
+    already, and where another process is writing the recording.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"{file} does not exist, expected a recording to repair")
+    read_file(file, FILE_LIMIT)
+    with contextlib.closing(JsonLines(file)) as lines:
+        content = lines.read()
+        rows, episodes = _rows(content), _Episodes(file)
+        kept: list[dict[str, Any]] = []
+        lost: list[int] = []
+        whole = 0  # bytes that stay as they are
+        broken = False
+        for number, row in enumerate(rows, start=1):
+            line = _parsed(row, str(file))
+            try:
+                if line is None or (broken and "format" not in line):
+                    raise DataError("no line of an episode whose lines before are there")
+                episodes.take(number, line)
+            except DataError:
+                broken = True
+                lost.append(number)
+                continue
+            broken = False
+            if lost or whole + len(row) == len(content):  # the line feed of the last line is missing
+                kept.append(line)
+            else:
+                whole += len(row) + 1
+        if not episodes.found:
+            raise DataError(f"{file} holds no episode of a recording that can be read")
+        if whole == len(content):
+            return Repaired(len(episodes.found), len(rows), lost, None)
+        damaged = file.with_name(f"{file.name}.damaged")
+        if damaged.exists():
+            raise DataError(f"{damaged} exists already; move it first: the damaged recording is kept there")
+        with replacing(damaged, mode=stat.S_IMODE(file.stat().st_mode)) as copy:
+            copy.write_bytes(content)
+        lines.cut(whole)
+        for line in kept:
+            lines.append(line)
+    return Repaired(len(episodes.found), len(rows) - len(lost), lost, damaged)
 
 
 _HEADER_KEYS = ("view", "config", "controls", "seed", "task", "pose", "recorded", "layout", "state")

@@ -14,7 +14,7 @@ from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError, StateError
-from iglu_marl.core.files import JsonLines, json_line
+from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
@@ -49,7 +49,7 @@ class Recorder:
 
     Two ways to use it: `play(env, agents, on_step=recorder)`, or `env = recorder.wrap(env)` and then any loop. Each
     reset begins a new episode in the file. An existing recording is gone on with. agents: names for the header, by
-    role.
+    role. private: whether only the owner of a new file reads it.
 
     Lines are handed to the operating system as they come. The file is this process's alone until `close`, which a
     `with` block calls too. Raises `DataError` when it cannot be written, holds something else, or another process has
@@ -57,7 +57,12 @@ class Recorder:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, agents: Mapping[str, str] | None = None, note: str = ""
+        self,
+        path: str | os.PathLike[str],
+        *,
+        agents: Mapping[str, str] | None = None,
+        note: str = "",
+        private: bool = False,
     ) -> None:
         self.path = Path(path)
         self.agents, self.remark = dict(agents or {}), note
@@ -69,10 +74,10 @@ class Recorder:
         self._said = 0
         self._live = False
         self._returns: dict[str, float] = {}
-        self._file: JsonLines | None = self._opened()
+        self._file: JsonLines | None = self._opened(PRIVATE if private else None)
 
-    def _opened(self) -> JsonLines:
-        file = JsonLines(self.path)
+    def _opened(self, mode: int | None) -> JsonLines:
+        file = JsonLines(self.path, mode)
         content = file.read()
         first, whole = content.partition(b"\n")[0], content.rfind(b"\n") + 1
         begun = json_line({"format": FORMAT}).startswith(first[:20])  # a header, or what is left of one

@@ -37,7 +37,7 @@ class SessionTasks(GroupedSource):
         dialog: bool = False,
         progressive: bool = False,
     ) -> None:
-        if mode not in ("turns", "structures"):
+        if not isinstance(mode, str) or mode not in ("turns", "structures"):
             raise TaskError(f"mode is {mode!r}, expected 'turns' or 'structures'")
         if not tasks or not all(tasks.values()):
             raise TaskError(f"{type(self).__name__} needs at least one structure, and a session for each")

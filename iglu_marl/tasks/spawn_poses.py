@@ -95,7 +95,7 @@ def _read_range(name: str, value: Any) -> tuple[float, float]:
         if isinstance(value, (bool, str)) or not low <= high:
             raise ValueError
         return float(low), float(high)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TaskError(f"SpawnPoses got {name}={value!r}, expected a number or (low, high)") from None
 
 

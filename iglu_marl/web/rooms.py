@@ -156,7 +156,7 @@ class Room:
         """Open the recording, begin the game and make the agents; takes its time, in a thread."""
         path = self.options.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{self.name}.jsonl"
         names = {role.value: seat.agent or PERSON for role, seat in self.seats.items()}
-        self._recorder = Recorder(path, agents=names)
+        self._recorder = Recorder(path, agents=names, private=True)
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
         self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)

@@ -21,6 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.files import private_folder
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
@@ -63,7 +64,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     if sessions is not None:
         options = dataclasses.replace(options, gallery=False, back="Go on")
         sessions.study.check_against(options.tasks, options.agents)
-    options.folder.mkdir(parents=True, exist_ok=True)
+    private_folder(options.folder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

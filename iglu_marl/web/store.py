@@ -6,8 +6,7 @@ All of it is called in one thread (`Store.call`), never in the loop of the serve
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
+import contextlib
 import json
 import secrets
 import time
@@ -19,6 +18,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sql
 
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import PRIVATE, opened
+from iglu_marl.core.text import csv_text
 from iglu_marl.web.study import Study
 
 SCHEMA = 1
@@ -93,6 +94,7 @@ class Store:
             raise ConfigError(f"the database {url!r:.80} cannot be used: {error!s:.200}") from None
         if self._engine.dialect.name == "sqlite":
             sql.event.listen(self._engine, "connect", _prepare_sqlite)
+            _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         try:
             with self._engine.begin() as connection:
@@ -113,6 +115,13 @@ class Store:
         """Finish what was begun."""
         self._thread.shutdown()
         self._engine.dispose()
+
+
+def _make_private(path: str | None) -> None:
+    """A new database is its owner's alone; what SQLite writes beside it has the same mode."""
+    if path and path != ":memory:" and not path.startswith("file:"):
+        with contextlib.suppress(OSError):  # told when it is opened
+            opened(path, "ab", PRIVATE).close()
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
@@ -277,16 +286,7 @@ def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
     found = list(found)
     names = [column.name for column in table.c if column.name not in ("token", "participant", "id")]
     names = list(found[0]) if found else ["code", *names]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    for row in found:
-        writer.writerow({name: _harmless(value) for name, value in row.items()})
-    return text.getvalue()
-
-
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return csv_text([names, *(list(row.values()) for row in found)])
 
 
 def forget(connection: sql.Connection, study: str, code: str) -> list[str]:

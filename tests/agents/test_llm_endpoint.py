@@ -45,6 +45,7 @@ from iglu_marl.agents.llm import (
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
 from iglu_marl.agents.llm.reading import read_order
+from iglu_marl.agents.llm.stats import Transcript
 from iglu_marl.cli import main
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.evaluation.action_prediction import AgentPredictor, predict_actions, published, task_samples
@@ -638,6 +639,13 @@ def _store(folder: str) -> None:
 
 
 @pytest.mark.slow
+def test_what_was_said_is_its_owners_alone(tmp_path: Path) -> None:
+    ReplyCache(tmp_path / "cache").keep({"same": 1}, "hello", False)
+    Transcript(tmp_path / "chat.jsonl", "")
+    for path in (tmp_path / "cache", *tmp_path.glob("cache/*/*"), tmp_path / "chat.jsonl"):
+        assert not path.stat().st_mode & 0o077, path
+
+
 def test_processes_share_a_cache(tmp_path: Path) -> None:
     worker = multiprocessing.get_context("spawn").Process(target=_store, args=(str(tmp_path),))
     worker.start()

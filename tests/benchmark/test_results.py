@@ -317,6 +317,19 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
     assert "(of another version)" in report.markdown([result(0.5, digest="0" * 12)])
 
 
+def test_names_are_text(tmp_path: Path) -> None:
+    """No formula of a spreadsheet or of matplotlib, no table, no HTML."""
+    bad = "=1 | $\\frac$\n<b>"
+    results = [result(0.5, name=bad), result(0.25, rung="told-place-v0", name=bad)]
+    told = report.markdown(results, published=[result(0.5, name=bad + "2")])
+    assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 7
+    assert "<b>" not in told
+    (row, _) = csv.DictReader(io.StringIO(report.to_csv(results)))
+    assert row["agent"] == "'" + bad
+    if importlib.util.find_spec("matplotlib") is not None:
+        report.plot_curves(results[:1], tmp_path / "a.svg")
+
+
 def test_the_page_shows_the_published_results() -> None:
     published = sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))
     assert published

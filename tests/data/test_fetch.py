@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import requests
 from file_server import FileServer, file_server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -259,6 +260,39 @@ def test_a_body_without_end(server: FileServer, tmp_path: Path) -> None:
     assert left_over(tmp_path) == set()
 
 
+@pytest.mark.parametrize("how", [{}, {"chunked": True}, {"gzipped": True}])
+def test_a_file_of_unknown_size_has_a_limit(server: FileServer, tmp_path: Path, how: Any) -> None:
+    server.serve("/x.zip", b"\0" * 2_000_000, **how)
+    with pytest.raises(WrongDataError, match=r"at most 100,000|more than the expected 100,000 bytes"):
+        download(plan_for(server, tmp_path, limit=100_000))
+    assert left_over(tmp_path) == set()
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip, gzip"])
+def test_bodies_that_may_unpack_to_anything_are_not_taken(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    answer = SimpleNamespace(status_code=200, headers={"Content-Encoding": encoding}, close=lambda: None)
+    session = SimpleNamespace(get=lambda *_, **__: answer, close=lambda: None)
+    monkeypatch.setattr(fetch, "_session", lambda plan: session)
+    with pytest.raises(FetchError, match=f"sends the encoding '{encoding}', expected none or gzip"):
+        download(plan_for(server, tmp_path))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_server_that_is_too_slow_is_left(server: FileServer, tmp_path: Path, chunked: bool) -> None:
+    """Each byte comes in time, and all of them would take an hour; what has come is kept."""
+    file = server.serve("/x.zip", BODY, slow_s=0.01, block=1, chunked=chunked)
+    plan = plan_for(server, tmp_path, slowest=10_000.0, window_s=0.2, **known())
+    with pytest.raises(
+        FetchError, match=r"brings \d+ bytes a second, expected 10,000 or more; \d+ bytes are kept"
+    ):
+        download(plan)
+    file.slow_s, file.block = 0.0, 1 << 12
+    assert download(plan).read_bytes() == BODY
+    assert server.seen[-1].status == 206
+
+
 def test_a_wrong_hash_is_never_installed(server: FileServer, tmp_path: Path) -> None:
     wrong = BODY[:-1] + bytes([BODY[-1] ^ 1])
     file = server.serve("/x.zip", wrong)
@@ -323,14 +357,35 @@ def test_a_part_that_is_too_long(server: FileServer, tmp_path: Path) -> None:
     assert [seen.status for seen in server.seen] == [416, 200]
 
 
+@pytest.mark.parametrize(
+    "hops", [["http://a/x"], ["https://a/y", "http://a/x", "https://a/z"], ["//b/c", "http:/q"]]
+)
 def test_encrypted_addresses_do_not_lead_to_open_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hops: list[str]
 ) -> None:
-    answer = SimpleNamespace(status_code=200, url="http://127.0.0.1/x", headers={}, close=lambda: None)
-    session = SimpleNamespace(get=lambda *_, **__: answer, close=lambda: None)
-    monkeypatch.setattr(fetch, "_session", lambda plan: session)
-    with pytest.raises(FetchError, match="not encrypted"):
-        download(Download("https://127.0.0.1/x", tmp_path / "x.zip"))
+    """Not even in between: what is not encrypted is never asked for."""
+    asked: list[str] = []
+
+    class Hopping(requests.adapters.HTTPAdapter):
+        def send(self, request: Any, *_: Any, **__: Any) -> requests.Response:
+            asked.append(request.url)
+            answer = requests.Response()
+            answer.status_code, answer.url, answer.request = 302, request.url, request
+            answer.headers["Location"] = hops[len(asked) - 1]
+            answer.raw = io.BytesIO()
+            return answer
+
+    def session(plan: Download) -> Any:
+        made = real(plan)
+        for scheme in ("http://", "https://"):
+            made.mount(scheme, Hopping())
+        return made
+
+    real = fetch._session
+    monkeypatch.setattr(fetch, "_session", session)
+    with pytest.raises(FetchError, match=r"leads to http:.*, which is not encrypted; not followed"):
+        download(Download("https://a/first", tmp_path / "x.zip"))
+    assert all(url.startswith("https://") for url in asked)
 
 
 def test_a_full_disk(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -351,6 +351,26 @@ def test_more_than_a_member_declares_is_not_unpacked(tmp_path: Path) -> None:
         pack.read("bomb")
 
 
+def test_archives_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "x.zip", zip_bytes({f"{number}": b"\0" * 1000 for number in range(5)}))
+    for name, limit in (("MAX_ARCHIVE_BYTES", 4999), ("MAX_MEMBERS", 4)):
+        with monkeypatch.context() as patch:
+            patch.setattr(archive, name, limit)
+            with pytest.raises(
+                DataError, match=r"x\.zip has 5 members of 5,000 bytes unpacked, expected at most"
+            ):
+                open_pack(path)
+    open_pack(path).close()
+
+
+def test_members_are_limited_by_kind_before_they_are_read(tmp_path: Path) -> None:
+    with open_pack(write(tmp_path / "x.zip", zip_bytes({"a/world": b"\0" * 1000}))) as pack:
+        assert len(pack.folder("a").joinpath("world").read_bytes(1000)) == 1000
+        with pytest.raises(MemberError, match="1,000 bytes, expected at most 999 in a file of its kind"):
+            pack.folder("a").joinpath("world").read_bytes(999)
+        pack.check("a/world")
+
+
 def test_of_two_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as made:

@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, Pose, Role, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
+from iglu_marl.core.text import csv_text
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import MEASURES, Evaluation, best_open_loop, digest, factory, named, tasks_of
 from iglu_marl.evaluation.metrics import Interval, bootstrap
@@ -449,7 +450,7 @@ def test_the_page_is_whole_and_needs_nothing_else(whole: Evaluation) -> None:
     assert found.counts["details"] == 12  # four pairs, three tasks, the first episode
     assert found.counts["img"] == 24
     assert found.counts["svg"] >= 6
-    assert "http" not in re.sub(r"data:[^\"]*", "", page(whole))
+    assert not re.search("https?:", page(whole))
 
 
 def test_what_is_said_cannot_become_markup() -> None:
@@ -459,6 +460,48 @@ def test_what_is_said_cannot_become_markup() -> None:
     made = Evaluation({**SETTINGS, "architects": [bad], "builders": [bad]}, rows)
     assert "<script" not in page(made)
     assert Page(page(made)).counts["details"] == 1
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page(made))
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "a\n\n# head\n|x|\r\n",
+        "<img src=x onerror=alert(1)>",
+        "[free](javascript:alert(1)) ![](//x)",
+        "a\\|b`c`*d*_e_~f~",
+    ],
+)
+def test_names_and_errors_are_text_in_markdown(bad: str) -> None:
+    rows = [row(bad, bad, "0", task=bad, skills=[bad], error=bad)]
+    told = markdown(Evaluation({**SETTINGS, "architects": [bad], "builders": [bad]}, rows))
+    good = markdown(
+        Evaluation(
+            {**SETTINGS, "architects": ["a"], "builders": ["a"]},
+            [row("a", "a", "0", task="a", skills=["a"], error="a")],
+        )
+    )
+    assert len(told.splitlines()) == len(good.splitlines()), "a line more, or a table less"
+    bare = re.sub(r"\\[\\`*_\[\]|~]", "", told)
+    assert not re.search(r"[<>`*\\\[\]~]", bare)
+    assert [line.count("|") for line in bare.splitlines()] == [line.count("|") for line in good.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "bad", ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1"]
+)
+def test_a_spreadsheet_calculates_nothing(bad: str) -> None:
+    rows = [row(bad, bad, "0", task=f"a\r{bad}", error=bad)]
+    made = Evaluation({**SETTINGS, "architects": [bad], "builders": [bad]}, rows)
+    for text in (pairs_csv(made), games_csv(made)):
+        (line,) = csv.DictReader(io.StringIO(text, newline=""))
+        assert line["architect"] == "'" + bad.replace("\r", "\n")
+        assert "\r" not in text
+
+
+def test_numbers_stay_numbers() -> None:
+    assert csv_text([["-1", "+1.5e-3", "-.5", -1, None, "-", "--1"]]) == "-1,+1.5e-3,-.5,-1,,'-,'--1\n"
 
 
 def test_plots_are_sound_and_show_the_values(whole: Evaluation) -> None:

@@ -36,7 +36,7 @@ from iglu_marl import (
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import as_grid, blocks_to_grid, cell_index, color_id, color_name, grid_to_blocks
 from iglu_marl.envs import GridworldEnv, VectorGame, parallel_env, raw_env
-from iglu_marl.tasks import CustomTasks, RandomTasks, TaskSet
+from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses, TaskSet
 
 NAN, INF = float("nan"), float("inf")
 AIR = np.zeros((9, 11, 11), dtype=np.int8)
@@ -902,3 +902,25 @@ def test_play() -> None:
     parallel = parallel_env(max_steps=3)
     refuses(lambda: play(parallel, {"architect": Silent()}), AgentError)
     play(copy.deepcopy(parallel), {"architect": Silent(), "builder": Silent()}, seed=1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bad: GameConfig(builder_sees=bad),
+        lambda bad: Controls(bad),
+        lambda bad: Controls("walking", select_and_place=bad),
+        lambda bad: Controls("walking", can_yield=bad),
+        lambda bad: Controls("walking", conventions=bad),
+        lambda bad: Task("", [(0, -1, 0, 1)], ids=bad),
+        lambda bad: BundledTasks(mode=bad),
+        lambda bad: SpawnPoses([Task("", [(0, -1, 0, 1)])], x=bad),
+        lambda bad: raw_env().action_space(bad),
+        lambda bad: raw_env().reset(options=bad),
+        lambda bad: gym.make("IGLUSilentBuilder-v0", compat=bad),
+    ],
+)
+@pytest.mark.parametrize("bad", [np.array([1, 2, 3]), np.array("x"), 10**400, [[]], object()], ids=repr)
+def test_arguments_of_other_types_raise_errors_of_ours(make: Any, bad: Any) -> None:
+    with pytest.raises(IgluMarlError):
+        make(bad)

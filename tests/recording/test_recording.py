@@ -32,7 +32,15 @@ from iglu_marl.agents import (
 from iglu_marl.cli import app, main
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language import SymbolCodec
-from iglu_marl.recording import LAYOUT, from_json, read_recording, task_from_json, task_to_json, to_json
+from iglu_marl.recording import (
+    LAYOUT,
+    from_json,
+    read_recording,
+    repair,
+    task_from_json,
+    task_to_json,
+    to_json,
+)
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -481,6 +489,79 @@ def test_garbage_in_the_middle_is_no_cut(recorded: bytes, tmp_path: Path) -> Non
     path.write_bytes(recorded)
     with pytest.raises(ConfigError, match="episode is 1, but"):
         replay(path, episode=1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda lines: lines,
+        lambda lines: [*lines[:4], lines[4][:30], *lines[5:]],
+        lambda lines: [*lines[:4], b"\0" * 50, *lines[5:]],
+        lambda lines: [*lines[:4], lines[7], lines[4], *lines[5:]],  # out of order
+        lambda lines: [b"\xff", *lines],
+        lambda lines: [*lines[:-1], lines[-1][:10]],
+    ],
+)
+def test_a_damaged_recording_is_repaired(recorded: bytes, damage: Any, tmp_path: Path) -> None:
+    """Each episode is there to its first damaged line, the next one whole, and both replay; the old file is kept."""
+    path = tmp_path / "a.jsonl"
+    lines = damage(recorded.splitlines())
+    content = b"".join(line + b"\n" for line in lines) + recorded
+    path.write_bytes(content)
+    done = repair(path)
+    episodes = read_recording(path)
+    assert done.episodes == len(episodes)
+    assert done.kept + len(done.lost) == len(content.splitlines())
+    assert path.read_bytes().endswith(b"\n" + recorded)
+    for episode in episodes:
+        replay(episode)
+    if lines == recorded.splitlines():
+        assert (done.damaged, path.read_bytes()) == (None, content)
+    else:
+        assert done.damaged is not None
+        assert done.damaged.read_bytes() == content
+        assert done.lost
+    assert repair(path).damaged is None, "it is whole now"
+    with Recorder(path) as recorder:
+        iglu_marl.play(env := game(), random_pair(env), seed=0, on_step=recorder)
+    assert len(read_recording(path)) == len(episodes) + 1
+
+
+def test_a_last_line_without_its_end_is_kept(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(recorded[:-1])
+    assert repair(path).lost == []
+    assert path.read_bytes() == recorded
+
+
+def test_what_cannot_be_repaired_stays_as_it_is(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for content in (b"", b"[1]\n", recorded.partition(b"\n")[2]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="holds no episode of a recording that can be read"):
+            repair(path)
+        assert path.read_bytes() == content
+    path.write_bytes(recorded + b"{")
+    with Recorder(path), pytest.raises(DataError, match=r"is being written by process \d+ on "):
+        repair(path)
+    path.write_bytes(recorded + b"{")
+    Path(f"{path}.damaged").write_bytes(b"")
+    with pytest.raises(DataError, match=r"a\.jsonl\.damaged exists already"):
+        repair(path)
+    assert path.read_bytes() == recorded + b"{"
+    with pytest.raises(DataError, match="does not exist"):
+        repair(tmp_path / "nowhere.jsonl")
+
+
+def test_the_repair_command_tells_what_was_lost(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(recorded + b"{\n" + recorded)
+    shown = CliRunner().invoke(app, ["record", str(path), "--repair", "--json"])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(shown.stdout)
+    number = len(recorded.splitlines()) + 1
+    assert (told["episodes"], told["lost"], told["damaged"]) == (2, [number], f"{path}.damaged")
+    assert path.read_bytes() == recorded + recorded
 
 
 def test_nothing_foreign_is_written_to(tmp_path: Path) -> None:

@@ -182,6 +182,8 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
         **ANSWERS,
         "what": "'=1+1",
     }
+    for kept in (*folder.iterdir(), out):  # recordings, the database and what is beside it, the export
+        assert not kept.stat().st_mode & 0o077, kept
     (game,) = rows_of(out / "games.csv")
     assert (game["how"], game["right"], game["task"], game["role"]) == ("complete", "1", "one-red", "builder")
     assert replay(out / "recordings" / game["recording"]).completed

@@ -34,7 +34,8 @@ from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
 from iglu_marl.core.parsing import MIB, parse_json, reading, too_large
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.tables import read_table, said
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
+from iglu_marl.data.packs.archive import PackFolder
 from iglu_marl.data.report import Report, SkipReason
 
 TABLE = "dialogs.csv"
@@ -179,6 +180,10 @@ def _row(record: Mapping[str, str]) -> Row | None:
 # ----------------------------------------------------------------------------------------------- the worlds
 
 
+def _content(file: Folder, limit: int) -> bytes:
+    return file.read_bytes(limit) if isinstance(file, PackFolder) else file.read_bytes()
+
+
 def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
     """What the JSON text of a world file holds; raises `DataError` where it is none."""
     if not isinstance(world, (str, bytes)):
@@ -233,7 +238,7 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
         return sorted(world)
     file = worlds.joinpath(f"step-{step}")
     with reading(place):
-        return read_world(file.read_bytes(), place=place) if file.is_file() else None
+        return read_world(_content(file, WORLD_LIMIT), place=place) if file.is_file() else None
 
 
 # --------------------------------------------------------------------------------------------- the sessions
@@ -422,7 +427,7 @@ def read_sessions(
     with reading(str(folder)):
         if not table.is_file() or not recorded.is_dir():
             raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
-        content = table.read_bytes()
+        content = _content(table, TABLE_LIMIT)
         # A name from the table is never used as a path unless it is one of these.
         worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
     rows = read_rows(content, report, place=str(table))

@@ -26,7 +26,10 @@ from iglu_marl.core.text import well_formed
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
 MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
+MAX_ARCHIVE_BYTES = 1 << 33  # of all members of a zip together
+MAX_MEMBERS = 1 << 20
 
+_BLOCK = 1 << 20
 _OTHER_ARCHIVES = {
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
@@ -113,6 +116,9 @@ class _Source(Protocol):
     def read(self, name: str) -> bytes:
         """The contents of a member that `sizes` names."""
 
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """The same, in blocks."""
+
     def close(self) -> None:
         """Let go of what is open."""
 
@@ -132,6 +138,13 @@ class _ZipSource:
         status = path.stat()
         archive = self._open()
         self._members = self._index(archive.infolist())
+        unpacked, count = sum(info.file_size for info in self._members.values()), len(archive.infolist())
+        if unpacked > MAX_ARCHIVE_BYTES or count > MAX_MEMBERS:
+            archive.close()
+            raise DataError(
+                f"{path} has {count:,} members of {unpacked:,} bytes unpacked, expected at most {MAX_MEMBERS:,} of "
+                f"{MAX_ARCHIVE_BYTES:,}"
+            )
         directory = hashlib.sha256()
         for info in archive.infolist():
             entry = (info.orig_filename, info.CRC, info.file_size, info.header_offset)
@@ -182,6 +195,11 @@ class _ZipSource:
 
     def read(self, name: str) -> bytes:
         return self._open().read(self._members[name])
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        with self._open().open(self._members[name]) as member:
+            while block := member.read(_BLOCK):
+                yield block
 
     def close(self) -> None:
         with self._lock:
@@ -252,6 +270,11 @@ class _FolderSource:
 
     def read(self, name: str) -> bytes:
         return Path(self.location, *name.split("/")).read_bytes()
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        with Path(self.location, *name.split("/")).open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
 
     def close(self) -> None:
         self.closed = True
@@ -334,23 +357,38 @@ class Pack:
         `PlaceholderError` when a pointer or a web page stands in its place, and `DataError` when the pack has been
         closed.
         """
+        with self._reading(name) as (full, place):
+            if self._sizes[name] > limit:
+                raise MemberError(too_large(place, self._sizes[name], limit))
+            content = self._source.read(full)
+        check_placeholder(content[:1024], place)
+        return content
+
+    def check(self, name: str) -> None:
+        """Read a file of any size to its end, where its checksum is compared. Raises like `read`."""
+        with self._reading(name) as (full, place):
+            for number, block in enumerate(self._source.blocks(full)):
+                if not number:
+                    check_placeholder(block[:1024], place)
+
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[tuple[str, str]]:
+        """The name of a file in the archive, and where it is for messages. What is damaged becomes `MemberError`."""
         if self._source.closed:
             raise DataError(f"the pack {self.location} has been closed; open it again")
         if name not in self._sizes:
             raise MemberError(f"{self.location} has no file {self.root + name!r}{self.links}")
         full = self.root + name
         place = f"{full!r} in {self.location}"
-        if self._sizes[name] > limit:
-            raise MemberError(too_large(place, self._sizes[name], limit))
         try:
-            content = self._source.read(full)
+            yield full, place
+        except DataError:
+            raise
         except BROKEN as error:
             known = Skipped(Unsafe.DAMAGED, full, None, str(error))
             if known not in self.skipped:
                 self.skipped.append(known)
             raise MemberError(f"{place} cannot be read: {error}") from None
-        check_placeholder(content[:1024], place)
-        return content
 
     def below(self, root: str) -> Pack:
         """The part of this pack below the folder `root`. Both share the opened file."""
@@ -433,9 +471,9 @@ class PackFolder:
         """Whether there is such a file or folder."""
         return self.is_file() or self.is_dir()
 
-    def read_bytes(self) -> bytes:
-        """The contents of a file. Raises like `Pack.read`."""
-        return self.pack.read(self.path)
+    def read_bytes(self, limit: int = MAX_MEMBER_BYTES) -> bytes:
+        """The contents of a file of at most `limit` bytes. Raises like `Pack.read`."""
+        return self.pack.read(self.path, limit)
 
     def __str__(self) -> str:
         return "/".join(part for part in (self.pack.location, self.pack.root.strip("/"), self.path) if part)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
@@ -38,7 +38,10 @@ RETRIES = 5  # in a row without a new byte; each new byte gives all of them back
 BACKOFF_S = 0.5  # 0, 1, 2, 4, ... seconds between tries
 LONGEST_WAIT_S = 60.0
 LOCK_TIMEOUT_S = 3600.0
-CHUNK = 1 << 15  # what a broken connection may lose
+CHUNK = 1 << 15  # bytes that are taken at once
+LARGEST = 1 << 30  # bytes of a file of unknown size; upstream's largest has about a tenth of it
+SLOWEST, WINDOW_S = 1024.0, 60.0  # bytes a second, on average over a window, that a server has to bring
+_ENCODINGS = ("", "identity", "gzip", "deflate")  # others, and several, may unpack to any amount at once
 _BUSY = (408, 429, 500, 502, 503, 504)  # answers that may be different in a moment
 
 _log = logging.getLogger(__name__)
@@ -60,8 +63,9 @@ class _Interrupted(Exception):
 class Download:
     """What to download, where to, and how to know that it is right.
 
-    size, sha256: bytes and hash of the file, None if not known. check: looks at the whole file and raises
-    `DataError` if it is wrong. retries: tries in a row that may bring nothing. The rest are seconds.
+    size, sha256: bytes and hash of the file, None if not known. limit: bytes that it may have at most where the size
+    is not known. check: looks at the whole file and raises `DataError` if it is wrong. retries: tries in a row that may
+    bring nothing. slowest: bytes a second, averaged over `window_s`. The rest are seconds.
     """
 
     url: str
@@ -72,6 +76,14 @@ class Download:
     retries: int = RETRIES
     backoff_s: float = BACKOFF_S
     timeout_s: tuple[float, float] = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+    limit: int = LARGEST
+    slowest: float = SLOWEST
+    window_s: float = WINDOW_S
+
+    @property
+    def most(self) -> int:
+        """Bytes that may arrive at most."""
+        return self.limit if self.size is None else self.size
 
     @property
     def part(self) -> Path:
@@ -199,7 +211,10 @@ def _length(response: Any) -> int | None:
 
 
 def _session(plan: Download) -> Any:
-    """Retries connections and busy servers by itself, with growing waits, honouring Retry-After."""
+    """Retries connections and busy servers by itself, with growing waits, honouring Retry-After.
+
+    It goes from an encrypted address to encrypted ones only.
+    """
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -211,6 +226,15 @@ def _session(plan: Download) -> Any:
             asked = super().get_retry_after(response)
             return None if asked is None else min(asked, LONGEST_WAIT_S)
 
+    class Session(requests.Session):
+        def get_redirect_target(self, resp: Any) -> str | None:
+            target = super().get_redirect_target(resp)
+            if target is not None and urlsplit(resp.url).scheme == "https":
+                place = urljoin(resp.url, target)
+                if urlsplit(place).scheme != "https":
+                    raise FetchError(f"{plan.url} leads to {place}, which is not encrypted; not followed")
+            return target
+
     retry = Patient(
         total=plan.retries,
         connect=min(plan.retries, 2),  # without a network, the answer should not take long
@@ -219,7 +243,7 @@ def _session(plan: Download) -> Any:
         backoff_factor=plan.backoff_s,
         raise_on_status=False,
     )
-    session = requests.Session()
+    session = Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, HTTPAdapter(max_retries=retry))
     return session
@@ -228,6 +252,7 @@ def _session(plan: Download) -> Any:
 def _receive(state: _State) -> None:
     """One request and all of its answer. Raises `_Interrupted` when the answer broke off."""
     import requests
+    import urllib3
 
     plan = state.plan
     try:
@@ -239,7 +264,7 @@ def _receive(state: _State) -> None:
     with contextlib.closing(response):
         try:
             _take(state, response)
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
             raise _Interrupted(_cause(error)) from error
     if state.total is not None and state.done < state.total:
         raise _Interrupted(f"it broke off at {state.done:,} of {state.total:,} bytes")
@@ -260,8 +285,9 @@ def _kept(state: _State) -> str:
 def _take(state: _State, response: Any) -> None:
     """Writes what an answer brings."""
     plan, status = state.plan, int(response.status_code)
-    if urlsplit(plan.url).scheme == "https" and urlsplit(response.url).scheme != "https":
-        raise FetchError(f"{plan.url} leads to {response.url}, which is not encrypted; not followed")
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in _ENCODINGS:
+        raise FetchError(f"{plan.url} sends the encoding {encoding!r:.60}, expected none or gzip")
     span = response.headers.get("Content-Range", "").strip()
     if status == 416 and state.done:
         if span == f"bytes */{state.done}":  # all of it is there
@@ -276,9 +302,9 @@ def _take(state: _State, response: Any) -> None:
             raise _Interrupted(f"the server sent another part of the file: {span!r}")
         state.total = None if match.group(2) == "*" else int(match.group(2))
         state.resumed = True
-        _append(state, response.iter_content(CHUNK))
+        _append(state, _chunks(state, response))
     elif status == 200:
-        chunks = response.iter_content(CHUNK)
+        chunks = _chunks(state, response)
         first = next((chunk for chunk in chunks if chunk), b"")
         _check_start(plan, first, _length(response))  # before anything kept so far is given up
         state.begin(response)
@@ -287,9 +313,30 @@ def _take(state: _State, response: Any) -> None:
         raise FetchError(f"{plan.url} answered {status} {response.reason}{_kept(state)}")
 
 
+def _chunks(state: _State, response: Any) -> Iterator[bytes]:
+    """What arrives, as it arrives. Raises `FetchError` where that is too slow to come to an end."""
+    plan = state.plan
+    begun, got = time.monotonic(), 0
+    while chunk := response.raw.read1(CHUNK, decode_content=True):
+        yield chunk
+        got += len(chunk)
+        seconds = time.monotonic() - begun
+        if seconds >= plan.window_s:
+            if got < plan.slowest * seconds:
+                raise FetchError(
+                    f"{plan.url} brings {got / seconds:,.0f} bytes a second, expected {plan.slowest:,.0f} or more"
+                    f"{_kept(state)}"
+                )
+            begun, got = time.monotonic(), 0
+
+
 def _append(state: _State, chunks: Iterable[bytes]) -> None:
     """Appends to the part as it arrives."""
     plan, expected, done = state.plan, state.expected, state.done
+    most = plan.most if state.total is None or plan.size is not None else min(plan.limit, state.total)
+    if (expected or 0) > plan.most:
+        state.forget()
+        raise WrongDataError(f"{plan.url} sends {expected:,} bytes, expected at most {plan.most:,}")
     _check_space(plan, (expected or 0) - done)
     with plan.part.open("ab") as part:
         for chunk in chunks:
@@ -297,12 +344,12 @@ def _append(state: _State, chunks: Iterable[bytes]) -> None:
             part.flush()  # what has arrived outlives this process
             done += len(chunk)
             state.meter.show(done, expected)
-            if expected is not None and done > expected:
+            if done > most:
                 break
         os.fsync(part.fileno())
-    if expected is not None and done > expected:
+    if done > most:
         state.forget()
-        raise WrongDataError(f"{plan.url} sends more than the expected {expected:,} bytes")
+        raise WrongDataError(f"{plan.url} sends more than the expected {most:,} bytes")
 
 
 def _check_start(plan: Download, first: bytes, total: int | None) -> None:
@@ -471,4 +518,4 @@ def _check_pack(info: PackInfo, path: Path) -> None:
         if info.sha256 is None:
             for name in pack.names():
                 with contextlib.suppress(PlaceholderError):  # as upstream has it
-                    pack.read(name)
+                    pack.check(name)

@@ -1,0 +1,52 @@
+"""Files: who may read them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iglu_marl.core.files import PRIVATE, JsonLines, new_folder, private_folder, replacing, write_text
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Iterator[None]:
+    """What is private does not depend on the umask."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_private_files_are_their_owners_alone(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a.bin", mode=PRIVATE) as partial:
+        assert mode(partial) == PRIVATE, "also while it is written"
+        partial.write_bytes(b"1")
+    assert mode(tmp_path / "a.bin") == PRIVATE
+    JsonLines(tmp_path / "a.jsonl", PRIVATE).close()
+    assert mode(tmp_path / "a.jsonl") == PRIVATE
+    with new_folder(tmp_path / "new", marker="a", private=True) as made:
+        assert mode(made) == 0o700
+    assert mode(tmp_path / "new") == 0o700
+    assert mode(private_folder(tmp_path / "deep" / "folder")) == 0o700
+
+
+def test_other_files_follow_the_umask(tmp_path: Path) -> None:
+    assert mode(write_text(tmp_path / "a.txt", "1")) == 0o666
+    JsonLines(tmp_path / "a.jsonl").close()
+    assert mode(tmp_path / "a.jsonl") == 0o666
+
+
+def test_a_replaced_file_is_as_private_as_before(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "a.txt", "1")
+    path.chmod(0o640)
+    with replacing(path) as partial:
+        assert mode(partial) == 0o640
+        partial.write_text("2")
+    assert (path.read_text(), mode(path)) == ("2", 0o640)
