@@ -9,10 +9,13 @@ from typing import Annotated
 from rich.table import Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json, at_least, choice
+from iglu_marl.commands.options import Json, a_rung, at_least, choice, expect, expect_one_of
 from iglu_marl.commands.output import text_console
 
-Rungs = Annotated[list[str] | None, Argument(help="Names of rungs, or of families. Default: all.")]
+Rungs = Annotated[
+    list[str] | None,
+    Argument(help="Names of rungs, or of families. Default: all.", autocompletion=a_rung),
+]
 
 
 def _chosen(names: list[str] | None) -> list[str]:
@@ -20,7 +23,9 @@ def _chosen(names: list[str] | None) -> list[str]:
     from iglu_marl import benchmark
 
     found: dict[str, None] = {}
+    everything = [*benchmark.FAMILIES, *(rung.name for rung in benchmark.rungs())]
     for name in names or list(benchmark.FAMILIES):
+        expect_one_of("NAMES", name, everything)
         family = name if name in benchmark.FAMILIES else None
         parts = benchmark.rungs(family) if family else (benchmark.find(name),)
         found.update(dict.fromkeys(rung.name for rung in parts))
@@ -105,7 +110,7 @@ def audit_rungs(
 
 
 def run_rung(
-    rung: Annotated[str, Argument(help="The name of a rung.")],
+    rung: Annotated[str, Argument(help="The name of a rung.", autocompletion=a_rung)],
     builder: Annotated[
         list[str] | None, Option(help="By name, or module:attribute; once for each run. Default: scripted.")
     ] = None,
@@ -128,7 +133,6 @@ def run_rung(
     """Measure agents on a rung by the protocol."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import markdown
-    from iglu_marl.commands.options import expect
 
     builders = builder or ["scripted"]
     if architect is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +12,7 @@ from typer import Option
 
 from iglu_marl.commands.options import (
     Chat,
+    Completion,
     Concurrency,
     Controls,
     Json,
@@ -22,17 +23,29 @@ from iglu_marl.commands.options import (
     Seed,
     TaskSource,
     View,
+    a_builder,
+    an_architect,
     at_least,
 )
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
-Agents = Annotated[list[str] | None, Option(help="By name, or module:attribute; several times for several.")]
+
+def _each_once(names: list[str] | None) -> list[str] | None:
+    return names and list(dict.fromkeys(names))
+
+
+def _agents(completion: Completion) -> Any:
+    return Option(
+        help="By name, or module:attribute; several times for several.",
+        callback=_each_once,
+        autocompletion=completion,
+    )
 
 
 def evaluate(
-    architect: Agents = None,
-    builder: Agents = None,
+    architect: Annotated[list[str] | None, _agents(an_architect)] = None,
+    builder: Annotated[list[str] | None, _agents(a_builder)] = None,
     tasks: TaskSource = "bundled",
     count: Annotated[int | None, Option(help="So many tasks at most.", callback=at_least(1))] = None,
     episodes: Annotated[int, Option(help="Games of each pair on each task.", callback=at_least(1))] = 1,

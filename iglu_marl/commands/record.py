@@ -20,6 +20,8 @@ from iglu_marl.commands.options import (
     TaskId,
     TaskSource,
     View,
+    a_builder,
+    an_architect,
     at_least,
     expect_one_of,
 )
@@ -36,10 +38,12 @@ def record(
         Path, Argument(metavar="FILE", help="The recording to write: JSON lines, a line each move.")
     ],
     architect: Annotated[
-        str, Option(help="By name (scripted, terse, vague, …), or module:attribute.")
+        str,
+        Option(help="By name (scripted, terse, vague, …), or module:attribute.", autocompletion=an_architect),
     ] = "scripted",
     builder: Annotated[
-        str, Option(help="By name (scripted, hasty, oracle, …), or module:attribute.")
+        str,
+        Option(help="By name (scripted, hasty, oracle, …), or module:attribute.", autocompletion=a_builder),
     ] = "scripted",
     tasks: TaskSource = "bundled",
     task: TaskId = None,

@@ -22,9 +22,14 @@ if TYPE_CHECKING:
 HELD_OUT = 0.15  # of the structures of the training split
 SALT = "iglu_marl held out "
 
+ModelFolder = Annotated[
+    Path, Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")
+]
+Resume = Annotated[bool, Option("--resume", help="Go on with the run in the folder.")]
+
 
 def train_edits(
-    out: Annotated[Path, Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")],
+    out: ModelFolder,
     data: Annotated[
         Path | None,
         Option(help="The Minecraft Dialogue Corpus. Default: IGLU_DATA_PATH, then fetched."),
@@ -40,7 +45,7 @@ def train_edits(
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
     threads: Annotated[int, Option(help="Of the processor; 0: as PyTorch likes.", callback=at_least(0))] = 1,
-    resume: Annotated[bool, Option("--resume", help="Go on with the run in the folder.")] = False,
+    resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """From words, world and pose to edits: learns from what people did (needs PyTorch)."""
@@ -128,7 +133,7 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
 
 
 def train_pov(
-    out: Annotated[Path, Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")],
+    out: ModelFolder,
     labels: Annotated[
         int, Option(help="Of the teacher, for the policy.", callback=at_least(1000))
     ] = 1_500_000,
@@ -137,7 +142,7 @@ def train_pov(
     reading_steps: Annotated[int, Option(help="Batches of them.", callback=at_least(1))] = 2500,
     knows: Annotated[str, choice("pictures", "memoryless", "blind", "pose")] = "pictures",
     seed: Seed = 0,
-    resume: Annotated[bool, Option("--resume", help="Go on with the run in the folder.")] = False,
+    resume: Resume = False,
     tensorboard: Annotated[
         bool, Option("--tensorboard", help="Write the curve for TensorBoard, too.")
     ] = False,

@@ -15,7 +15,7 @@ import typer
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, __version__
+from iglu_marl import ConfigError, IgluMarlError, __version__
 from iglu_marl.cli import app
 
 HEAVY = (
@@ -100,6 +100,26 @@ def test_help_imports_nothing_heavy() -> None:
 )  # fmt: skip
 def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
+        ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
+        ("play --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
+        ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
+        ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
+        ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
+        ("benchmark run see-place", "rung is 'see-place' (did you mean 'see-place-v0'?)"),
+        ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
+        ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
+    with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
 
