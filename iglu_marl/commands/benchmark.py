@@ -10,7 +10,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from iglu_marl.commands.options import Json, a_rung, at_least, choice, expect, expect_one_of
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.output import stoppable, text_console
 
 Rungs = Annotated[
     list[str] | None,
@@ -93,14 +93,16 @@ def audit_rungs(
         budget, tasks, games = 10_000, 16, 2
     console = text_console(as_json)
     found = {}
-    for name in _chosen(names):
+    kept = "Nothing is kept without --output." if output is None else f"Whole audits are in {output}."
+    with stoppable(lambda: kept):
+        for name in _chosen(names):
 
-        def tell(control: str, rung: str = name) -> None:
-            console.print(f"{rung}: {control}", style="dim")
+            def tell(control: str, rung: str = name) -> None:
+                console.print(f"{rung}: {control}", style="dim")
 
-        found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=tell)
-        if output is not None:  # each at once: a later one may be stopped
-            benchmark.write_audits([found[name]], output)
+            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=tell)
+            if output is not None:  # each at once: a later one may be stopped
+                benchmark.write_audits([found[name]], output)
     if as_json:
         print(
             json.dumps({name: {**audit.to_json(), "passes": audit.passes} for name, audit in found.items()})
@@ -144,18 +146,19 @@ def run_rung(
         )
     agents = list(zip(architect, builders, strict=True)) if architect else builders
     console = text_console(as_json)
-    result = benchmark.run(
-        rung,
-        agents,
-        name=name or ", ".join(dict.fromkeys(builders)),
-        split=split,  # type: ignore[arg-type]  # checked
-        episodes=episodes,
-        budget=budget,
-        command=command,
-        controls=controls,
-        output=output,
-        progress=lambda text: console.print(text, style="dim"),
-    )
+    with stoppable(lambda: "Nothing is kept: a result is of all games."):
+        result = benchmark.run(
+            rung,
+            agents,
+            name=name or ", ".join(dict.fromkeys(builders)),
+            split=split,  # type: ignore[arg-type]  # checked
+            episodes=episodes,
+            budget=budget,
+            command=command,
+            controls=controls,
+            output=output,
+            progress=lambda text: console.print(text, style="dim"),
+        )
     if as_json:
         print(json.dumps(result.to_json()))
     console.print(markdown([result]), markup=False)

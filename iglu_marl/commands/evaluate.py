@@ -27,6 +27,7 @@ from iglu_marl.commands.options import (
     an_architect,
     at_least,
 )
+from iglu_marl.commands.output import stoppable
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
@@ -73,24 +74,26 @@ def evaluate(
     from iglu_marl import evaluation
     from iglu_marl.evaluation.report import played, shown, told_models
 
-    result = evaluation.evaluate(
-        architect or ["scripted"],
-        builder or ["scripted"],
-        tasks,
-        count=count,
-        episodes=episodes,
-        seed=seed,
-        processes=processes,
-        concurrency=concurrency,
-        output=output,
-        controls=controls,
-        chat=chat,
-        view=view,
-        config={"max_steps": max_steps, "builder_can_ask": ask},
-        examples=examples,
-        on_error="count" if keep_going else "raise",
-        progress=False if as_json else None,
-    )
+    kept = f"The games that were played are in {output}; the same command goes on with them."
+    with stoppable(lambda: kept):
+        result = evaluation.evaluate(
+            architect or ["scripted"],
+            builder or ["scripted"],
+            tasks,
+            count=count,
+            episodes=episodes,
+            seed=seed,
+            processes=processes,
+            concurrency=concurrency,
+            output=output,
+            controls=controls,
+            chat=chat,
+            view=view,
+            config={"max_steps": max_steps, "builder_can_ask": ask},
+            examples=examples,
+            on_error="count" if keep_going else "raise",
+            progress=False if as_json else None,
+        )
     if as_json:
         print(json.dumps(result.to_json()))
         return not any(row["error"] for row in result.rows)

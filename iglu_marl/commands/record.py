@@ -25,7 +25,7 @@ from iglu_marl.commands.options import (
     at_least,
     expect_one_of,
 )
-from iglu_marl.commands.output import game_facts, progress_bar, text_console
+from iglu_marl.commands.output import game_facts, progress_bar, stoppable, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 
@@ -76,7 +76,8 @@ def record(
     names = {"architect": architect, "builder": builder}
     agents = {role: factory(names[role.value], role)(env) for role in Role}
     games: list[dict[str, Any]] = []
-    with Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
+    kept = lambda: f"{len(games)} whole games are in {output}; --append adds others."  # noqa: E731
+    with stoppable(kept), Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
         for number in progress.track(range(episodes), description="games"):
             game_task = chosen[number % len(chosen)]
             game = play(env, agents, seed=seed + number, options={"task": game_task}, on_step=recorder)

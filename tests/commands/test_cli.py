@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -122,6 +123,31 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
     with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "function", "said"),
+    [
+        ("evaluate -o new", "iglu_marl.evaluation.evaluate", "The games that were played are in new"),
+        ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 whole games are in new.jsonl"),
+        ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
+        ("bench --quick", "iglu_marl.commands.bench.measure_all", "Nothing is kept."),
+        ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "Nothing is kept"),
+        ("benchmark audit see-place-v0 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
+    ],
+)
+def test_a_stopped_command_says_what_is_kept(
+    words: str, function: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(function, stopped)
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 130
+    assert "Stopped. " in done.output
+    assert said in done.output
 
 
 def test_choices_are_those_of_the_code() -> None:
