@@ -45,12 +45,12 @@ def tasks(
 
 
 def _facts(task: Task) -> dict[str, Any]:
-    from iglu_marl.const import id2color
+    from iglu_marl.core.grid import color_name
 
     grid = task.target_grid
     return {
         "blocks": int((grid != 0).sum()),
-        "colours": [id2color[color] for color in np.unique(grid[grid != 0]).tolist()],
+        "colours": [color_name(color) for color in np.unique(grid[grid != 0]).tolist()],
         "height": int(grid.any(axis=(1, 2)).sum()),
     }
 
