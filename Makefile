@@ -34,10 +34,10 @@ $(STAMP): pyproject.toml
 	fi
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing iglu_marl and its tools into $(VENV): about half a minute"
-	@$(PY) -m pip install --disable-pip-version-check -q -e '.[dev]'
+	@$(PY) -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: setup  ## play one game; says where the video and the picture are
+demo: setup  ## play one game; says where pictures, replay page and transcript are
 	$(VENV)/bin/iglu-marl demo
 
 test: setup  ## the whole test suite

@@ -17,6 +17,7 @@ from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.core.text import similar
 
 ARCHITECTS: dict[str, Any] = {
     "llm": LLMArchitect,
@@ -73,8 +74,10 @@ def find(name: str, role: Role) -> Any:
 def named(name: str, role: Role) -> Any:
     """What has a `for_env` that makes the agent of a name. Raises `AgentError` for an unknown one."""
     if (maker := find(name, role)) is None:
+        names = known(role)
         raise AgentError(
-            f"agent {name!r} is unknown, expected one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
+            f"agent {name!r} is unknown{similar(name, names)}, expected one of {', '.join(names)}, "
+            "or llm:MODEL@ENDPOINT"
         )
     return maker
 

@@ -8,13 +8,16 @@ audit); 2 wrong usage or input, or nothing that can be played.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from iglu_marl._version import __version__
 from iglu_marl.commands import study
+from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import audit_rungs, list_rungs, report_results, run_rung
 from iglu_marl.commands.browse import browse
@@ -22,6 +25,7 @@ from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_p
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
+from iglu_marl.commands.film import film
 from iglu_marl.commands.language import check, parse, sample
 from iglu_marl.commands.llm import export_prompts
 from iglu_marl.commands.play import play
@@ -31,6 +35,7 @@ from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
+from iglu_marl.commands.tasks import tasks
 from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
@@ -41,10 +46,28 @@ def _leave(answer: Any, **_: Any) -> None:
     raise typer.Exit(1 if answer is False else 0)
 
 
+def _warn(text: str) -> None:
+    warnings.warn(text, DeprecationWarning, stacklevel=1)  # here, for the filter of `main`
+
+
+class _Commands(TyperGroup):
+    """The commands, and what was once one of them."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is meant, its name and its words."""
+        if args[:1] == ["watch"] and any(word.split("=")[0] in ("--tape", "--session") for word in args):
+            _warn("watch of --tape or --session is now called film")
+            args = ["film", *args[1:]]
+        elif args[:1] == ["watch"] and "--live" in args:
+            _warn("watch is --live without saying so")
+            args = [word for word in args if word != "--live"]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},  # of the commands below, too
     no_args_is_help=True,
-    add_completion=False,
+    cls=_Commands,
     pretty_exceptions_enable=False,
     result_callback=_leave,
 )
@@ -72,7 +95,21 @@ def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     app.add_typer(group, name=name)
 
 
-for _command in (demo, watch, play, serve, record, replay, evaluate, bench, predict, questions):
+for _command in (
+    demo,
+    tasks,
+    agents,
+    watch,
+    play,
+    serve,
+    record,
+    replay,
+    film,
+    evaluate,
+    bench,
+    predict,
+    questions,
+):
     app.command()(_command)
 _add_group(
     "data",
@@ -119,6 +156,8 @@ _add_group("train", "Training of the models that come with the package.", edits=
 
 def main() -> None:
     """Entry point of the command."""
+    warnings.filterwarnings("default", category=DeprecationWarning, module=__name__)
+    warnings.formatwarning = lambda message, *_: f"Warning: {message}\n"
     try:
         app()
     except IgluMarlError as error:

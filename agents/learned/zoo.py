@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from iglu_marl import Agent, AgentError, DataError, Role
 from iglu_marl.core.files import replacing, write_text
+from iglu_marl.core.text import similar
 
 FOLDER = Path(__file__).with_name("weights")
 KINDS: dict[str, dict[Role, str]] = {
@@ -116,7 +117,10 @@ def zoo(folder: Path = FOLDER) -> list[str]:
 def pretrained(name: str, folder: Path = FOLDER) -> Pretrained:
     """A trained agent by name. Raises `AgentError` for unknown names, `DataError` for a card that is incomplete."""
     if name not in zoo(folder):
-        raise AgentError(f"pretrained agent {name!r} is unknown, expected one of {', '.join(zoo(folder))}")
+        names = zoo(folder)
+        raise AgentError(
+            f"pretrained agent {name!r} is unknown{similar(name, names)}, expected one of {', '.join(names)}"
+        )
     path = folder / f"{name}.json"
     try:
         card = json.loads(path.read_text(encoding="utf-8"))

@@ -97,10 +97,10 @@ class _PlainArchitect(ScriptedArchitect):
 
 
 class PreciseArchitect:
-    """Says one edit a turn in full, always in the same wording; the base of the other manners.
+    """Says one edit a turn in full, always in the same wording.
 
-    controls: how the builder moves. codec: the vocabulary of token chat; None for text. message_length: characters or
-    tokens of an utterance.
+    The base of the other manners. controls: how the builder moves. codec: the vocabulary of token chat; None for
+    text. message_length: characters or tokens of an utterance.
     """
 
     def __init__(
@@ -344,9 +344,9 @@ class MistakenArchitect(PreciseArchitect):
 
 
 class CarefulBuilder(BuilderBase):
-    """Does what it fully understands, and nothing else; the base of the other manners.
+    """Does what it fully understands, and nothing else.
 
-    The options are those of `ScriptedBuilder`.
+    The base of the other manners. The options are those of `ScriptedBuilder`.
     """
 
     def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:

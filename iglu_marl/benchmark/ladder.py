@@ -33,6 +33,7 @@ from iglu_marl.benchmark.splits import (
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task import Task
+from iglu_marl.core.text import similar
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.envs.vector import GridworldVectorEnv
@@ -348,5 +349,5 @@ def find(rung: str | Rung) -> Rung:
     if isinstance(rung, Rung):
         return rung
     if rung not in _BY_NAME:
-        raise ConfigError(f"rung is {rung!r}, expected one of {', '.join(_BY_NAME)}")
+        raise ConfigError(f"rung is {rung!r}{similar(rung, _BY_NAME)}, expected one of {', '.join(_BY_NAME)}")
     return _BY_NAME[rung]

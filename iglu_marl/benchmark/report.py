@@ -96,7 +96,7 @@ def _share(value: float | None) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    return f"{_share(interval.value)} ({_share(interval.low)}–{_share(interval.high)})"
+    return interval.told(_share)
 
 
 def markdown(

@@ -18,6 +18,7 @@ from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, ends_in
+from iglu_marl.commands.output import stoppable
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import write_text
 
@@ -39,18 +40,22 @@ def bench(
         Path | None,
         Option(help="Also draw steps a second by number of worlds, .svg", callback=ends_in(".svg")),
     ] = None,
+    goals: Annotated[
+        bool, Option("--goals", help="Say what this project asks of itself, and where it is missed.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """How fast everything is on this machine: steps, resets, scores, pictures, start, memory."""
     console = Console(stderr=as_json)
-    figures = measure_all(quick, only, console)
+    with stoppable(lambda: "Nothing is kept."):
+        figures = measure_all(quick, only, console)
     if plot is not None:
         plot.parent.mkdir(parents=True, exist_ok=True)
         write_text(plot, draw_plot(figures))
     if as_json:
         print(json.dumps(figures))
     else:
-        show(figures, console)
+        show(figures, console, goals)
 
 
 def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
@@ -162,9 +167,10 @@ def _met(value: float, goal: float | None, shown: str) -> str:
     return f"[green]≤ {shown}[/]" if value <= goal else f"[red]≤ {shown}: no[/]"
 
 
-def _measures_table(rows: list[dict[str, Any]]) -> Table:
+def _measures_table(rows: list[dict[str, Any]], goals: bool) -> Table:
     table = Table(
-        "what", "time", "processor", "a second", "goal", title="Medians of five rounds, for one of each"
+        *("what", "time", "processor", "a second", *("goal",) * goals),
+        title="Medians of five rounds, for one of each",
     )
     group = None
     for row in rows:
@@ -178,33 +184,33 @@ def _measures_table(rows: list[dict[str, Any]]) -> Table:
             _time(row["median_us"]),
             _time(row["processor_us"]),
             _rate(row["per_second"]),
-            goal,
+            *(goal,) * goals,
         )
     return table
 
 
-def show(figures: dict[str, Any], console: Console) -> None:
-    """Print the figures as tables."""
+def show(figures: dict[str, Any], console: Console, goals: bool = False) -> None:
+    """Print the figures as tables, with the project's goals when asked."""
     about, measures = figures["machine"], figures["measures"]
     console.print(
         f"{about['processor']}, {about['cores']} cores; Python {about['python']}, Numba {about['numba']}"
     )
     if measures:
-        console.print(_measures_table(measures))
+        console.print(_measures_table(measures, goals))
         waited = statistics.median(row["median_us"] / row["processor_us"] for row in measures)
         if waited > BUSY:
             console.print(
                 f"[yellow]The machine is busy with other work: by the clock, things take {waited:.1f} times the "
                 "processor's time.[/]"
             )
-    others = Table("what", "", "goal")
+    others = Table("what", "", *("goal",) * goals)
     for row in figures["start"]:
         goal = "" if row["goal_s"] is None else _met(row["median_s"], row["goal_s"], f"{row['goal_s']:g} s")
-        others.add_row(row["name"], f"{row['median_s']:.2f} s", goal)
+        others.add_row(row["name"], f"{row['median_s']:.2f} s", *(goal,) * goals)
     for row in figures["memory"]:
         most = row["goal_bytes"]
         goal = "" if most is None else _met(row["bytes"], most, f"{most:,}")
-        others.add_row(row["name"], f"{row['bytes']:,} bytes", goal)
+        others.add_row(row["name"], f"{row['bytes']:,} bytes", *(goal,) * goals)
     if figures["start"] or figures["memory"]:
         console.print(others)
 

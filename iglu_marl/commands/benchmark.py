@@ -9,10 +9,13 @@ from typing import Annotated
 from rich.table import Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json, at_least, choice
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import Json, a_rung, at_least, choice, expect, expect_one_of
+from iglu_marl.commands.output import stoppable, text_console
 
-Rungs = Annotated[list[str] | None, Argument(help="Names of rungs, or of families. Default: all.")]
+Rungs = Annotated[
+    list[str] | None,
+    Argument(help="Names of rungs, or of families. Default: all.", autocompletion=a_rung),
+]
 
 
 def _chosen(names: list[str] | None) -> list[str]:
@@ -20,7 +23,9 @@ def _chosen(names: list[str] | None) -> list[str]:
     from iglu_marl import benchmark
 
     found: dict[str, None] = {}
+    everything = [*benchmark.FAMILIES, *(rung.name for rung in benchmark.rungs())]
     for name in names or list(benchmark.FAMILIES):
+        expect_one_of("NAMES", name, everything)
         family = name if name in benchmark.FAMILIES else None
         parts = benchmark.rungs(family) if family else (benchmark.find(name),)
         found.update(dict.fromkeys(rung.name for rung in parts))
@@ -88,14 +93,16 @@ def audit_rungs(
         budget, tasks, games = 10_000, 16, 2
     console = text_console(as_json)
     found = {}
-    for name in _chosen(names):
+    kept = "Nothing is kept without --output." if output is None else f"Whole audits are in {output}."
+    with stoppable(lambda: kept):
+        for name in _chosen(names):
 
-        def tell(control: str, rung: str = name) -> None:
-            console.print(f"{rung}: {control}", style="dim")
+            def tell(control: str, rung: str = name) -> None:
+                console.print(f"{rung}: {control}", style="dim")
 
-        found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=tell)
-        if output is not None:  # each at once: a later one may be stopped
-            benchmark.write_audits([found[name]], output)
+            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=tell)
+            if output is not None:  # each at once: a later one may be stopped
+                benchmark.write_audits([found[name]], output)
     if as_json:
         print(
             json.dumps({name: {**audit.to_json(), "passes": audit.passes} for name, audit in found.items()})
@@ -105,7 +112,7 @@ def audit_rungs(
 
 
 def run_rung(
-    rung: Annotated[str, Argument(help="The name of a rung.")],
+    rung: Annotated[str, Argument(help="The name of a rung.", autocompletion=a_rung)],
     builder: Annotated[
         list[str] | None, Option(help="By name, or module:attribute; once for each run. Default: scripted.")
     ] = None,
@@ -128,7 +135,6 @@ def run_rung(
     """Measure agents on a rung by the protocol."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import markdown
-    from iglu_marl.commands.options import expect
 
     builders = builder or ["scripted"]
     if architect is not None:
@@ -140,18 +146,19 @@ def run_rung(
         )
     agents = list(zip(architect, builders, strict=True)) if architect else builders
     console = text_console(as_json)
-    result = benchmark.run(
-        rung,
-        agents,
-        name=name or ", ".join(dict.fromkeys(builders)),
-        split=split,  # type: ignore[arg-type]  # checked
-        episodes=episodes,
-        budget=budget,
-        command=command,
-        controls=controls,
-        output=output,
-        progress=lambda text: console.print(text, style="dim"),
-    )
+    with stoppable(lambda: "Nothing is kept: a result is of all games."):
+        result = benchmark.run(
+            rung,
+            agents,
+            name=name or ", ".join(dict.fromkeys(builders)),
+            split=split,  # type: ignore[arg-type]  # checked
+            episodes=episodes,
+            budget=budget,
+            command=command,
+            controls=controls,
+            output=output,
+            progress=lambda text: console.print(text, style="dim"),
+        )
     if as_json:
         print(json.dumps(result.to_json()))
     console.print(markdown([result]), markup=False)

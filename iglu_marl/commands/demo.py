@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -14,7 +14,7 @@ from typer import Option
 
 from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice
-from iglu_marl.commands.output import progress_bar
+from iglu_marl.commands.output import progress_bar, stoppable
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import write_text
@@ -42,9 +42,9 @@ def demo(
     controls: ScriptedControls = "walking",
     seed: Seed = 0,
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder for video, picture and transcript.")
+        Path, Option("--output", "-o", help="Folder for pictures, replay page, transcript and videos.")
     ] = Path("iglu-marl-demo"),
-    video: Annotated[str, choice("mp4", "gif", "both", "none")] = "both",
+    video: Annotated[str, choice("mp4", "gif", "both", "none", about="videos, which take longer")] = "none",
     as_json: Json = False,
 ) -> bool:
     """A scripted architect explains a structure, a scripted builder builds it from the words alone."""
@@ -56,9 +56,14 @@ def demo(
     chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
     game: Callable[..., _Game] = _replayed_game if replay else _played_game
     console = Console(quiet=as_json)
-    with progress_bar(as_json, console) as progress:
+    files: list[Path] = []
+    kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
+    with stoppable(kept), progress_bar(as_json, console) as progress:
         env, trajectory, watcher, more = game(chosen, controls, seed, console, progress)
-        files = save(output, video, env, watcher.states, trajectory.dialogue.text, progress)
+        for file in save(output, video, env, watcher.states, trajectory.dialogue.text, progress):
+            files.append(file)
+            if file.suffix == ".html":
+                console.print(f"Watch it: open [bold]{file.resolve()}[/] in a browser", soft_wrap=True)
     facts = {**_facts(trajectory, controls, seed, files), **more}
     if as_json:
         print(json.dumps(facts))
@@ -93,23 +98,24 @@ class _Watcher:
         self.states.append(env.unwrapped.get_state())
 
 
-def save(output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress) -> list[Path]:
-    """Write pictures, videos, page and transcript into the output folder; returns what was written."""
+def save(
+    output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress
+) -> Iterator[Path]:
+    """Write pictures, transcript, page, and then videos into the output folder; yields what was written."""
     from iglu_marl.rendering import ReplayRecorder, write_png
 
     output.mkdir(parents=True, exist_ok=True)
-    written = []
     for name, state in (("halfway", states[len(states) // 2]), ("demo", states[-1])):
         env.set_state(state)
-        written.append(write_png(output / f"{name}.png", env.render()))
-    for kind in {"both": ("mp4", "gif"), "none": ()}.get(video, (video,)):
-        written.append(write_game_video(output / f"demo.{kind}", env, states, progress))
+        yield write_png(output / f"{name}.png", env.render())
+    yield write_text(output / "dialogue.txt", text + "\n")
     recorder = ReplayRecorder()
     for state in states:
         env.set_state(state)
         recorder(env)
-    written.append(recorder.write(output / "replay.html"))
-    return [*written, write_text(output / "dialogue.txt", text + "\n")]
+    yield recorder.write(output / "replay.html")
+    for kind in {"both": ("mp4", "gif"), "none": ()}.get(video, (video,)):
+        yield write_game_video(output / f"demo.{kind}", env, states, progress)
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
@@ -148,6 +154,8 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     console.print(table)
     names = ", ".join(Path(name).name for name in facts["files"])
     console.print(f"Saved in [bold]{output.resolve()}[/]: {names}", highlight=False, soft_wrap=True)
+    if not any(name.endswith((".mp4", ".gif")) for name in facts["files"]):
+        console.print("A film of it, too: iglu-marl demo --video mp4 (or gif)", highlight=False)
 
 
 # ------------------------------------------------------------------------------------------------------- games

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +12,7 @@ from typer import Option
 
 from iglu_marl.commands.options import (
     Chat,
+    Completion,
     Concurrency,
     Controls,
     Json,
@@ -22,17 +23,30 @@ from iglu_marl.commands.options import (
     Seed,
     TaskSource,
     View,
+    a_builder,
+    an_architect,
     at_least,
 )
+from iglu_marl.commands.output import stoppable
 
 IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
 
-Agents = Annotated[list[str] | None, Option(help="By name, or module:attribute; several times for several.")]
+
+def _each_once(names: list[str] | None) -> list[str] | None:
+    return names and list(dict.fromkeys(names))
+
+
+def _agents(completion: Completion) -> Any:
+    return Option(
+        help="By name, or module:attribute; several times for several.",
+        callback=_each_once,
+        autocompletion=completion,
+    )
 
 
 def evaluate(
-    architect: Agents = None,
-    builder: Agents = None,
+    architect: Annotated[list[str] | None, _agents(an_architect)] = None,
+    builder: Annotated[list[str] | None, _agents(a_builder)] = None,
     tasks: TaskSource = "bundled",
     count: Annotated[int | None, Option(help="So many tasks at most.", callback=at_least(1))] = None,
     episodes: Annotated[int, Option(help="Games of each pair on each task.", callback=at_least(1))] = 1,
@@ -66,28 +80,30 @@ def evaluate(
     from iglu_marl import evaluation
     from iglu_marl.evaluation.report import played, shown, told_models
 
-    result = evaluation.evaluate(
-        architect or ["scripted"],
-        builder or ["scripted"],
-        tasks,
-        count=count,
-        episodes=episodes,
-        seed=seed,
-        processes=processes,
-        concurrency=concurrency,
-        output=output,
-        controls=controls,
-        chat=chat,
-        view=view,
-        config={
-            "max_steps": max_steps,
-            "builder_can_ask": ask,
-            **({"builder_sees": tuple(sees)} if sees else {}),
-        },
-        examples=examples,
-        on_error="count" if keep_going else "raise",
-        progress=False if as_json else None,
-    )
+    kept = f"The games that were played are in {output}; the same command goes on with them."
+    with stoppable(lambda: kept):
+        result = evaluation.evaluate(
+            architect or ["scripted"],
+            builder or ["scripted"],
+            tasks,
+            count=count,
+            episodes=episodes,
+            seed=seed,
+            processes=processes,
+            concurrency=concurrency,
+            output=output,
+            controls=controls,
+            chat=chat,
+            view=view,
+            config={
+                "max_steps": max_steps,
+                "builder_can_ask": ask,
+                **({"builder_sees": tuple(sees)} if sees else {}),
+            },
+            examples=examples,
+            on_error="count" if keep_going else "raise",
+            progress=False if as_json else None,
+        )
     if as_json:
         print(json.dumps(result.to_json()))
         return not any(row["error"] for row in result.rows)

@@ -10,7 +10,7 @@ import contextlib
 import math
 import os
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from typer import CallbackParam, Context, Option
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.text import similar
 
 # ------------------------------------------------------------------------------------------------------ checks
 
@@ -33,7 +34,9 @@ def expect(option: str, value: Any, valid: bool, expected: str) -> None:
 
 def expect_one_of(option: str, value: Any, known: Collection[Any]) -> None:
     """Raise `ConfigError` unless the value of an option is one of the known ones."""
-    expect(option, value, value in known, f"one of {', '.join(map(str, known))}")
+    if value not in known:
+        names = [str(name) for name in known]
+        raise ConfigError(f"{option} is {value!r}{similar(value, names)}, expected one of {', '.join(names)}")
 
 
 def _any_of(names: Sequence[str]) -> str:
@@ -80,12 +83,54 @@ def ends_in(*suffixes: str) -> Check:
 positive = _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
 known_controls = one_in("iglu_marl.core.controls:CONTROLS")
 
+# ------------------------------------------------------------------------------------------------- completion
+
+Completion = Callable[[str], list[str]]
+
+
+def completed_from(names: Callable[[], Iterable[str]]) -> Completion:
+    """What a shell offers for the beginning of a name; the names are looked up when it asks."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _agents(*roles: Role) -> Completion:
+    def names() -> Iterable[str]:
+        from iglu_marl.agents.registry import known
+
+        return dict.fromkeys(name for role in roles for name in sorted(known(role)))
+
+    return completed_from(names)
+
+
+def _structures() -> Iterable[str]:
+    from iglu_marl.tasks import BundledTasks
+
+    return BundledTasks().tasks
+
+
+def _rungs() -> Iterable[str]:
+    from iglu_marl import benchmark
+
+    return (rung.name for rung in benchmark.rungs())
+
+
+an_architect, a_builder, an_agent = _agents(Role.ARCHITECT), _agents(Role.BUILDER), _agents(*Role)
+a_structure, a_rung = completed_from(_structures), completed_from(_rungs)
+
 # ----------------------------------------------------------------------------------------------------- options
 
 
 def choice(*names: str, about: str = "") -> Any:
     """An option whose value is one of a few names, which its help tells."""
-    return Option(help=_any_of(names) + (about and f": {about}"), callback=one_of(*names))
+    return Option(
+        help=_any_of(names) + (about and f": {about}"),
+        callback=one_of(*names),
+        autocompletion=completed_from(lambda: names),
+    )
 
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON, and nothing else.")]
@@ -96,7 +141,10 @@ Tasks = Annotated[Path | None, Option(help="A file of named structures (JSON). D
 Data = Annotated[
     Path | None, Option(help="The Minecraft Dialogue Corpus (zip or folder): structures such as C7.")
 ]
-TaskId = Annotated[str | None, Option(help="Which structure, by name or id. Default: by the seed.")]
+TaskId = Annotated[
+    str | None,
+    Option(help="Which structure, by name or id. Default: by the seed.", autocompletion=a_structure),
+]
 TaskSource = Annotated[str, Option(help="bundled, turns, random, or a file of structures (JSON)")]
 PackPath = Annotated[
     Path | None, Option(help="Its zip or folder. Default: IGLU_DATA_PATH, then fetched packs.")
@@ -171,17 +219,17 @@ Concurrency = Annotated[
 ]
 
 
+def agent_name(role: Role, about: str) -> Any:
+    """An option whose value is the name of an agent."""
+    return Option(help=about, callback=known_agent(role), autocompletion=_agents(role))
+
+
 def expect_agent(option: str, value: str, role: Role, *others: str) -> None:
     """Raise `ConfigError` unless a name is that of an agent, `llm:MODEL@ENDPOINT` among them, or one of the others."""
     from iglu_marl.agents.registry import find, known
 
-    names = ", ".join([*sorted(known(role)), *others])
-    expect(
-        option,
-        value,
-        value in others or find(value, role) is not None,
-        f"one of {names}, or llm:MODEL@ENDPOINT",
-    )
+    if value not in others and find(value, role) is None:
+        expect_one_of(option, value, [*known(role), *others, "llm:MODEL@ENDPOINT"])
 
 
 def known_agent(role: Role) -> Check:

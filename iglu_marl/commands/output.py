@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typer import Exit
 
 if TYPE_CHECKING:
     from iglu_marl.recording.rollout import Trajectory
@@ -14,6 +19,21 @@ if TYPE_CHECKING:
 def text_console(as_json: bool) -> Console:
     """Where text goes: to stdout, which JSON has for itself."""
     return Console(quiet=as_json, highlight=False, soft_wrap=True)
+
+
+def score(value: float, digits: int = 3) -> str:
+    """A score as text; "–" where it is not defined."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+@contextlib.contextmanager
+def stoppable(kept: Callable[[], str]) -> Iterator[None]:
+    """Say what is kept when a command is stopped with Ctrl+C; its exit code is then 130, as shells have it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"Stopped. {kept()}", file=sys.stderr)
+        raise Exit(130) from None
 
 
 def progress_bar(as_json: bool, console: Console | None = None) -> Progress:

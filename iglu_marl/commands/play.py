@@ -20,6 +20,7 @@ from iglu_marl.commands.options import (
     Seed,
     TaskId,
     Tasks,
+    an_agent,
     choice,
     expect_agent,
     known_controls,
@@ -32,7 +33,8 @@ FOLDER = Path("iglu-marl-play")
 def play(
     role: Annotated[str, choice("builder", "architect", "both", about="whom you play")] = "builder",
     partner: Annotated[
-        str, Option(help="Who plays the other: scripted, random, llm, replay, none, …")
+        str,
+        Option(help="Who plays the other: scripted, random, llm, replay, none, …", autocompletion=an_agent),
     ] = "scripted",
     tasks: Tasks = None,
     data: Data = None,

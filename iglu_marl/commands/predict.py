@@ -25,7 +25,7 @@ from iglu_marl.commands.options import (
     choice,
     known_controls,
 )
-from iglu_marl.commands.output import progress_bar
+from iglu_marl.commands.output import progress_bar, score
 from iglu_marl.commands.train import need_torch, singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
@@ -187,8 +187,8 @@ def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     )
     for name, result in results.items():
         f1 = result.score(protocol)
-        cells: list[Any] = [f"{f1.value:.3f} ({f1.low:.3f}-{f1.high:.3f})"]
-        cells += [f"{result.interval(measure).value:.3f}" for measure in ("precision", "recall")]
-        cells += [f"{result.interval('f1', kind).value:.3f}" for kind in ("placed", "removed")]
-        shown.add_row(name, *cells, f"{result.mean_f1().value:.3f}")
+        cells: list[Any] = [f1.told()]
+        cells += [score(result.interval(measure).value) for measure in ("precision", "recall")]
+        cells += [score(result.interval("f1", kind).value) for kind in ("placed", "removed")]
+        shown.add_row(name, *cells, score(result.mean_f1().value))
     return shown

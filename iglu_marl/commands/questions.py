@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, PackPath, choice, expect
+from iglu_marl.commands.output import score
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 
@@ -84,9 +85,9 @@ def _table(result: QuestionScores, when: str | None, what: str | None, title: st
     shown = Table(Column("score", no_wrap=True), "of", Column("value", no_wrap=True), title=title)
     if result.when is not None:
         counts = result.when.unclear
-        shown.add_row("F1, unclear", f"when: {when}", f"{result.when.f1:.3f}")
-        shown.add_row("F1, clear", "", f"{result.when.clear_f1:.3f}")
-        shown.add_row("F1, mean of both", "", f"{result.when.macro_f1:.3f}")
+        shown.add_row("F1, unclear", f"when: {when}", score(result.when.f1))
+        shown.add_row("F1, clear", "", score(result.when.clear_f1))
+        shown.add_row("F1, mean of both", "", score(result.when.macro_f1))
         shown.add_row("asked rightly, asked, unclear", "", f"{counts.right}, {counts.made}, {counts.asked}")
     if result.mrr is not None:
         shown.add_row("MRR@20", f"what: {what}", f"{result.mrr:.4f}")

@@ -20,10 +20,12 @@ from iglu_marl.commands.options import (
     TaskId,
     TaskSource,
     View,
+    a_builder,
+    an_architect,
     at_least,
     expect_one_of,
 )
-from iglu_marl.commands.output import game_facts, progress_bar, text_console
+from iglu_marl.commands.output import game_facts, progress_bar, stoppable, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 
@@ -36,10 +38,12 @@ def record(
         Path, Argument(metavar="FILE", help="The recording to write: JSON lines, a line each move.")
     ],
     architect: Annotated[
-        str, Option(help="By name (scripted, terse, vague, …), or module:attribute.")
+        str,
+        Option(help="By name (scripted, terse, vague, …), or module:attribute.", autocompletion=an_architect),
     ] = "scripted",
     builder: Annotated[
-        str, Option(help="By name (scripted, hasty, oracle, …), or module:attribute.")
+        str,
+        Option(help="By name (scripted, hasty, oracle, …), or module:attribute.", autocompletion=a_builder),
     ] = "scripted",
     tasks: TaskSource = "bundled",
     task: TaskId = None,
@@ -81,7 +85,8 @@ def record(
     names = {"architect": architect, "builder": builder}
     agents = {role: factory(names[role.value], role)(env) for role in Role}
     games: list[dict[str, Any]] = []
-    with Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
+    kept = lambda: f"{len(games)} whole games are in {output}; --append adds others."  # noqa: E731
+    with stoppable(kept), Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
         for number in progress.track(range(episodes), description="games"):
             game_task = chosen[number % len(chosen)]
             game = play(env, agents, seed=seed + number, options={"task": game_task}, on_step=recorder)

@@ -19,6 +19,7 @@ from iglu_marl.commands.options import (
     Seed,
     TaskId,
     Tasks,
+    a_structure,
     choice,
     expect,
     within,
@@ -26,13 +27,19 @@ from iglu_marl.commands.options import (
 from iglu_marl.commands.output import progress_bar
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
+from iglu_marl.core.text import similar
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Subtasks, Task
     from iglu_marl.rendering.renderer import Picture
 
 StructureName = Annotated[
-    str, Argument(metavar="NAME", help="Of a bundled structure, or C1..C157, or as in --tasks.")
+    str,
+    Argument(
+        metavar="NAME",
+        help="Of a bundled structure, or C1..C157, or as in --tasks.",
+        autocompletion=a_structure,
+    ),
 ]
 PngFile = Annotated[Path | None, Option("--output", "-o", help="The picture, .png. Default: by the name.")]
 Width = Annotated[
@@ -99,7 +106,9 @@ def find_turn(name: str, session: int, turn: int) -> Task:
 
     sessions = BundledTasks().tasks
     if name not in sessions:
-        raise ConfigError(f"there is no session of {name!r}, expected one of {', '.join(sessions)}")
+        raise ConfigError(
+            f"there is no session of {name!r}{similar(name, sessions)}, expected one of {', '.join(sessions)}"
+        )
     chosen: Subtasks = _numbered(sessions[name], session, "session")
     task: Task = _numbered(list(chosen), turn, "turn")
     return task

@@ -11,6 +11,7 @@ from iglu_marl.commands.options import expect_one_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
 
@@ -81,8 +82,7 @@ def choose_session(
         sessions = CDMDataset(data, structures=structures, fetch=False, progress=progress).tasks
     if task is not None:
         if task not in sessions:
-            names = ", ".join(sessions) or "no session of that structure"
-            raise ConfigError(f"--task is {task!r}, expected one of {names}")
+            expect_one_of("--task", task, list(sessions) or ["(no session of that structure)"])
         sessions = {task: sessions[task]}
     session = _drawn([session for found in sessions.values() for session in found], seed)
     # People's builds stay where they were: a turned or shifted first turn would not fit what was said next.
@@ -103,8 +103,8 @@ def find_structure(name: str, tasks: Path | None = None, data: Path | None = Non
             return name, bundled_tasks[name].target_grid
         if name not in TaskSet.LISTED:
             raise ConfigError(
-                f"there is no structure {name!r}, expected C1..C{len(TaskSet.LISTED)} or one of "
-                f"{', '.join(bundled_tasks)}"
+                f"there is no structure {name!r}{similar(name, bundled_tasks)}, expected C1..C{len(TaskSet.LISTED)} or "
+                f"one of {', '.join(bundled_tasks)}"
             )
     source = StructureTasks(tasks, name) if tasks is not None else TaskSet([name], path=data, dialog=False)
     (structure,) = source.structures.values()

@@ -13,6 +13,7 @@ from rich.console import Console
 from typer import Option
 
 from iglu_marl.commands.options import Json, Seed, at_least, choice, positive
+from iglu_marl.commands.output import stoppable
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def train_edits(
         threads=threads,
         model=ModelConfig(words=0, channels=channels),
     )
-    trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
+    with stoppable(lambda: _stopped(out)):
+        trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
     if importlib.util.find_spec("matplotlib") is not None:
         from iglu_marl.agents.learned.plots import draw_curve
 
@@ -93,6 +95,12 @@ def train_edits(
     if as_json:
         print(json.dumps(trained.notes))
     console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {out}")
+
+
+def _stopped(folder: Path) -> str:
+    if not any(folder.glob("checkpoint*")):
+        return "Nothing is kept: the first checkpoint was not reached."
+    return f"The last checkpoint is in {folder}; the same command with --resume goes on from it."
 
 
 def need_torch(what: str) -> None:
@@ -168,7 +176,8 @@ def train_pov(
         knows=cast(Any, knows),
         seed=seed,
     )
-    train(out, config, resume=resume, report=show)
+    with stoppable(lambda: _stopped(out)):
+        train(out, config, resume=resume, report=show)
     if as_json:
         print((out / "model.json").read_text(encoding="utf-8"))
     console.print(f"model and curve: {out}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import re
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,12 @@ _SURROGATE = re.compile(r"\\u[dD]")
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
 )
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """What an unknown name was perhaps meant to be, for a message: " (did you mean 'kite'?)"; "" without an idea."""
+    close = difflib.get_close_matches(str(name).lower(), list(known), 1, 0.75)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def plain_number(text: str) -> int | None:

@@ -248,11 +248,21 @@ def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[s
 
 
 class Interval(NamedTuple):
-    """An average and the ends of its confidence interval; all nan when there is nothing to average."""
+    """An average and the ends of its confidence interval.
+
+    All nan when there is nothing to average, the ends alone when there is one entry: it has nothing to vary with.
+    """
 
     value: float
     low: float
     high: float
+
+    def told(self, shown: Callable[[float], str] = "{:.3f}".format) -> str:
+        """As text: "0.875 (0.625–1.000)", "0.875" of one entry, "–" of none."""
+        if np.isnan(self.value):
+            return "–"
+        ends = "" if np.isnan(self.low) else f" ({shown(self.low)}–{shown(self.high)})"
+        return shown(self.value) + ends
 
 
 def bootstrap(
@@ -278,6 +288,8 @@ def bootstrap(
     _check(confidence, resamples)
     if not below.sum():
         return Interval(np.nan, np.nan, np.nan)
+    if len(above) == 1:
+        return Interval(float(above[0] / below[0]), np.nan, np.nan)
     values = _resampled(above, below, resamples, np.random.default_rng(rng))
     return _percentiles(float(above.sum() / below.sum()), values, confidence)
 
@@ -315,6 +327,8 @@ def bootstrap_statistic(
             f"strata have the shape {layers.shape}, expected ({count},): one for each entry of a unit"
         )
     members = [np.flatnonzero(layers[firsts] == layer) for layer in np.unique(layers)]
+    if all(len(part) == 1 for part in members):
+        return Interval(float(statistic(np.ones(count))), np.nan, np.nan)
     generator, total = np.random.default_rng(rng), len(firsts)
 
     def draw() -> npt.NDArray[np.float64]:

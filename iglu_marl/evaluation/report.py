@@ -7,6 +7,7 @@ import html
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,7 @@ def shown(name: str, value: float) -> str:
 
 def cell(name: str, interval: Interval) -> str:
     """A measure with its interval: "87.5% (62.5%–100.0%)"."""
-    value, low, high = interval
-    if value != value:
-        return "–"
-    return f"{shown(name, value)} ({shown(name, low)}–{shown(name, high)})"
+    return interval.told(partial(shown, name))
 
 
 def played(entry: dict[str, Any]) -> str:
@@ -270,8 +268,12 @@ def dots(entries: Sequence[tuple[str, Interval]], measure: str) -> str:
             continue
         parts.append(
             f"<g><title>{html.escape(f'{name}: {cell(measure, interval)}')}</title>"
-            f'<line class="i" x1="{at(interval.low):.1f}" x2="{at(interval.high):.1f}" y1="{y}" y2="{y}"/>'
-            f'<circle cx="{at(interval.value):.1f}" cy="{y}" r="5"/></g>'
+            + (
+                ""
+                if interval.low != interval.low
+                else f'<line class="i" x1="{at(interval.low):.1f}" x2="{at(interval.high):.1f}" y1="{y}" y2="{y}"/>'
+            )
+            + f'<circle cx="{at(interval.value):.1f}" cy="{y}" r="5"/></g>'
         )
         parts.append(_text(left + width + 14, y + 4, shown(measure, interval.value), "start"))
     return _svg(size, parts, _titles()[measure])

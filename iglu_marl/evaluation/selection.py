@@ -15,6 +15,7 @@ import numpy as np
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
 from iglu_marl.core.task import Task, as_task, is_task
+from iglu_marl.core.text import similar
 from iglu_marl.game.agent import Agent
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, draw
 from iglu_marl.tasks.random_tasks import RandomTasks
@@ -63,9 +64,10 @@ def factory(spec: Any, role: Role) -> Factory:
 
         found = registry.find(spec, role)
         if found is None and ":" not in spec:
-            known = ", ".join(registry.known(role))
+            known = registry.known(role)
             raise AgentError(
-                f"{role.value} {spec!r} is unknown, expected one of {known}, llm:MODEL@ENDPOINT, or module:attribute"
+                f"{role.value} {spec!r} is unknown{similar(spec, known)}, expected one of {', '.join(known)}, "
+                "llm:MODEL@ENDPOINT, or module:attribute"
             )
         spec = _imported(spec, role) if found is None else found
     if hasattr(spec, "for_env"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task_source import TaskSource
+from iglu_marl.core.text import similar
 from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_session_tasks
 
 
@@ -88,5 +88,4 @@ def hint(name: str, known: Iterable[str]) -> str:
             return f" (did you mean {profile.spellings[name]!r}? compat={compat!r} takes both names)"
         if name in profile.idle:
             return f" (did you mean to pass compat={compat!r}, which takes it?)"
-    close = difflib.get_close_matches(name, known, 1, 0.75)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return similar(name, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -122,6 +122,25 @@ def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int]
     ):
         sheet.panel(name, box, draw)
     return np.array(sheet.picture)
+
+
+def gallery(structures: Mapping[str, npt.ArrayLike], *, across: int = 6, side: int = 240) -> Picture:
+    """Structures by name (dense grids [9, 11, 11]), each from the south-west and with its name below.
+
+    across: how many stand in a row; side: of each, in pixels. Returns uint8[height, width, 3].
+    """
+    label = side // 8
+    rows = -(-len(structures) // across)
+    shape = min(len(structures), across) * side, rows * (side + label)
+    sheet = Image.new("RGB", shape, tuple(PAGE))
+    draw = ImageDraw.Draw(sheet)
+    for number, (name, grid) in enumerate(structures.items()):
+        x, y = number % across * side, number // across * (side + label)
+        sheet.paste(Image.fromarray(orbit_view(grid, size=(side, side), smoothing=3)), (x, y))
+        draw_text(
+            draw, (x + side / 2, y + side + label / 2), cut(name, label // 2, side), label // 2, TEXT, "m"
+        )
+    return np.array(sheet)
 
 
 def _structure_facts(sheet: _Sheet, blocks: BlockGrid) -> None:

@@ -12,6 +12,7 @@ from iglu_marl.core.errors import DataError, GridError, TaskError
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
 from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
+from iglu_marl.core.text import similar
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.tasks.source import FiniteSource
 
@@ -126,7 +127,10 @@ class StructureTasks(FiniteSource):
         keys = list(everything) if preset is None else [preset] if isinstance(preset, str) else list(preset)
         for key in keys:
             if key not in everything:
-                raise TaskError(f"{path} has no structure {key!r}, expected one of {', '.join(everything)}")
+                raise TaskError(
+                    f"{path} has no structure {key!r}{similar(key, everything)}, expected one of "
+                    f"{', '.join(everything)}"
+                )
         self.structures = {key: everything[key] for key in keys}
         super().__init__(
             [structure.task() for structure in self.structures.values()], f"StructureTasks({str(path)!r})"

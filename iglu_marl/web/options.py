@@ -9,6 +9,7 @@ from pathlib import Path
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task import Task
+from iglu_marl.core.text import similar
 
 # Agents that need nothing but the game; the first is the one to begin with.
 AGENTS: Mapping[Role, tuple[str, ...]] = {
@@ -75,5 +76,6 @@ class ServerOptions:
         for name in names:
             if find(name, role) is None:
                 raise ConfigError(
-                    f"the {role} {name!r} is unknown, expected one of {', '.join(known(role))}, or llm:MODEL@ENDPOINT"
+                    f"the {role} {name!r} is unknown{similar(name, known(role))}, expected one of "
+                    f"{', '.join(known(role))}, or llm:MODEL@ENDPOINT"
                 )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -15,7 +16,7 @@ import typer
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, __version__
+from iglu_marl import ConfigError, IgluMarlError, __version__
 from iglu_marl.cli import app
 
 HEAVY = (
@@ -102,6 +103,51 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
     with pytest.raises(ConfigError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
+        ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
+        ("play --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
+        ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
+        ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
+        ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
+        ("benchmark run see-place", "rung is 'see-place' (did you mean 'see-place-v0'?)"),
+        ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
+        ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
+    with pytest.raises(IgluMarlError) as caught:
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "function", "said"),
+    [
+        ("evaluate -o new", "iglu_marl.evaluation.evaluate", "The games that were played are in new"),
+        ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 whole games are in new.jsonl"),
+        ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
+        ("bench --quick", "iglu_marl.commands.bench.measure_all", "Nothing is kept."),
+        ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "Nothing is kept"),
+        ("benchmark audit see-place-v0 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
+    ],
+)
+def test_a_stopped_command_says_what_is_kept(
+    words: str, function: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(function, stopped)
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 130
+    assert "Stopped. " in done.output
+    assert said in done.output
 
 
 def test_choices_are_those_of_the_code() -> None:

@@ -1,4 +1,4 @@
-"""`iglu-marl watch --live` and `--recording`: a game in a window, with pause, steps, speed and cameras."""
+"""`iglu-marl watch`: a game in a window, with pause, steps, speed and cameras."""
 
 from __future__ import annotations
 
@@ -202,7 +202,12 @@ def test_what_is_watched_is_what_is_played() -> None:
 )
 def test_bad_options(wrong: str, said: str) -> None:
     with pytest.raises((ConfigError, DataError), match=said):
-        CliRunner().invoke(app, ["watch", "--live", *wrong.split()], catch_exceptions=False)
+        CliRunner().invoke(app, ["watch", *wrong.split()], catch_exceptions=False)
+
+
+def test_its_old_option_is_taken_and_said_to_be_old() -> None:
+    with pytest.warns(DeprecationWarning, match="without saying so"), pytest.raises(ConfigError):
+        CliRunner().invoke(app, ["watch", "--live", "--seed", "-1"], catch_exceptions=False)
 
 
 def test_no_recording(tmp_path: Path) -> None:

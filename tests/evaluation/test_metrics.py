@@ -19,6 +19,7 @@ from iglu_marl.evaluation.metrics import (
     NetAction,
     action_counts,
     bootstrap,
+    bootstrap_statistic,
     change_counts,
     exact_match,
     game_metrics,
@@ -256,6 +257,11 @@ def test_intervals_cover_about_as_often_as_they_say() -> None:
 def test_intervals_at_the_edges() -> None:
     assert bootstrap([1.0, 1.0, 1.0]) == (1.0, 1.0, 1.0)
     assert np.isnan(bootstrap([], [])).all()
+    assert bootstrap([2.0], [4.0])[0] == 0.5
+    assert np.isnan(bootstrap([2.0], [4.0])[1:]).all(), "one entry has nothing to vary with"
+    assert np.isnan(bootstrap_statistic(lambda counts: float(counts.sum()), 1)[1:]).all()
+    told = [bootstrap(values).told() for values in ([0.5, 0.5], [0.5], [])]
+    assert told == ["0.500 (0.500–0.500)", "0.500", "–"]
     assert np.isnan(bootstrap([0.0, 0.0], [0.0, 0.0])).all()
     assert bootstrap([1, 0, 1], rng=3) == bootstrap([1, 0, 1], rng=3)
     many = np.zeros(3_000_000)  # more than a block of draws

@@ -351,7 +351,7 @@ def test_a_recording_becomes_a_page(tmp_path: Path) -> None:
 
 def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "person.html"
-    words = ["watch", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
+    words = ["film", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     told, data = json.loads(done.stdout), read_replay(page)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.text import similar
 from iglu_marl.data.packs.archive import Pack, open_pack
 
 DATA_PATH_VARIABLE = "IGLU_DATA_PATH"  # names a pack, or a folder of packs and structure files
@@ -180,7 +181,9 @@ PACKS: dict[str, PackInfo] = {
 def known_pack(name: str) -> PackInfo:
     """What is known about the pack of that name. Raises `DataError` for a name that is not known."""
     if name not in PACKS:
-        raise DataError(f"there is no pack {name!r}, expected one of {', '.join(PACKS)}")
+        raise DataError(
+            f"there is no pack {name!r}{similar(name, PACKS)}, expected one of {', '.join(PACKS)}"
+        )
     return PACKS[name]
 
 

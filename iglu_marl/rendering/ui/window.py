@@ -191,7 +191,7 @@ class Window:
             pygame.display.quit()
             raise RenderError(
                 f"no window can be opened ({error}); it needs a screen: is DISPLAY or WAYLAND_DISPLAY set? "
-                "Without one, use render_mode='rgb_array'"
+                "Without one: iglu-marl serve, iglu-marl render replay, or render_mode='rgb_array'"
             ) from error
         pygame.display.set_caption(self.title)
         pygame.key.set_repeat()

@@ -1,4 +1,4 @@
-"""`iglu-marl watch`: which recording is meant, how time runs, and what is on the pictures."""
+"""`iglu-marl film`: which recording is meant, how time runs, and what is on the pictures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
+from iglu_marl.commands.film import frames, load_tape, timeline
 from iglu_marl.commands.films import Film, FilmScene, film_of_session, film_of_tape
-from iglu_marl.commands.watch import frames, load_tape, timeline
 from iglu_marl.data import bundled
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
@@ -76,7 +76,7 @@ def test_a_recording_can_be_named_in_many_ways(
 )
 def test_wrong_options_are_refused(words: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        CliRunner().invoke(app, ["watch", *words.split()], catch_exceptions=False)
+        CliRunner().invoke(app, ["film", *words.split()], catch_exceptions=False)
 
 
 def film(*times: float) -> Film:
@@ -118,8 +118,8 @@ def test_pictures_change_with_what_is_done(tape: bytes) -> None:
         assert (pictures[0] != pictures[-1]).any()
 
 
-def watch(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["watch", "--json", *arguments])
+def film_command(*arguments: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["film", "--json", *arguments])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -127,7 +127,7 @@ def watch(*arguments: str) -> dict[str, Any]:
 def test_a_tape_of_the_pack_becomes_a_video(shared: Path, tmp_path: Path) -> None:
     target = tmp_path / "new" / "video.mp4"
     name = f"{shared / 'data' / 'iglu-multiturn.zip'}/9-c136/step-6"
-    facts = watch("--tape", name, "-o", str(target), "--speed", "20", "--fps", "10")
+    facts = film_command("--tape", name, "-o", str(target), "--speed", "20", "--fps", "10")
     assert facts["reproduces_the_end"]
     assert facts["edits"] == 9
     with imageio.v2.get_reader(target) as video:
@@ -143,7 +143,7 @@ def test_a_session_of_the_corpus_becomes_a_video(shared: Path, tmp_path: Path) -
     assert len(made.said) == made.scenes[-1].heard == 37
     assert all(np.isfinite(scene.pose).all() for scene in made.scenes)
     assert (np.diff([scene.time_s for scene in made.scenes]) > 0).all()
-    facts = watch(
+    facts = film_command(
         "--session", name, "--data", str(data), "-o", str(target), "--fps", "2", "--max-seconds", "1"
     )
     assert facts["structure"] == "C73"
@@ -154,6 +154,15 @@ def test_a_session_of_the_corpus_becomes_a_video(shared: Path, tmp_path: Path) -
 
 
 def test_the_command_tells_what_is_wrong() -> None:
-    result = CliRunner().invoke(app, ["watch"])
+    result = CliRunner().invoke(app, ["film"])
     assert isinstance(result.exception, ConfigError)
     assert "--tape" in str(result.exception)
+
+
+def test_its_old_name_still_leads_to_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ["watch", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page)]
+    with pytest.warns(DeprecationWarning, match="now called film"):
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert page.is_file()

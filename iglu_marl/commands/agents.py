@@ -1,0 +1,60 @@
+"""`iglu-marl agents`: who can play, by role and name, each in a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from rich.table import Table
+from typer import Option
+
+from iglu_marl.commands.options import Json, completed_from, expect_one_of
+from iglu_marl.commands.output import text_console
+from iglu_marl.core.dialogue import Role
+
+
+def agents(
+    role: Annotated[
+        str | None,
+        Option(
+            help="architect or builder. Default: both.",
+            autocompletion=completed_from(lambda: [role.value for role in Role]),
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Who can play: the names that --architect, --builder and --partner take, with how well trained ones do."""
+    roles = [one.value for one in Role]
+    if role is not None:
+        expect_one_of("--role", role, roles)
+    rows = [row for one in Role if role in (None, one.value) for row in _agents(one)]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table("role", "name", "what it does")
+    for row in rows:
+        table.add_row(row["role"], row["name"], " ".join([row["about"].replace("`", ""), *_results(row)]))
+    console = text_console(as_json)
+    console.print(table)
+    console.print("Besides: llm:MODEL@ENDPOINT, and module:attribute where a command says so.")
+
+
+def _agents(role: Role) -> list[dict[str, Any]]:
+    from iglu_marl.agents.learned.zoo import pretrained, zoo
+    from iglu_marl.agents.registry import known
+
+    trained = zoo()
+    rows: list[dict[str, Any]] = []
+    for name, maker in known(role).items():
+        card = pretrained(name).card if name in trained else None
+        about = (maker.__doc__ or "").partition("\n")[0] if card is None else card["about"]
+        rows.append({"role": role.value, "name": name, "about": about, "card": card})
+    return rows
+
+
+def _results(row: dict[str, Any]) -> list[str]:
+    """What the card of a trained agent says that it reaches."""
+    if row["card"] is None:
+        return []
+    told = "; ".join(f"{measure} {result['value']:.2f}" for measure, result in row["card"]["results"].items())
+    return [f"Trained; {told}."]

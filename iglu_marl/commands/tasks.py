@@ -1,0 +1,68 @@
+"""`iglu-marl tasks`: which structures there are, and their pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from rich.table import Table
+from typer import Option
+
+from iglu_marl.commands.options import Data, Json, Tasks
+from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.core.task import Task
+
+SIZE = (480, 480)  # of a picture
+
+
+def tasks(
+    tasks: Tasks = None,
+    data: Data = None,
+    pictures: Annotated[
+        Path | None, Option(help="Folder for a picture of each, NAME.png, and of all, all.png.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Which structures there are: the names that --task takes, with pictures when asked."""
+    from iglu_marl.commands.task_selection import all_tasks
+
+    found = all_tasks(tasks, data, progress=False if as_json else None)
+    rows = [{"name": name, **_facts(task)} for name, task in found.items()]
+    if pictures is not None:
+        _draw(found, pictures, as_json)
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table("name", "blocks", "colours", "height")
+    for row in rows:
+        table.add_row(row["name"], str(row["blocks"]), ", ".join(row["colours"]), str(row["height"]))
+    console = text_console(as_json)
+    console.print(table)
+    if pictures is not None:
+        console.print(f"Pictures: [bold]{(pictures / 'all.png').resolve()}[/], and one of each beside it")
+
+
+def _facts(task: Task) -> dict[str, Any]:
+    from iglu_marl.core.grid import color_name
+
+    grid = task.target_grid
+    return {
+        "blocks": int((grid != 0).sum()),
+        "colours": [color_name(color) for color in np.unique(grid[grid != 0]).tolist()],
+        "height": int(grid.any(axis=(1, 2)).sum()),
+    }
+
+
+def _draw(found: dict[str, Task], folder: Path, as_json: bool) -> None:
+    """Write a picture of all structures in rows, and one of each."""
+    from iglu_marl.rendering import write_png
+    from iglu_marl.rendering.orbit import orbit_view
+    from iglu_marl.rendering.sheets import gallery
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_png(folder / "all.png", gallery({name: task.target_grid for name, task in found.items()}))
+    with progress_bar(as_json) as progress:
+        for name, task in progress.track(found.items(), description="pictures"):
+            write_png(folder / f"{name}.png", orbit_view(task.target_grid, size=SIZE, smoothing=3))

@@ -1,0 +1,88 @@
+"""`iglu-marl tasks` and `iglu-marl agents`: what there is, by the names that other commands take."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, Role
+from iglu_marl.agents.learned.zoo import zoo
+from iglu_marl.agents.registry import known
+from iglu_marl.cli import app
+from iglu_marl.tasks import BundledTasks
+
+
+def told(*words: str) -> str:
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "200"}, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def rows(*words: str) -> list[dict[str, Any]]:
+    found = json.loads(told(*words, "--json"))
+    assert isinstance(found, list)
+    return found
+
+
+def test_every_bundled_structure_is_listed() -> None:
+    found = rows("tasks")
+    assert [row["name"] for row in found] == list(BundledTasks().tasks)
+    assert found[1] == {"name": "bridge", "blocks": 11, "colours": ["yellow", "green", "red"], "height": 4}
+    table = told("tasks")
+    assert all(row["name"] in table for row in found)
+
+
+def test_structures_are_drawn(tmp_path: Path) -> None:
+    shape = {"colours": {"1": "blue"}, "structures": {"one": {"blocks": [[0, -1, 0, 1]]}}}
+    file, folder = tmp_path / "mine.json", tmp_path / "new" / "pictures"
+    file.write_text(json.dumps(shape), "utf-8")
+    told("tasks", "--tasks", str(file), "--pictures", str(folder))
+    assert {path.name for path in folder.iterdir()} == {"one.png", "all.png"}
+    with Image.open(folder / "all.png") as sheet:
+        assert sheet.size == (240, 270)
+        assert len(set(sheet.crop((0, 240, 240, 270)).getdata())) > 2, "its name stands below"
+
+
+def test_every_agent_is_listed_in_a_line() -> None:
+    found = rows("agents")
+    for role in Role:
+        assert [row["name"] for row in found if row["role"] == role.value] == list(known(role))
+        assert rows("agents", "--role", role.value) == [row for row in found if row["role"] == role.value]
+    assert all(row["about"].endswith((".", '".')) and "\n" not in row["about"] for row in found)
+    assert {row["name"] for row in found if row["card"]} == set(zoo())
+    assert "single requests, exact 0.80" in told("agents")
+    with pytest.raises(ConfigError, match=r"--role is 'bilder'.*did you mean 'builder'"):
+        told("agents", "--role", "bilder")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("iglu-marl ta", ["tasks"]),
+        ("iglu-marl demo --task lig", ["lighthouse"]),
+        ("iglu-marl demo --controls f", ["flying"]),
+        ("iglu-marl watch --builder pov", ["pov-walker-v0"]),
+        ("iglu-marl evaluate --architect v", ["vague"]),
+        ("iglu-marl benchmark run see-f", ["see-few-v0"]),
+        ("iglu-marl render structure ki", ["kite"]),
+    ],
+)
+def test_a_shell_completes_names(words: str, offered: list[str]) -> None:
+    asked = {
+        "_IGLU_MARL_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    code = "import sys; from iglu_marl.cli import main; sys.argv[0] = 'iglu-marl'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == offered, done.stderr
