@@ -119,5 +119,5 @@ class Recollection:
             np.float32
         )
         more = (yaw_deg - 90 * quarters)[:, None] / 45
-        parts = [self.sample(points), more, np.abs(more), self.trace.reshape(n, -1) / 3]
-        return np.concatenate(parts, 1).astype(np.float32)
+        trace = self.trace.reshape(n, -1) / 3
+        return np.hstack((self.sample(points), more, np.abs(more), trace)).astype(np.float32)

@@ -205,7 +205,9 @@ _CENTRE = np.array([(row, column) for row in range(24, 41, 4) for column in rang
 GLIMPSES = len(_SIGHTS) + len(_SCREEN) + len(_CENTRE)
 
 
-def pixels(points: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def pixels(
+    points: npt.NDArray[np.floating[Any]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """The rows and columns at which points, [..., 3] right, up and forward of the eye, appear, and which do."""
     depth = np.maximum(points[..., 2], 1e-3)
     column = (SIDE - 1) / 2 + SIDE / 2 * points[..., 0] / depth
