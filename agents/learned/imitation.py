@@ -26,6 +26,12 @@ LAYERS = 3
 HELD_OUT = 0.15  # of the pairs of colour and cell
 BUDGET = 60, 90, 120  # steps that a learner has, by layer
 LATEST = 45, 60, 75  # steps after which the teacher takes over, at most, by layer
+LATE = 0.5  # of the games in which it may do so in all the time that a test allows: most are done before
+SHORT, LESSON, PRACTICE = (
+    0.6,
+    12,
+    20,
+)  # of the lessons are short; their steps, and those of the next try, on average
 ENDING = 0.4  # of the games that are over: the others go on with another request
 AFTER = 2  # labels that say that nothing is left to be done
 
@@ -138,7 +144,8 @@ class Labelled:
 
 
 class School:
-    """n games at once, in which a learner plays until the teacher takes over, at a random step, to the end.
+    """n games at once, in which a learner plays until the teacher takes over, at a random step, to the end or for some
+    steps, after which the learner tries again.
 
     knows: what the learner may know. teach: without it the learner plays on its own, for a test, and each game that
     was begun counts. alone: the share of games in which the learner begins. games: so many, then no more; None: for
@@ -164,7 +171,7 @@ class School:
         self.worlds, self.body = Worlds(n), Body(n, model, knows)
         self.asked: list[Request] = [None] * n  # type: ignore[list-item]
         self.ways: list[list[int] | None] = [None] * n  # the teacher's, the next action last
-        self.takeover = np.zeros(n, int)
+        self.takeover, self.lesson = np.zeros(n, int), np.zeros(n, int)  # the steps that are left of a lesson
         self.steps, self.changes, self.needed = (np.zeros(n, int) for _ in range(3))
         self.request, self.cells = np.zeros((n, 2), int), np.zeros((n, 3), np.float32)
         self.outcomes: list[Attempt] = []
@@ -209,7 +216,9 @@ class School:
         self.request[index], self.cells[index] = (asked.verb, asked.color), asked.cell
         self.steps[index] = self.changes[index] = 0
         self.ways[index] = None
-        late = int(self.rng.integers(0, LATEST[asked.cell[1] + 1]))
+        layer = asked.cell[1] + 1
+        latest = 2 * BUDGET[layer] if self.rng.random() < LATE else LATEST[layer]
+        late = int(self.rng.integers(0, latest))
         self.takeover[index] = late if self.rng.random() < self.alone else 0
 
     def _hands(self, index: int) -> senses.Floats:
@@ -220,6 +229,11 @@ class School:
         """What the teacher would do, once it has taken over; None when it is not its turn."""
         if not self.teach:
             return None
+        tried = self.steps[index] >= 2 * BUDGET[self.asked[index].cell[1] + 1]
+        if self.ways[index] is not None and self.lesson[index] <= 0 and not tried:
+            self.ways[index] = None
+            self.takeover[index] = self.steps[index] + self.rng.geometric(1 / PRACTICE)
+        self.lesson[index] -= 1
         way = self.ways[index]
         if way is None:
             resting = self.body.odometry.air[index] == 0 and self.worlds.speed[index] == 0.0
@@ -232,6 +246,8 @@ class School:
             self.plans += 1
             self.failed += not shown.built
             way = self.ways[index] = [DONE] * AFTER + shown.actions[::-1] if shown.built else []
+            short = not done and self.rng.random() < SHORT
+            self.lesson[index] = self.rng.geometric(1 / LESSON) if short else len(way) + 1
         return way.pop() if way else -1
 
     @torch.no_grad()

@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, DataError, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned import pov_senses as senses
+from iglu_marl.agents.learned.pov_memory import Recollection
 from iglu_marl.agents.learned.pov_model import (
     CHANGE,
     DONE,
@@ -24,6 +25,7 @@ from iglu_marl.agents.learned.pov_model import (
     PLACE,
     REMOVE,
     WORDS,
+    Policy,
     PovModel,
     best_places,
 )
@@ -57,7 +59,7 @@ def encode(texts: Sequence[str]) -> npt.NDArray[np.int64]:
 
 
 class Seen(NamedTuple):
-    """What the policy is given: features float32 [n, FEATURES], glimpses uint8 [n, GLIMPSES]."""
+    """What the policy is given: features float32 [n, features], glimpses uint8 [n, GLIMPSES]."""
 
     features: senses.Floats
     glimpses: npt.NDArray[np.uint8]
@@ -68,7 +70,7 @@ class Body:
 
     def __init__(self, n: int, model: PovModel, knows: Knows = "pictures") -> None:
         self.model, self.knows = model, knows
-        self.odometry = senses.Odometry(n)
+        self.odometry, self.recollection = senses.Odometry(n), Recollection(n)
         self.memory = np.zeros((n, senses.GROUND), np.float32)
         self.before = np.zeros((n, senses.SIDE, senses.SIDE), np.uint8)
         self.hands = np.zeros((n, 6), np.float32)  # when the request was made
@@ -78,6 +80,7 @@ class Body:
     def forget(self, chosen: Any, hands: senses.Floats) -> None:
         """Begin anew: chosen walkers, with what is in their hands."""
         self.odometry.forget(chosen)
+        self.recollection.forget(chosen)
         self.memory[chosen] = 0.0
         self.before[chosen] = senses.NOWHERE
         self.hands[chosen] = hands
@@ -132,12 +135,21 @@ class Body:
         self.steps += 1
         eye = np.stack([place[:, 0], eye_y, place[:, 1]], 1)
         offset = (cells - eye).astype(np.float32)
-        near = senses.glimpses(pictures, senses.axes(yaw_deg, odometry.pitch), offset)
-        return Seen(senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands), near)
+        frame = senses.axes(yaw_deg, odometry.pitch)
+        remembers = self.model.policy.remembers  # and tells left from right among the cells around its target
+        quarters = np.rint(yaw_deg / 90 * remembers).astype(int)
+        near = senses.glimpses(pictures, frame, offset, quarters)
+        told = senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands)
+        if remembers:
+            self.recollection.look(pictures, frame, eye, odometry, hands)
+            told = np.concatenate([told, self.recollection.features(eye, yaw_deg, quarters, cells)], 1)
+        return Seen(told, near)
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
         """What is done now; yaw_deg: before it."""
-        self.odometry.act(np.where(actions == DONE, Action.NOOP, actions), yaw_deg)
+        done = np.where(actions == DONE, Action.NOOP, actions)
+        self.odometry.act(done, yaw_deg)
+        self.recollection.act(done)
 
 
 class PovBuilder(BuilderBase):
@@ -266,6 +278,7 @@ def load(path: str | os.PathLike[str]) -> PovModel:
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
     """The model with these weights, ready to play."""
     state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
-    model = PovModel(len(state["reader.words.weight"]))
+    remembers = state["policy.net.0.weight"].shape[1] > Policy().net[0].in_features
+    model = PovModel(len(state["reader.words.weight"]), remembers)
     model.load_state_dict(state)
     return model.eval()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from iglu_marl.agents.learned.pov_memory import MEMORIES
 from iglu_marl.agents.learned.pov_senses import ACTIONS, FEATURES, GLIMPSES, NONE, NOWHERE, REACHES
 from iglu_marl.rendering import palette
 
@@ -125,13 +126,17 @@ LOOKS = 9
 
 
 class Policy(nn.Module):
-    """The next action from features float32 [n, FEATURES] and glimpses uint8 [n, GLIMPSES]: logits [n, ACTIONS + 1]."""
+    """The next action from features float32 [n, features] and glimpses uint8 [n, GLIMPSES]: logits [n, ACTIONS + 1].
 
-    def __init__(self, width: int = 256) -> None:
+    remembers: whether its features are followed by what is remembered, `MEMORIES` more.
+    """
+
+    def __init__(self, remembers: bool = False, width: int = 256) -> None:
         super().__init__()
+        self.remembers, self.features = remembers, FEATURES + MEMORIES * remembers
         self.register_buffer("shown", _shown(), persistent=False)
         self.net = nn.Sequential(
-            nn.Linear(FEATURES + GLIMPSES * (LOOKS + 1), width),
+            nn.Linear(self.features + GLIMPSES * (LOOKS + 1), width),
             nn.ReLU(),
             nn.Linear(width, width),
             nn.ReLU(),
@@ -148,11 +153,20 @@ class Policy(nn.Module):
 
 
 class PovModel(nn.Module):
-    """All three, and the vocabulary's size."""
+    """All three. words: the vocabulary's size; remembers: see `Policy`."""
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, words: int, remembers: bool = False) -> None:
         super().__init__()
-        self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy()
+        self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy(remembers)
+
+    def learn_from(self, other: PovModel) -> None:
+        """Take over another's weights; a memory that the other lacks counts for nothing at first."""
+        state = other.state_dict()
+        first = "policy.net.0.weight"
+        if self.policy.remembers and not other.policy.remembers:
+            none = torch.zeros(len(state[first]), MEMORIES)
+            state[first] = torch.cat([state[first][:, :FEATURES], none, state[first][:, FEATURES:]], 1)
+        self.load_state_dict(state)
 
 
 def size_of(model: nn.Module) -> int:

@@ -74,7 +74,8 @@ class Odometry:
 
     way: cells walked east and south since the start, float32 [n, 2]. pitch: degrees, level at the start. air: steps
     since a jump began, 0 on the ground. active: the colour in hand. last: the last two actions, int [n, 2], -1 at the
-    start. A step after which the picture has not changed was no step: something blocked it.
+    start. A step after which the picture has not changed was no step: something blocked it. walked_into: the step that
+    was blocked, east and south, else 0.
     """
 
     def __init__(self, n: int) -> None:
@@ -82,6 +83,7 @@ class Odometry:
         self.air, self.active = np.zeros(n, np.int64), np.ones(n, np.int64)
         self.last = np.full((n, 2), -1)
         self.walked, self.blocked = np.zeros((n, 2), np.float32), np.zeros(n, bool)
+        self.walked_into = np.zeros((n, 2), np.float32)
 
     def forget(self, chosen: Any) -> None:
         """Begin anew: chosen walkers."""
@@ -104,7 +106,8 @@ class Odometry:
     def look(self, changed: npt.NDArray[np.bool_]) -> None:
         """Whether the picture changed with the last action, bool [n]: against a wall one does not move."""
         self.blocked = self.walked.any(1) & ~changed
-        self.way -= self.walked * ~changed[:, None]
+        self.walked_into = self.walked * ~changed[:, None]
+        self.way -= self.walked_into
         self.walked = self.walked * changed[:, None]
 
     @property
@@ -202,18 +205,37 @@ _CENTRE = np.array([(row, column) for row in range(24, 41, 4) for column in rang
 GLIMPSES = len(_SIGHTS) + len(_SCREEN) + len(_CENTRE)
 
 
-def glimpses(pictures: Pictures, frame: Floats, offset: Floats) -> npt.NDArray[np.uint8]:
-    """Palette indices uint8 [n, GLIMPSES]: where the cells around the target appear, and all over the picture.
-
-    frame: `axes`; offset: from the eye to the target cell's centre in the map, float32 [n, 3].
-    """
-    n = len(pictures)
-    points = (offset[:, None] + _SIGHTS) @ frame.transpose(0, 2, 1)  # right, up, forward
+def pixels(
+    points: npt.NDArray[np.floating[Any]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The rows and columns at which points, [..., 3] right, up and forward of the eye, appear, and which do."""
     depth = np.maximum(points[..., 2], 1e-3)
     column = (SIDE - 1) / 2 + SIDE / 2 * points[..., 0] / depth
     row = (SIDE - 1) / 2 - SIDE / 2 * points[..., 1] / depth
     inside = (points[..., 2] > 0.05) & (np.abs(row - 31.5) < 32) & (np.abs(column - 31.5) < 32)
     row, column = (np.where(inside, np.rint(part), 0).astype(int) for part in (row, column))
+    return row, column, inside
+
+
+def turned(points: Floats, quarters: npt.NDArray[np.int64]) -> Floats:
+    """Points [k, 3], told as one who faces north tells them, as offsets in the map of those who have made so many
+    quarter turns to the right: float32 [n, k, 3].
+    """
+    cosine, sine = np.cos(np.pi / 2 * quarters).round(), np.sin(np.pi / 2 * quarters).round()
+    x, y, z = points.T
+    east, south = np.outer(cosine, x) - np.outer(sine, z), np.outer(sine, x) + np.outer(cosine, z)
+    return np.stack([east, np.broadcast_to(y, east.shape), south], -1).astype(np.float32)
+
+
+def glimpses(
+    pictures: Pictures, frame: Floats, offset: Floats, quarters: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """Palette indices uint8 [n, GLIMPSES]: where the cells around the target appear, and all over the picture.
+
+    frame: `axes`; offset: from the eye to the target cell's centre in the map, float32 [n, 3]; quarters: see `turned`.
+    """
+    n = len(pictures)
+    row, column, inside = pixels((offset[:, None] + turned(_SIGHTS, quarters)) @ frame.transpose(0, 2, 1))
     near = np.where(inside, pictures[np.arange(n)[:, None], row, column], NOWHERE)
     fixed = np.concatenate([_SCREEN, _CENTRE])
     return np.concatenate([near, pictures[:, fixed[:, 0], fixed[:, 1]]], 1).astype(np.uint8)

@@ -205,6 +205,7 @@ class PovConfig:
     sentences: different ones for the reader, which sees them in `reading_steps` batches. walks: for the localiser, of
     `PICTURES` pictures each. labels: of the teacher, for the policy; of the first `shown` of them it only looks on.
     updates: of the policy for `GATHERED` labels. memory: labels that are kept. knows: what the policy may know.
+    remembers: whether it remembers blocks and its own actions (see `pov_memory.py`).
     """
 
     sentences: int = 8000
@@ -217,12 +218,13 @@ class PovConfig:
     memory: int = 400_000
     learning_rate: float = 1e-3
     knows: Knows = "pictures"
+    remembers: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` for values out of range."""
         for name, value in asdict(self).items():
-            if name != "knows" and value < (0 if name in ("seed", "shown") else 1e-9):
+            if name not in ("knows", "remembers") and value < (0 if name in ("seed", "shown") else 1e-9):
                 raise ConfigError(f"{name} is {value!r}, expected more than 0")
         if self.knows not in get_args(Knows):
             raise ConfigError(f"knows is {self.knows!r}, expected one of {', '.join(get_args(Knows))}")
@@ -231,8 +233,8 @@ class PovConfig:
 class Examples:
     """The latest labels of a teacher, as many as there is room for."""
 
-    def __init__(self, room: int) -> None:
-        self.features = np.zeros((room, senses.FEATURES), np.float16)
+    def __init__(self, room: int, features: int) -> None:
+        self.features = np.zeros((room, features), np.float16)
         self.glimpses = np.zeros((room, senses.GLIMPSES), np.uint8)
         self.colors, self.labels = np.zeros((2, room), np.int64)
         self.count = 0
@@ -312,11 +314,12 @@ class PovRun:
         self.folder, self.config, self.report = folder, config, report
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.model = PovModel(2 + len(words_known()))
+            self.model = PovModel(2 + len(words_known()), config.remembers)
         self.optimizers = {
             name: torch.optim.Adam(getattr(self.model, name).parameters(), rate)
             for name, rate in (("reader", 2e-3), ("localiser", 2e-3), ("policy", config.learning_rate))
         }
+        self.localises = True  # whether the localiser learns from games
         self.done = {"reading": 0, "walks": 0, "labels": 0}
         self.seconds = 0.0
         self._began = self._saved = time.monotonic()
@@ -361,7 +364,7 @@ class PovRun:
     def imitate(self) -> None:
         """The policy's games."""
         config, rng = self.config, self._rng(2)
-        examples = Examples(config.memory)
+        examples = Examples(config.memory, self.model.policy.features)
         places = Places(config.memory)
         school = School(GAMES, self.model, rng, config.knows)
         while self.done["labels"] < config.labels:
@@ -374,7 +377,7 @@ class PovRun:
                 features, glimpses, colors, labels = examples.draw(rng, config.batch)
                 loss = functional.cross_entropy(self.model.policy(features, glimpses, colors), labels)
                 self._learn("policy", loss, self.done["labels"] / config.labels)
-                if config.knows == "pictures":
+                if self.localises:
                     self._learn("localiser", places.loss(self.model, rng, config.batch), 0.5)
             self.done["labels"] += GATHERED
             self._note("labels", loss)
@@ -404,6 +407,11 @@ class PovRun:
         card = {"config": asdict(self.config), "done": self.done, "seconds": round(self.seconds)}
         save(self.model, self.folder / WEIGHTS, {**card, "numbers": size_of(self.model)})
 
+    def begin(self, model: PovModel) -> None:
+        """Begin with the weights of a model that reads and finds its place."""
+        self.model.learn_from(model)
+        self.done = {"reading": self.config.reading_steps, "walks": self.config.walks, "labels": 0}
+
     def load(self) -> None:
         """Go on from the checkpoint. Raises `DataError` for a damaged one."""
         path = self.folder / CHECKPOINT
@@ -424,11 +432,13 @@ def train(
     config: PovConfig | None = None,
     *,
     resume: bool = False,
+    begin: PovModel | None = None,
     report: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> PovModel:
     """Train a builder and write `model.npz` with its card to a folder; raises `ConfigError` and `DataError`.
 
     resume: go on from the checkpoint there, if there is one, perhaps towards larger numbers than it was begun with.
+    begin: a model whose weights a new run begins with: its reader and localiser stay as they are.
     report: is called about once a minute.
     """
     torch.set_num_threads(1)
@@ -439,6 +449,9 @@ def train(
         if not resume:
             raise ConfigError(f"{path} holds a run already; go on with it (resume), or choose another folder")
         run.load()
+    elif begin is not None:
+        run.begin(begin)
+    run.localises = begin is None and run.config.knows == "pictures"
     run.read()
     run.walk()
     run.imitate()

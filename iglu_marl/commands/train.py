@@ -147,6 +147,15 @@ def train_pov(
     sentences: Annotated[int, Option(help="From which it learns to read.", callback=at_least(1))] = 8000,
     reading_steps: Annotated[int, Option(help="Batches of them.", callback=at_least(1))] = 2500,
     knows: Annotated[str, choice("pictures", "memoryless", "blind", "pose")] = "pictures",
+    remembers: Annotated[
+        bool, Option("--remembers", help="It remembers blocks and its own actions.")
+    ] = False,
+    begin: Annotated[
+        Path | None,
+        Option("--begin", help="A model to begin with; its reader and localiser stay as they are."),
+    ] = None,
+    updates: Annotated[int, Option(help="Batches for 1,000 labels.", callback=at_least(1))] = 30,
+    learning_rate: Annotated[float, Option(help="Of the policy.")] = 1e-3,
     seed: Seed = 0,
     resume: Resume = False,
     tensorboard: Annotated[
@@ -156,6 +165,7 @@ def train_pov(
 ) -> None:
     """A builder that sees pictures, by imitation of the planner on foot (needs PyTorch)."""
     need_torch("training")
+    from iglu_marl.agents.learned.pov_builder import load
     from iglu_marl.agents.learned.pov_training import PovConfig, curve_writer, train
 
     console = Console(quiet=as_json, highlight=False)
@@ -174,10 +184,13 @@ def train_pov(
         walks=walks,
         labels=labels,
         knows=cast(Any, knows),
+        remembers=remembers,
+        updates=updates,
+        learning_rate=learning_rate,
         seed=seed,
     )
     with stoppable(lambda: _stopped(out)):
-        train(out, config, resume=resume, report=show)
+        train(out, config, resume=resume, begin=load(begin) if begin else None, report=show)
     if as_json:
         print((out / "model.json").read_text(encoding="utf-8"))
     console.print(f"model and curve: {out}")
