@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ import numpy as np
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
+from iglu_marl.core.parsing import parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.recording import Recorder
+from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import ServerOptions
@@ -38,6 +41,8 @@ KEPT_S = 600.0  # that a game which is over can still be looked at
 HURRY_S = 1.0  # a clock that is so late does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
+SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
+SEATS_LIMIT = 1 << 16  # bytes of it
 
 _log = logging.getLogger("uvicorn.error")
 
@@ -111,6 +116,18 @@ class Seat:
         return self.agent is None and self.client is None
 
 
+def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
+    """The game that a server plays. builder: an agent's name, or None for a person."""
+    controls: ControlsName = "human-level" if builder is None else "walking"
+    return LiveGame(
+        tasks=task,
+        controls=controls,
+        max_steps=round(options.minutes * 60 / STEP_S),
+        max_turns=None,
+        builder_sees=("inventory", "dialog", "pose", "grid"),
+    )
+
+
 def new_token() -> str:
     """A secret that nobody guesses."""
     return secrets.token_urlsafe(16)
@@ -120,9 +137,14 @@ class Room:
     """One game, from its making to its end."""
 
     def __init__(
-        self, name: str, task: Task, seats: Iterable[Seat], options: ServerOptions, pool: ThreadPoolExecutor
+        self,
+        name: str,
+        game: LiveGame,
+        seats: Iterable[Seat],
+        options: ServerOptions,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        self.name, self.options = name, options
+        self.name, self.game, self.options = name, game, options
         self.seats = {seat.role: seat for seat in seats}
         self.watch = {role: new_token() for role in Role}  # who is given one sees what that role sees
         self.clients: set[Client] = set()
@@ -135,15 +157,7 @@ class Room:
         self._pool = pool
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
-        controls: ControlsName = "human-level" if person else "walking"
-        self.hands = RemoteHands(controls) if person else None
-        self.game = LiveGame(
-            tasks=task,
-            controls=controls,
-            max_steps=round(options.minutes * 60 / STEP_S),
-            max_turns=None,
-            builder_sees=("inventory", "dialog", "pose", "grid"),
-        )
+        self.hands = RemoteHands(game.config.controls) if person else None
         self._recorder: Recorder | None = None
         self._live: Any = self.game
         self._partners: dict[Role, Partner] = {}
@@ -160,9 +174,55 @@ class Room:
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
         self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
+        self._make_partners(seed)
+        self.keep_seats()
+
+    def _make_partners(self, seed: int | None) -> None:
         for role, seat in self.seats.items():
             if seat.agent is not None:
                 self._partners[role] = Partner(self.game, role, seat.agent, self._pool, seed)
+
+    def keep_seats(self) -> None:
+        """Keep on disk who plays, so that the game can go on when the server was ended, however it was."""
+        seats = {
+            role.value: {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
+            for role, seat in self.seats.items()
+        }
+        watch = {role.value: token for role, token in self.watch.items()}
+        write_text(self._seats_file, json.dumps({"seats": seats, "watch": watch}), mode=PRIVATE)
+
+    @property
+    def _seats_file(self) -> Path:
+        return (self.options.folder / self.recording).with_suffix(SEATS)
+
+    @classmethod
+    def resume(cls, path: Path, options: ServerOptions, pool: ThreadPoolExecutor) -> Room | None:
+        """The game of a file of seats, as after its last recorded step; None for one that is over.
+
+        Raises `DataError` where another server has it or a file is damaged, `ReplayError` where it does not come back.
+        """
+        file = path.with_suffix(".jsonl")
+        recorder = Recorder(file, private=True) if file.is_file() else None
+        if recorder is None or read_recording(file)[-1].end is not None:
+            if recorder is not None:
+                recorder.close()
+            path.unlink()
+            return None
+        try:
+            game = recorder.resume()
+            with reading(str(path)):
+                kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
+                now = time.monotonic()
+                seats = [Seat(Role(role), **told, away_at=now) for role, told in kept["seats"].items()]
+                watch = {Role(role): str(token) for role, token in kept["watch"].items()}
+            room = cls(path.stem.rpartition("-")[2], game, seats, options, pool)
+            room.watch, room.recording, room._recorder = watch, file.name, recorder
+            room._live = recorder.wrap(room.game)
+            room._make_partners(None)
+        except BaseException:
+            recorder.close()
+            raise
+        return room
 
     @property
     def playing(self) -> bool:
@@ -236,10 +296,18 @@ class Room:
             with contextlib.suppress(IgluMarlError):
                 self._recorder.end(self.game)
             self._recorder.close()
+            self._seats_file.unlink(missing_ok=True)
         self.changed.set()
         self.tell_status()
         for heed in self.on_end:
             heed(self)
+
+    def suspend(self) -> None:
+        """The server ends: leave the game as it is, to be resumed."""
+        for partner in self._partners.values():
+            partner.close()
+        if self._recorder is not None:
+            self._recorder.close()
 
     # -- those who are there
 
@@ -298,6 +366,7 @@ class Room:
         seat.agent, seat.token, seat.invitation = name, "", ""
         self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
+        self.keep_seats()
         self.announce(f"An agent ({name}) goes on as the {seat.role.value}.")
         self.tell_status()
         self.changed.set()
@@ -400,7 +469,8 @@ class Rooms:
         theirs = Seat(other, invitation=new_token(), away_at=now)
         if partner != PERSON:
             theirs = Seat(other, agent=partner)
-        room = Room(secrets.token_hex(6), chosen, (own, theirs), options, self._pool)
+        game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
+        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._pool)
         room.origin = origin
         self.rooms[room.name] = room  # at once: it counts
         try:
@@ -408,13 +478,31 @@ class Rooms:
         except BaseException:
             del self.rooms[room.name]
             raise
-        self._tokens[own.token] = room, role, own
-        if theirs.invitation:
-            self._tokens[theirs.invitation] = room, other, theirs
-        for seen, token in room.watch.items():
-            self._tokens[token] = room, seen, None
-        self._keep(room.run(self.note_lateness))
+        self._open(room)
         return own
+
+    def _open(self, room: Room) -> None:
+        """Let people in, and start the clock."""
+        for role, seat in room.seats.items():
+            for token in filter(None, (seat.token, seat.invitation)):
+                self._tokens[token] = room, role, seat
+        for role, token in room.watch.items():
+            self._tokens[token] = room, role, None
+        self._keep(room.run(self.note_lateness))
+
+    async def resume(self) -> None:
+        """Go on with the games that were going on when the server was ended; who does not come back ends them."""
+        for path in sorted(self.options.folder.glob(f"*{SEATS}")):
+            try:
+                room = await asyncio.get_running_loop().run_in_executor(
+                    self._pool, Room.resume, path, self.options, self._pool
+                )
+            except IgluMarlError as error:
+                _log.error("a game cannot go on: %s", error)
+                continue
+            if room is not None:
+                self.rooms[room.name] = room
+                self._open(room)
 
     def _keep(self, course: Any) -> None:
         task = asyncio.get_running_loop().create_task(course)
@@ -436,11 +524,12 @@ class Rooms:
         self._tokens = {token: place for token, place in self._tokens.items() if place[0] is not room}
 
     async def close(self) -> None:
-        """End all games; what they have recorded is there."""
-        for room in self.rooms.values():
-            room.end("left")
+        """Suspend all games; what they have recorded is there."""
         for task in tuple(self._tasks):
             task.cancel()
+        for room in self.rooms.values():
+            if not room.over:
+                room.suspend()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
@@ -451,6 +540,7 @@ class Rooms:
         assert seat is not None
         seat.invitation, seat.token = "", new_token()
         self._tokens[seat.token] = room, role, seat
+        room.keep_seats()
         return seat.token
 
     def room_of(self, token: str) -> Room | None:
@@ -464,6 +554,8 @@ class Rooms:
         if place is None:
             return None
         room, role, seat = place
+        if seat is not None and seat.agent is not None:
+            seat = None  # an agent has gone on: one can look on
         if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
             return None
         if seat is not None and token == seat.invitation:

@@ -69,8 +69,9 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         rooms = app.state.rooms = Rooms(options)
+        await rooms.resume()
         if sessions is not None:
-            sessions.rooms = rooms
+            await sessions.resume(rooms)
         tending = asyncio.create_task(rooms.tend())
         yield
         tending.cancel()

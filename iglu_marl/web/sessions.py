@@ -1,7 +1,7 @@
 """Participants of a study: from their consent to the completion code, alone or in pairs.
 
-What stands where is in the store, so a reload, a second tab or another device go on at the same place. Games run in
-memory: after a restart of the server the one that was going on is played anew.
+What stands where is in the store, so a reload, a second tab or another device go on at the same place; so does, after
+a restart of the server, a game that was going on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from starlette.routing import Route
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.recording import read_recording
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
@@ -26,6 +28,19 @@ from iglu_marl.web.study import CODE, Study, other_role
 
 _log = logging.getLogger("uvicorn.error")
 GONE_S = 10.0  # one who waits and does not ask for so long is gone
+BROKEN = "broken"  # how a game ended that cannot go on
+
+
+def _ended(path: Path) -> tuple[str, str, int, int]:
+    """Of a recorded game that does not go on: its name, how it ended, right blocks, blocks of the target."""
+    try:
+        end = read_recording(path)[-1].end
+        if end is not None:
+            how = "complete" if end["terminated"] else "time" if end["truncated"] else "left"
+            return path.name, how, int(end["intersection"]), int(end["target_blocks"])
+    except (IgluMarlError, LookupError, TypeError, ValueError) as error:
+        _log.error("a game cannot go on: %s", error)
+    return path.name, BROKEN, 0, 0
 
 
 @dataclass
@@ -77,6 +92,21 @@ class Sessions:
     async def status(self) -> list[dict[str, Any]]:
         """How many participants are where."""
         return await self.store.call(db.status, self.study.name)
+
+    async def resume(self, rooms: Rooms) -> None:
+        """Begin with a server's games: those of participants go on, and those that are over are noted."""
+        self.rooms = rooms
+        going = {room.recording: room for room in rooms.rooms.values()}
+        for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
+            number, players = rows[0]["number"], [row["participant"] for row in rows]
+            if (room := going.get(recording)) is None:
+                await self.store.call(
+                    self._note_end, *_ended(rooms.options.folder / recording), number, players
+                )
+                continue
+            for row in rows:
+                self._seats[row["participant"], number] = room.seats[Role(row["role"])].token
+            self._follow(room, number, players)
 
     async def close(self) -> None:
         """Keep what is still to be kept."""
@@ -178,31 +208,48 @@ class Sessions:
             theirs = room.seats[other_role(role)]
             self.rooms.claim(theirs.invitation)
             players.append((other, theirs, PERSON))
-        for participant, own, name in players:
-            self._seats[participant, number] = own.token
-            facts = {
+        begun = {
+            participant: {
                 "number": number, "task": task, "role": own.role.value, "partner": name,
                 "recording": room.recording, "how": "",
-            }  # fmt: skip
-            await self.store.call(
-                lambda connection, who, what: db.game_begun(connection, who, **what), participant, facts
+            }
+            for participant, own, name in players
+        }  # fmt: skip
+        await self.store.call(db.game_begun, begun)
+        for participant, own, _ in players:
+            self._seats[participant, number] = own.token
+        self._follow(room, number, list(begun))
+
+    def _follow(self, room: Room, number: int, players: list[int]) -> None:
+        """Note the end of a game when it comes."""
+
+        def heed(ended: Room) -> None:
+            worlds = ended.game.episode.worlds
+            facts = ended.recording, ended.over, int(worlds.best[0]), int(worlds.target_blocks[0])
+            task = asyncio.get_running_loop().create_task(
+                self.store.call(self._note_end, *facts, number, players)
             )
-        room.on_end.append(lambda ended: self._keep_end(ended, number, [who for who, _, _ in players]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    def _keep_end(self, room: Room, number: int, players: list[int]) -> None:
-        worlds = room.game.episode.worlds
-        facts = room.recording, room.over, int(worlds.best[0]), int(worlds.target_blocks[0])
+        room.on_end.append(heed)
 
-        def keep(connection: Any) -> None:
-            db.game_ended(connection, *facts)
-            for participant in players:
-                row = db.by_id(connection, participant)
-                if row is not None:
-                    db.advance(connection, participant, "game", number, *self._after_game(row))
-
-        task = asyncio.get_running_loop().create_task(self.store.call(keep))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _note_end(
+        self,
+        connection: Any,
+        recording: str,
+        how: str,
+        right: int,
+        blocks: int,
+        number: int,
+        players: list[int],
+    ) -> None:
+        """A game is over; those who have played it go on, unless it was broken off: then they play it anew."""
+        db.game_ended(connection, recording, how, right, blocks)
+        for participant in players:
+            row = db.by_id(connection, participant)
+            if row is not None and how != BROKEN:
+                db.advance(connection, participant, "game", number, *self._after_game(row))
 
     def _after_game(self, row: dict[str, Any]) -> tuple[str, int]:
         """Stage and game that come after the present game."""

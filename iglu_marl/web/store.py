@@ -10,7 +10,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -233,9 +233,19 @@ def note(connection: sql.Connection, participant: int, kind: str, detail: Any = 
     connection.execute(sql.insert(EVENTS).values(**row))
 
 
-def game_begun(connection: sql.Connection, participant: int, **facts: Any) -> None:
-    """Note a game of a participant."""
-    connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **facts))
+def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
+    """Note a game for those who play it: columns by participant."""
+    for participant, columns in facts.items():
+        connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **columns))
+
+
+def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
+    """The games of which no end is known, by recording: a row for each who plays."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    chosen = sql.select(GAMES).join(PARTICIPANTS, GAMES.c.participant == PARTICIPANTS.c.id)
+    for row in connection.execute(chosen.where(PARTICIPANTS.c.study == study, GAMES.c.how == "")).mappings():
+        found.setdefault(row["recording"], []).append(dict(row))
+    return found
 
 
 def game_ended(connection: sql.Connection, recording: str, how: str, right: int, blocks: int) -> None:

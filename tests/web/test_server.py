@@ -314,6 +314,32 @@ def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any]
     assert replay(path).completed
 
 
+def test_a_server_leaves_the_games_of_another_alone(
+    client: TestClient, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        with serving(options) as other:
+            assert other.app.state.rooms.rooms == {}  # type: ignore[attr-defined]
+        assert "is being written by" in caplog.text
+        builder.frame(**PLACE_RED[0])
+        builder.until("frame", ack=1)
+
+
+def test_one_who_was_replaced_can_look_on(options: dict[str, Any]) -> None:
+    with (
+        serving({**options, "replace": {Role.BUILDER: "scripted"}}) as client,
+        joined(client, begin(client, "architect")) as architect,
+    ):
+        with joined(client, architect.until("welcome")["invite"]) as builder:
+            token = builder.until("welcome")["token"]
+        architect.until("status", state="paused")
+        in_loop(client, only_room(client).check, time.monotonic() + 61)
+        architect.until("status", state="playing")
+        with joined(client, token) as again:
+            assert again.until("welcome")["watching"]
+
+
 def test_nobody_moves_for_a_long_time(client: TestClient) -> None:
     with joined(client, begin(client, "builder", "scripted")) as builder:
         builder.until("status", state="playing")

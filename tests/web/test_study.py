@@ -34,7 +34,7 @@ from iglu_marl import ConfigError, DataError, replay
 from iglu_marl.cli import app as command
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
-from iglu_marl.web.store import SCHEMAS, Store
+from iglu_marl.web.store import GAMES, SCHEMAS, Store
 from iglu_marl.web.study import read_study
 
 STUDY = """
@@ -225,13 +225,52 @@ def test_two_people_are_paired_and_a_third_gets_an_agent(tmp_path: Path, folder:
             assert alone.until("welcome")["agents"] == {"architect": None, "builder": "scripted"}
 
 
-def test_a_game_that_a_restart_ended_is_played_anew(tmp_path: Path, folder: Path) -> None:
+def test_a_game_goes_on_after_a_restart(tmp_path: Path, folder: Path) -> None:
     study = written(tmp_path, STUDY)
     with serving(study, folder) as client:
         token = to_the_game(client, "P1")
-        with joined(client, ask(client, "game", token=token)["play"]) as builder:
+        seat = ask(client, "game", token=token)["play"]
+        with joined(client, seat) as builder:
             builder.until("status", state="playing")
-        client.app.state.rooms.rooms.clear()  # type: ignore[attr-defined]  # as if it had been killed
+            builder.frame(**PLACE_RED[0])
+            tick = builder.until("frame", ack=1)["tick"]
+    with serving(study, folder) as client:
+        assert ask(client, "game", token=token)["play"] == seat
+        with joined(client, seat) as builder:
+            assert builder.until("frame", whole=True)["tick"] >= tick
+            for frame in PLACE_RED[1:]:
+                builder.frame(**frame)
+            assert builder.until("status", state="over")["how"] == "complete"
+        until_stage(client, token, "questions")
+    (path,) = folder.glob("*.jsonl")
+    assert replay(path).completed
+    assert not list(folder.glob("*.seats"))
+
+
+def test_an_end_that_was_not_noted_is_noted_after_a_restart(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        seat = ask(client, "game", token=token)["play"]
+        client.app.state.rooms.room_of(seat).on_end.clear()  # type: ignore[attr-defined]  # as if killed then
+        with joined(client, seat) as builder:
+            builder.until("status", state="playing")
+            for frame in PLACE_RED:
+                builder.frame(**frame)
+            builder.until("status", state="over")
+    with serving(study, folder) as client:
+        assert stage_of(client, token) == "questions"
+        (game,) = client.app.state.sessions.store.do(lambda c: c.execute(GAMES.select()).mappings().all())  # type: ignore[attr-defined]
+        assert (game["how"], game["right"]) == ("complete", 1)
+
+
+def test_a_game_that_cannot_go_on_is_played_anew(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        ask(client, "game", token=token)
+    (path,) = folder.glob("*.jsonl")
+    path.write_text(path.read_text("utf-8").replace('"state":"', '"state":"x'), "utf-8")
     with serving(study, folder) as client:
         assert stage_of(client, token) == "game"
         build_red(client, token)
