@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from iglu_marl.agents.registry import find, partner_for
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
@@ -26,10 +27,11 @@ from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.core.parsing import parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
+from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner
 
 PERSON = "person"  # in place of an agent's name
@@ -117,14 +119,19 @@ class Seat:
 
 
 def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
-    """The game that a server plays. builder: an agent's name, or None for a person."""
+    """The game that a server plays. builder: an agent's name, or None for a person.
+
+    A trained agent plays in the game that it has learned in.
+    """
     controls: ControlsName = "human-level" if builder is None else "walking"
+    trained = {} if builder is None else getattr(find(builder, Role.BUILDER), "game", {})
+    sees = ("inventory", "dialog", "pose", "grid", *trained.get("builder_sees", ()))
     return LiveGame(
         tasks=task,
-        controls=controls,
+        controls=trained.get("controls", controls),
         max_steps=round(options.minutes * 60 / STEP_S),
         max_turns=None,
-        builder_sees=("inventory", "dialog", "pose", "grid"),
+        builder_sees=tuple(dict.fromkeys(sees)),
     )
 
 
@@ -367,7 +374,8 @@ class Room:
         self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
         self.keep_seats()
-        self.announce(f"An agent ({name}) goes on as the {seat.role.value}.")
+        named = f" ({shown_name(name)})" if self.options.agents_named else ""
+        self.announce(f"An agent{named} goes on as the {seat.role.value}.")
         self.tell_status()
         self.changed.set()
 
@@ -411,10 +419,13 @@ class Room:
             "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
-            "agents": {role.value: one.agent for role, one in self.seats.items()},
+            "agents": {role.value: self._told_of(one.agent) for role, one in self.seats.items()},
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
+
+    def _told_of(self, agent: str | None) -> str | None:
+        return agent and (shown_name(agent) if self.options.agents_named else "agent")
 
     def status(self) -> dict[str, Any]:
         """How the game stands, for everybody."""
@@ -447,6 +458,7 @@ class Rooms:
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- beginning and ending
@@ -458,8 +470,10 @@ class Rooms:
         """
         options = self.options
         other = Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
-        if partner != PERSON and partner not in options.agents.get(other, ()):
-            known = ", ".join((*options.agents.get(other, ()), PERSON))
+        names = {shown_name(name): name for name in options.agents.get(other, ())}
+        partner = names.get(partner, partner)
+        if partner != PERSON and partner not in names.values():
+            known = ", ".join((*names, PERSON))
             raise ConfigError(f"the partner is {partner!r:.40}, expected one of {known}")
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
@@ -474,7 +488,7 @@ class Rooms:
         room.origin = origin
         self.rooms[room.name] = room  # at once: it counts
         try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, room.prepare)
+            await asyncio.get_running_loop().run_in_executor(self._makers, room.prepare)
         except BaseException:
             del self.rooms[room.name]
             raise
@@ -495,7 +509,7 @@ class Rooms:
         for path in sorted(self.options.folder.glob(f"*{SEATS}")):
             try:
                 room = await asyncio.get_running_loop().run_in_executor(
-                    self._pool, Room.resume, path, self.options, self._pool
+                    self._makers, Room.resume, path, self.options, self._pool
                 )
             except IgluMarlError as error:
                 _log.error("a game cannot go on: %s", error)
@@ -530,7 +544,8 @@ class Rooms:
         for room in self.rooms.values():
             if not room.over:
                 room.suspend()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._makers):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
 
@@ -584,9 +599,25 @@ class Rooms:
         return ""
 
 
+def check_agents(options: ServerOptions) -> None:
+    """Make each agent once. Raises `ConfigError` that names the one that cannot play here."""
+    task = next(iter(options.tasks.values()))
+    for role in Role:
+        for name in options.agents.get(role, ()):
+            if name in AGENTS[role]:
+                continue
+            try:
+                game = game_for(task, name if role == Role.BUILDER else None, options)
+                game.reset(seed=0)
+                agent = partner_for(game, role, name)
+                begin(agent, role, 0, game.task)
+                agent.close()
+            except IgluMarlError as error:
+                raise ConfigError(f"the {role} {name!r} cannot play here: {error}") from error
+
+
 def warm_up(agents: bool = True) -> None:
     """Compile what a game needs, which takes half a minute when it has never been done, and a second else."""
-    from iglu_marl.agents.registry import partner_for
     from iglu_marl.core.grid import blocks_to_grid
 
     task = Task("", blocks_to_grid([(0, -1, -2, 6)]))

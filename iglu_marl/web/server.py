@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import private_folder
@@ -37,7 +38,7 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.options import ServerOptions, shown_name
 from iglu_marl.web.rooms import PERSON, Client, Rooms
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     """
     options = options or ServerOptions()
     if sessions is not None:
-        options = dataclasses.replace(options, gallery=False, back="Go on")
+        options = dataclasses.replace(options, gallery=False, agents_named=False, back="Go on")
         sessions.study.check_against(options.tasks, options.agents)
     private_folder(options.folder)
 
@@ -142,7 +143,13 @@ async def lobby(request: Request) -> Response:
     return JSONResponse(
         {
             "tasks": sorted(blocks.items(), key=lambda item: (item[1], item[0])),
-            "agents": {role.value: list(options.agents.get(role, ())) for role in Role},
+            "agents": {role.value: list(map(shown_name, options.agents.get(role, ()))) for role in Role},
+            "about": {
+                name: pretrained(name).card["about"]
+                for role in Role
+                for name in options.agents.get(role, ())
+                if name in zoo()
+            },
             "gallery": options.gallery,
         }
     )

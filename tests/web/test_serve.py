@@ -132,7 +132,7 @@ def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
     kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "2")), np.random.default_rng()
     visitors: list[Visitor] = []
     for kill in range(kills + 1):
-        with served(tmp_path, "--wait", "1") as (host, process), ExitStack() as stack:
+        with served(tmp_path, "--wait", "60") as (host, process), ExitStack() as stack:
             if not visitors:
                 visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
             for visitor in visitors:
