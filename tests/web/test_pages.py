@@ -236,6 +236,7 @@ def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
         window.wait("return play.world.grid.some((cell) => cell !== 0)", 60)
         keep(window, "architect-learned")
         assert window.messages() == []
+        window.open("about:blank")
 
 
 def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
