@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import re
 import secrets
 import time
@@ -111,6 +112,7 @@ class Seat:
     client: Client | None = None
     away_at: float = 0.0  # since when (monotonic) nobody is there
     active_at: float = 0.0
+    asked_at: float = -1.0  # whether it is still there
 
     @property
     def waits(self) -> bool:
@@ -158,6 +160,8 @@ class Room:
         self.over = ""  # how it ended
         self.over_at = 0.0
         self.origin = ""  # the address that began it
+        self.until = math.inf  # when (monotonic) it ends at the latest
+        self.idle: Role | None = None  # who has done nothing for too long
         self.changed = asyncio.Event()
         self.on_end: list[Callable[[Room], None]] = []
         self.recording = ""  # the name of its file
@@ -271,7 +275,7 @@ class Room:
             if words.strip():
                 said[role] = words
             act = acted if acted is not None else act
-        done = self._live.tick(said, act)
+        done = self._live.tick({role: said[role] for role in Role if role in said}, act)
         for partner in self._partners.values():
             partner.consult(self.game)
         for client in self.clients:
@@ -352,13 +356,18 @@ class Room:
         """See to those who are away for too long: an agent goes on in their place, or the game ends."""
         if self.over:
             return
+        if now > self.until:
+            self.end("time")
+            return
         options = self.options
         for seat in self.seats.values():
             if seat.agent is not None:
                 continue
             if seat.client is not None:
-                if now - seat.active_at > options.idle_s and self.playing:
-                    self.end("idle")
+                if self.playing:
+                    self._check_active(seat, now - seat.active_at)
+                else:
+                    seat.active_at = now  # there is nothing to do
                 continue
             patience = options.wait_s if seat.token else options.invite_s
             if now - seat.away_at < patience:
@@ -368,6 +377,17 @@ class Room:
                 self._replace(seat, options.replace[seat.role])
             else:
                 self.end("left")
+
+    def _check_active(self, seat: Seat, idle_s: float) -> None:
+        """Ask somebody who does nothing whether it is there, and end the game when it goes on doing nothing."""
+        limit = self.options.idle_s
+        if idle_s > limit:
+            self.idle = seat.role
+            self.end("idle")
+        elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
+            seat.asked_at = time.monotonic()
+            left = math.ceil(limit - idle_s)
+            seat.client.tell("note", text=f"Are you still there? Do something, or the game ends in {left} s.")
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""

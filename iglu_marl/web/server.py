@@ -63,8 +63,10 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     """
     options = options or ServerOptions()
     if sessions is not None:
-        options = dataclasses.replace(options, gallery=False, agents_named=False, back="Go on")
-        sessions.study.check_against(options.tasks, options.agents)
+        study = sessions.study
+        limits = {"minutes": study.game_minutes, "idle_s": study.idle_s}
+        options = dataclasses.replace(options, gallery=False, agents_named=False, back="Go on", **limits)
+        study.check_against(options.tasks, options.agents)
     private_folder(options.folder)
 
     @contextlib.asynccontextmanager

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from iglu_marl.recording import read_recording
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
-from iglu_marl.web.study import CODE, Study, other_role
+from iglu_marl.web.study import CODE, OVER, Study, other_role
 
 _log = logging.getLogger("uvicorn.error")
 GONE_S = 10.0  # one who waits and does not ask for so long is gone
@@ -106,7 +107,11 @@ class Sessions:
                 continue
             for row in rows:
                 self._seats[row["participant"], number] = room.seats[Role(row["role"])].token
-            self._follow(room, number, players)
+                who = await self.store.call(db.by_id, row["participant"])
+                room.until = min(
+                    room.until, time.monotonic() + (math.inf if who is None else self._left(who))
+                )
+            self._follow(room, number, {row["participant"]: Role(row["role"]) for row in rows})
 
     async def close(self) -> None:
         """Keep what is still to be kept."""
@@ -126,7 +131,8 @@ class Sessions:
         code = asked.get("code")
         if not isinstance(code, str) or CODE.fullmatch(code) is None:
             raise ConfigError("This is no participant code.")
-        return self._view(await self.store.call(db.enter, self.study, code))
+        row = await self.store.call(db.enter, self.study, code)
+        return self._view(await self._participant(row["token"]))
 
     async def go_on(self, asked: dict[str, Any]) -> dict[str, Any]:
         """{"token", "stage", "agree" or "answers"} -> where the participant stands then."""
@@ -146,8 +152,9 @@ class Sessions:
         kept = {one.name: one.check(given.get(one.name, "")) for one in self.study.questions}
 
         def keep(connection: Any) -> None:
-            if db.advance(connection, row["id"], "questions", row["game"], "done", row["game"]):
-                db.keep_answers(connection, row["id"], kept)
+            after = "failed" if self.study.failed(kept) else "done"
+            if db.advance(connection, row["id"], "questions", row["game"], after, row["game"]):
+                db.keep_answers(connection, self.study, row["id"], kept)
 
         await self.store.call(keep)
 
@@ -208,6 +215,8 @@ class Sessions:
             theirs = room.seats[other_role(role)]
             self.rooms.claim(theirs.invitation)
             players.append((other, theirs, PERSON))
+        rows = [row, *([] if other is None else [await self.store.call(db.by_id, other) or row])]
+        room.until = time.monotonic() + min(map(self._left, rows))
         begun = {
             participant: {
                 "number": number, "task": task, "role": own.role.value, "partner": name,
@@ -218,17 +227,22 @@ class Sessions:
         await self.store.call(db.game_begun, begun)
         for participant, own, _ in players:
             self._seats[participant, number] = own.token
-        self._follow(room, number, list(begun))
+        self._follow(room, number, {participant: own.role for participant, own, _ in players})
 
-    def _follow(self, room: Room, number: int, players: list[int]) -> None:
+    def _follow(self, room: Room, number: int, players: Mapping[int, Role]) -> None:
         """Note the end of a game when it comes."""
 
         def heed(ended: Room) -> None:
             worlds = ended.game.episode.worlds
             facts = ended.recording, ended.over, int(worlds.best[0]), int(worlds.target_blocks[0])
-            task = asyncio.get_running_loop().create_task(
-                self.store.call(self._note_end, *facts, number, players)
-            )
+            idle = [who for who, role in players.items() if role == ended.idle]
+
+            def note(connection: Any) -> None:
+                self._note_end(connection, *facts, number, list(players))
+                for who in idle:
+                    db.note(connection, who, "idle", {"game": number})
+
+            task = asyncio.get_running_loop().create_task(self.store.call(note))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -264,7 +278,14 @@ class Sessions:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
             raise ConfigError("You are not known here. Please use the link that you were given.")
-        return row
+        if row["stage"] in OVER or self._left(row) > 0:
+            return row
+        await self._advance(row, "expired")
+        return await self.store.call(db.by_id, row["id"]) or row
+
+    def _left(self, row: dict[str, Any]) -> float:
+        """The seconds that a participant has left."""
+        return row["came"] + 60 * self.study.minutes - time.time() if self.study.minutes else math.inf
 
     async def _advance(self, row: dict[str, Any], stage: str) -> None:
         await self.store.call(db.advance, row["id"], row["stage"], row["game"], stage, row["game"])
@@ -284,6 +305,6 @@ class Sessions:
         elif stage == "questions":
             names = ("name", "text", "kind", "steps", "low", "high", "options", "required")
             told["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
-        elif stage == "done":
-            told["code"] = study.completion_code
+        elif stage != "refused":
+            told["code"] = study.completion_code if stage == "done" else study.failed_code
         return told
