@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import math
 import re
 import secrets
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +38,7 @@ from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner
 
 PERSON = "person"  # in place of an agent's name
+SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
 THREADS = 2  # in which agents think: more compete with the clock
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
@@ -47,6 +50,7 @@ LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
 SEATS_LIMIT = 1 << 16  # bytes of it
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -98,7 +102,7 @@ class Client:
         if hands is not None:
             self._ack = hands.ack
             told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
-        return json.dumps({"t": "frame", **told}, separators=(",", ":"))
+        return _encode({"t": "frame", **told})
 
 
 @dataclass
@@ -637,7 +641,11 @@ def check_agents(options: ServerOptions) -> None:
 
 
 def warm_up(agents: bool = True) -> None:
-    """Compile what a game needs, which takes half a minute when it has never been done, and a second else."""
+    """Compile what a game needs, which takes half a minute when it has never been done, and a second else.
+
+    And have the process run evenly from here on: threads that compute give way soon, and what is there now is not
+    looked over by the garbage collector again and again.
+    """
     from iglu_marl.core.grid import blocks_to_grid
 
     task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
@@ -652,6 +660,9 @@ def warm_up(agents: bool = True) -> None:
                 agent = partner_for(game, role, "scripted")
                 agent.reset(role, 0)
                 agent.act(game.observe(f"{role.value}_0"))
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
 
 
 def plain_name(text: str) -> bool:

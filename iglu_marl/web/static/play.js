@@ -47,7 +47,7 @@ const HEARD = {
     if (told.token) history.replaceState(null, "", `#${told.token}`);
     $("task").textContent = title(told.task);
     $("words").maxLength = told.limit;
-    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
+    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? "Ask the architect" : "Ask the architect (T)";
     showLinks(told.invite);
     hands.restart();
     showHotbar(); showQuick();
