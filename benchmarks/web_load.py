@@ -1,8 +1,10 @@
 """Many games in the browser at once: how late ticks come, and how long it takes from an input to the state that has it.
 
-`python benchmarks/web_load.py --games 150 --agents 75` starts a server of its own, and in another process the people:
-in each game a builder who walks and turns all the time, with an architect who is a person, or an agent in as many games
-as `--agents` says. Everything is recorded, as always. The load is on the same machine, so leave a core for it.
+`python benchmarks/web_load.py --games 150 --agents 75` starts a server of its own, and in another process the people.
+Two people in a game are a builder who walks and turns all the time and an architect who looks on. Scripted agents play
+in as many games as `--agents` says: architects who explain to such a builder, and, in every second of these games,
+builders who do what a person says every few seconds. Everything is recorded, as always. The load is on the same
+machine, so leave a core for it. `--profile` also prints where the server's time goes.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import cProfile
 import json
+import pstats
 import resource
 import subprocess
 import sys
@@ -21,6 +25,8 @@ from typing import Any
 
 import numpy as np
 import websockets
+
+from iglu_marl.language import CellEdit, render
 
 PORT = 8791
 HOST = f"127.0.0.1:{PORT}"
@@ -54,6 +60,7 @@ def serve(folder: Path, seconds: float) -> None:
         rooms = app.state.rooms
         rooms.note_lateness = late.append  # of games that begin from here on
         print("ready", flush=True)
+        empty = resident_mb()
         await asyncio.sleep(seconds / 2)  # games begin
         late.clear()
         used, begun = time.process_time(), time.monotonic()
@@ -61,10 +68,11 @@ def serve(folder: Path, seconds: float) -> None:
         cores = (time.process_time() - used) / (time.monotonic() - begun)
         playing = sum(room.playing for room in rooms.rooms.values())
         p50, p95, p99 = np.percentile(late, [50, 95, 99]) * 1000
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        memory, each = resident_mb(), max(playing, 1)
         print(
-            f"{playing} games, {cores:.2f} cores, lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, "
-            f"max {max(late) * 1000:.0f}; {len(late)} ticks; {memory:.0f} MB",
+            f"{playing} games, {cores:.2f} cores ({1000 * cores / each:.1f} ms a second for each); lateness ms p50 "
+            f"{p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max {max(late) * 1000:.0f} in {len(late)} ticks; "
+            f"{memory:.0f} MB, {(memory - empty) / each:.2f} MB for each game",
             flush=True,
         )
         server.should_exit = True
@@ -75,8 +83,17 @@ def serve(folder: Path, seconds: float) -> None:
     uvloop.run(run())
 
 
+def resident_mb() -> float:
+    """The memory of this process now, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
 async def one_game(number: int, agent: bool, delays: list[float], end: float) -> None:
-    """A builder who is never still, and perhaps an architect."""
+    """Two people, or one and an agent."""
+    if agent and number % 2:
+        await explain(await asyncio.to_thread(begin, "scripted", "architect"), end)
+        return
     token = await asyncio.to_thread(begin, "scripted" if agent else "person")
     async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as builder:
         await builder.send(json.dumps({"t": "join", "token": token}))
@@ -116,6 +133,27 @@ async def one_game(number: int, agent: bool, delays: list[float], end: float) ->
             await architect
 
 
+async def explain(token: str, end: float) -> None:
+    """An architect who has a builder place a block every few seconds, and take it away again."""
+    async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as architect:
+        await architect.send(json.dumps({"t": "join", "token": token}))
+
+        async def speak() -> None:
+            count = 0
+            with contextlib.suppress(websockets.ConnectionClosed):
+                while time.monotonic() < end:
+                    edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
+                    await architect.send(json.dumps({"t": "say", "text": render(edit)}))
+                    count += 1
+                    await asyncio.sleep(4.0)
+
+        speaking = asyncio.create_task(speak())
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while time.monotonic() < end:
+                await architect.recv()
+        speaking.cancel()
+
+
 async def listen(token: str, end: float) -> None:
     """An architect who looks on."""
     async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as architect:
@@ -125,11 +163,11 @@ async def listen(token: str, end: float) -> None:
                 await architect.recv()
 
 
-def begin(partner: str) -> str:
-    """A game with an agent or a person; the token of its builder."""
+def begin(partner: str, role: str = "builder") -> str:
+    """A game with an agent or a person; the token of its builder, or of its architect."""
     import urllib.request
 
-    body = json.dumps({"role": "builder", "partner": partner, "task": None}).encode()
+    body = json.dumps({"role": role, "partner": partner, "task": None}).encode()
     headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
     with urllib.request.urlopen(
         urllib.request.Request(f"http://{HOST}/api/games", body, headers), timeout=60
@@ -141,9 +179,10 @@ async def people(games: int, agents: int, seconds: float) -> None:
     """All who play."""
     delays: list[float] = []
     end = time.monotonic() + seconds - 1
-    await asyncio.gather(
-        *(one_game(number, number < agents, delays, end) for number in range(games)), return_exceptions=True
-    )
+    courses = (one_game(number, number < agents, delays, end) for number in range(games))
+    failures = [one for one in await asyncio.gather(*courses, return_exceptions=True) if one is not None]
+    if failures:
+        print(f"{len(failures)} games have failed: {failures[0]!r}")
     late = delays[len(delays) // 2 :]
     p50, p95, p99 = np.percentile(late, [50, 95, 99]) * 1000
     print(f"input to state ms p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f}", flush=True)
@@ -155,16 +194,21 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=150)
     parser.add_argument("--agents", type=int, default=75)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--profile", action="store_true", help="where the server's time goes; slows it down")
     parser.add_argument("--part", choices=("serve", "people"))
     asked = parser.parse_args()
     if asked.part == "serve":
-        with tempfile.TemporaryDirectory() as folder:
+        profile = cProfile.Profile()
+        with tempfile.TemporaryDirectory() as folder, profile if asked.profile else contextlib.nullcontext():
             serve(Path(folder), asked.seconds)
+        if asked.profile:
+            pstats.Stats(profile).sort_stats("tottime").print_stats(40)
         return
     if asked.part == "people":
         asyncio.run(people(asked.games, asked.agents, asked.seconds))
         return
     options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
+    options += ["--profile"] if asked.profile else []
     command = [sys.executable, __file__, *options]
     with subprocess.Popen([*command, "--part=serve"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

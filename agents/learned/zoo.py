@@ -103,6 +103,11 @@ class InRole:
     name: str
     role: Role
 
+    @property
+    def game(self) -> Mapping[str, Any]:
+        """Options of the environment in which it plays."""
+        return dict(pretrained(self.name).card["game"])
+
     def for_env(self, env: Any, **options: Any) -> Agent:
         """The agent in an environment."""
         return pretrained(self.name).for_env(env, self.role, **options)

@@ -59,7 +59,7 @@ def serve(
         raise ConfigError('the server needs the extra "web": pip install "iglu_marl[web]"') from None
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
-    from iglu_marl.web import ServerOptions, create_app, warm_up
+    from iglu_marl.web import ServerOptions, check_agents, create_app, warm_up
     from iglu_marl.web.limits import MESSAGE_BYTES
     from iglu_marl.web.options import AGENTS
     from iglu_marl.web.server import example_sentences
@@ -87,6 +87,7 @@ def serve(
     app = create_app(options, sessions)
     print("Getting ready …", flush=True)
     warm_up()
+    check_agents(options)
     example_sentences()
     print(
         f"Play at http://{host if host in LOCAL else hosts[-1]}:{port}/ (Ctrl+C ends the server).", flush=True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,22 +53,30 @@ def status(
 def export(
     file: StudyFile,
     output: Annotated[Path, Option("--output", "-o", help="A new folder.")] = Path("study"),
+    upstream: Annotated[
+        bool, Option("--upstream", help="The games also in the multi-turn layout of the IGLU data.")
+    ] = False,
+    minari: Annotated[
+        str | None, Option(metavar="ID", help="A Minari dataset of the games to write, words/games-v0 say.")
+    ] = None,
+    agent: Annotated[str, Option(help="With --minari: whose part, builder_0 or architect_0.")] = "builder_0",
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
     """Participants, games, answers and events as CSV, and the recordings of the games."""
     from iglu_marl.core.files import new_folder
-    from iglu_marl.web import store as tables
 
     study, store = open_study(file, db, folder)
+    from iglu_marl.web.exporting import export_study, write_datasets
+
     with new_folder(output, marker="participants.csv", private=True) as made:
-        recordings = store.do(tables.export, study.name, made)
-        (made / "recordings").mkdir()
-        for name in dict.fromkeys(recordings):
-            if (folder / name).is_file():
-                shutil.copyfile(folder / name, made / "recordings" / name)
+        recordings = export_study(store, study.name, folder, made, upstream)
     store.close()
-    print(f"{output} has {len(set(recordings))} recordings.")
+    print(f"{output} has {len(recordings)} recordings.")
+    if minari is not None:
+        paths = [output / path.parent.name / path.name for path in recordings]
+        for name, episodes in write_datasets(paths, minari, agent).items():
+            print(f"The dataset {name} has {episodes} episodes.")
 
 
 def forget(
@@ -85,5 +92,6 @@ def forget(
     recordings = store.do(tables.forget, study.name, code)
     store.close()
     for name in recordings:
-        (folder / name).unlink(missing_ok=True)
+        for path in (folder / name, (folder / name).with_suffix(".seats")):
+            path.unlink(missing_ok=True)
     print(f"Nothing is kept of {code} any more; {len(recordings)} recordings are deleted.")

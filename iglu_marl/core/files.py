@@ -125,9 +125,12 @@ def write_text(
     return Path(path)
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each line
+
+
 def json_line(content: Mapping[str, Any]) -> bytes:
     """A line of a file of JSON lines."""
-    return json.dumps(content, separators=(",", ":")).encode("ascii") + b"\n"
+    return _encode(content).encode("ascii") + b"\n"
 
 
 class JsonLines:
@@ -193,12 +196,14 @@ class JsonLines:
         """Append a line. Raises `DataError` when there is no room for it, and then nothing of it is there."""
         line = memoryview(json_line(content))
         with self._told():
-            size = os.fstat(self._file.fileno()).st_size
+            written = 0
             try:
                 while line:  # once, unless the disk is full
-                    line = line[self._file.write(line) :]
+                    count = self._file.write(line)
+                    written, line = written + count, line[count:]
             except OSError:
-                self._file.truncate(size)
+                if written:
+                    self._file.truncate(os.fstat(self._file.fileno()).st_size - written)
                 raise
 
     def close(self) -> None:

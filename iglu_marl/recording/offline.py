@@ -21,7 +21,7 @@ from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.envs.two_agent import BUILDER, ROLES
 from iglu_marl.recording.games import GAME_KEYS
 from iglu_marl.recording.reading import Recording, read_recording
-from iglu_marl.recording.recorded_env import RecordedEnv, script_options
+from iglu_marl.recording.recorded_env import RecordedEnv, at_rest, script_options
 from iglu_marl.recording.replaying import replay
 from iglu_marl.recording.values import checksum
 
@@ -135,6 +135,10 @@ def _played(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> 
     """One recorded game, simulated again; None when the player made no move."""
     own = ROLES[env.agent]
     actions = [move.actions[own] for move in recording.moves if own in move.actions]
+    if recording.view == "live" and actions:
+        rest = at_rest(env.action_space, yields=False)
+        chosen = [move.actions.get(own, rest) for move in recording.moves]
+        actions = [{**rest, **one} for one in chosen] if isinstance(rest, dict) else chosen
     fields = played_episode(env, actions, recording.seed, options)
     if not env.ran_out and recording.moves and checksum(env.episode) != recording.moves[-1].state:
         raise ReplayError(

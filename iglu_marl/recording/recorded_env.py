@@ -17,9 +17,11 @@ from gymnasium import spaces
 
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
-from iglu_marl.core.errors import AgentError, ConfigError, StateError
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import AgentError, StateError
 from iglu_marl.core.parsing import parse_json, reading
 from iglu_marl.core.task import Task
+from iglu_marl.envs.live import from_actions
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import AGENTS, BUILDER, ROLES
 from iglu_marl.game.agent import Agent, begin
@@ -37,7 +39,8 @@ _PART = 60_000  # characters: HDF5 keeps attributes of less than 64 KiB
 class Script:
     """What an episode begins with, and the other player's part in it.
 
-    partner: its actions in order; of a lone builder's live architect, the words that were heard before each step.
+    partner: its actions in order; of a lone builder's live architect, the words that were heard before each step; of a
+    game in real time, one for each tick, None where it did nothing.
     """
 
     seed: int | None = None
@@ -52,6 +55,11 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
     header, own = recording.header, ROLES[agent]
     if recording.view == "single":
         partner: list[Any] = [move.heard for move in recording.moves] if not header["recorded"] else []
+    elif recording.view == "live":
+        (other,) = (role for name, role in ROLES.items() if name != agent)
+        partner = [
+            to_json(move.actions[other]) if other in move.actions else None for move in recording.moves
+        ]
     else:
         partner = [
             to_json(action)
@@ -84,7 +92,7 @@ def read_script(told: Any) -> Script:
             task_from_json(fields["task"]),
             fields["pose"],
             str(fields["heard"]),
-            tuple(from_json(action) for action in fields["partner"]),
+            tuple(None if action is None else from_json(action) for action in fields["partner"]),
         )
 
 
@@ -104,7 +112,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
     task is drawn, or given as `options["task"]`. A partner whose moves are at an end stays silent, or ends its turns.
 
     A step lasts until the player's next turn. Its reward is all that it was paid in that time, and in the first step
-    also what came before.
+    also what came before. Of a game in real time, a step is a tick: silence and standing still are actions, too.
     """
 
     def __init__(
@@ -120,10 +128,6 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         known = (BUILDER,) if game["view"] == "single" else AGENTS
         if agent not in known:
             raise AgentError(f"there is no agent {agent!r} in this game, expected {' or '.join(known)}")
-        if game["view"] == "live":
-            raise ConfigError(
-                "the game was played in real time, expected one of turns or steps: it has no step()"
-            )
         if partner is not None and game["view"] == "single":
             raise AgentError(f"partner is {partner!r}, expected None: a lone builder has none")
         self.view, self.agent = str(game["view"]), agent
@@ -140,7 +144,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
             self.other = AGENTS[1 - AGENTS.index(agent)]
             self.observation_space = self.game.observation_space(agent)
             self.action_space = self.game.action_space(agent)
-            self._rest = _at_rest(self.game.action_space(self.other))
+            self._rest = at_rest(self.game.action_space(self.other), self.view != "live")
             if partner is not None:
                 self.partner = pairing.agents_for(self.game, **{ROLES[self.other].value: partner})[
                     ROLES[self.other]
@@ -169,12 +173,14 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
             if self.game.heard is not None:
                 self.game.heard.words = script.heard
             return self.game.reset(seed=seed, options=options)
-        begun = self.game.reset(seed=seed, options=options)
+        begun: Any = self.game.reset(seed=seed, options=options)
         if self.partner is not None:
             begin(self.partner, ROLES[self.other], int(self.np_random.integers(2**31)), self.game.task)
         if self.view == "parallel":
             self._seen = begun[0]
             return begun[0][self.agent], begun[1][self.agent]
+        if self.view == "live":
+            return self.game.observe(self.agent), {}
         self._others_turns()
         return self.game.observe(self.agent), self.game.infos[self.agent]
 
@@ -188,6 +194,8 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
             done = self.game.step({self.agent: action, self.other: self._others_action()})
             self._seen = done[0]
             return tuple(part[self.agent] for part in done)
+        if self.view == "live":
+            return self._tick(action)
         if self.game.agent_selection != self.agent or self._over:
             raise StateError("the episode is over or has not begun: call reset() before step()")
         self.game.step(action)
@@ -196,6 +204,19 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         paid, self._paid = self._paid, 0.0
         terminated, truncated = self.game.terminations[self.agent], self.game.truncations[self.agent]
         return self.game.observe(self.agent), paid, terminated, truncated, self.game.infos[self.agent]
+
+    def _tick(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """A step in real time; of two who speak in it, the architect is first."""
+        chosen = {ROLES[self.agent]: action, ROLES[self.other]: self._others_action()}
+        said, act = from_actions({role: chosen[role] for role in Role if chosen[role] is not None})
+        spoken = {
+            role: words
+            for role, words in said.items()
+            if (words if isinstance(words, str) else np.any(words))
+        }
+        done = self.game.tick(spoken, act)
+        paid = float(done.rewards[ROLES[self.agent]])
+        return self.game.observe(self.agent), paid, done.terminated, done.truncated, {}
 
     @property
     def _over(self) -> bool:
@@ -227,13 +248,12 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
             self.partner.close()
 
 
-def _at_rest(space: spaces.Space[Any]) -> Any:
-    """The action of doing nothing: silence, or the end of the turn."""
+def at_rest(space: spaces.Space[Any], yields: bool = True) -> Any:
+    """The action of doing nothing: silence, or the end of the turn (yields), or else standing still."""
     if isinstance(space, spaces.Dict):
-        parts = {key: _at_rest(part) for key, part in space.items() if key != "yield"}
-        return {**parts, "yield": 1} if "yield" in space.keys() else parts  # noqa: SIM118 (a space, no dict)
+        return {key: int(yields) if key == "yield" else at_rest(part, yields) for key, part in space.items()}
     if isinstance(space, spaces.Discrete):
-        return int(Action.YIELD if space.n > Action.YIELD else Action.NOOP)
+        return int(Action.YIELD if yields and space.n > Action.YIELD else Action.NOOP)
     if isinstance(space, spaces.Text):
         return ""
     return np.zeros(space.shape or (), space.dtype)

@@ -143,8 +143,7 @@ def replay(
             raise ConfigError(f"episode is {episode}, but {os.fspath(path)} has {len(recordings)}")
         recording = recordings[episode]
     watchers = [on_step] if callable(on_step) else list(on_step)
-    env = recording.make_env(vocabulary=vocabulary, render_mode=render_mode)
-    player = _Player(recording, env, verify)
+    player = _Player(recording, recording.make_env(vocabulary=vocabulary, render_mode=render_mode), verify)
     try:
         player.begin()
         for watcher in watchers:
@@ -156,3 +155,24 @@ def replay(
         return player.end()
     finally:
         player.env.close()
+
+
+def resumed(recording: Recording, *, vocabulary: Any = None) -> Any:
+    """The environment of a game that was broken off, as it was after the last recorded move, to go on with.
+
+    The last state is compared, and not those before. Raises what `replay` raises.
+    """
+    player = _Player(recording, recording.make_env(vocabulary=vocabulary), verify=False)
+    try:
+        player.begin()
+        for number, move in enumerate(recording.moves):
+            player.move(number, move)
+        player.verify = True
+        line, state = recording.line, recording.header["state"]
+        if recording.moves:
+            line, state = recording.moves[-1].line, recording.moves[-1].state
+        player._compare(line, state, "where it was broken off")
+    except BaseException:
+        player.env.close()
+        raise
+    return player.env

@@ -18,6 +18,8 @@ from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
+from iglu_marl.recording.reading import read_recording
+from iglu_marl.recording.replaying import resumed
 from iglu_marl.recording.rollout import Trajectory
 from iglu_marl.recording.values import (
     FORMAT,
@@ -149,6 +151,34 @@ class Recorder:
             }
         )
 
+    def resume(self, *, vocabulary: Any = None) -> Any:
+        """Go on with the last game of the file, which was broken off: the environment as after its last move.
+
+        vocabulary: the codec, where the recorded one was an object. Raises `StateError` for a game that is over, and
+        what `replay` raises for one that does not come back.
+        """
+        recording = read_recording(self.path)[-1]
+        if recording.end is not None:
+            raise StateError(f"the last game of {self.path} is over, expected one that was broken off")
+        env = resumed(recording, vocabulary=vocabulary)
+        episode = env.unwrapped.episode
+        self.agents = dict(recording.header.get("agents") or {})
+        self._live = recording.view == "single" and not episode.recorded
+        self._moves, self._turns = len(recording.moves), int(episode.worlds.turns[0])
+        self._said, self._open_episode = len(episode.dialogue), True
+        self._returns = {}
+        for move in recording.moves:
+            self._add(move.rewards)
+        self.episodes += 1
+        return env
+
+    def _add(self, rewards: Mapping[Role, float]) -> dict[str, float]:
+        """Count what was paid; that of it which is not 0, by name."""
+        paid = {role.value: float(value) for role, value in rewards.items() if value}
+        for name, value in paid.items():
+            self._returns[name] = self._returns.get(name, 0.0) + value
+        return paid
+
     def note(
         self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float] | None = None
     ) -> None:
@@ -170,10 +200,7 @@ class Recorder:
             "n": self._moves,
             "act": {Role(role).value: act for role, act in told.items()},
         }
-        paid = {role.value: float(value) for role, value in rewards.items() if value}
-        for name, value in paid.items():
-            self._returns[name] = self._returns.get(name, 0.0) + value
-        if paid:
+        if paid := self._add(rewards):
             line["rewards"] = paid
         if self._live and int(worlds.turns[0]) != self._turns:
             self._turns = int(worlds.turns[0])

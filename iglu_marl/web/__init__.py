@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.web.options import ServerOptions as ServerOptions
     from iglu_marl.web.rooms import Room as Room
     from iglu_marl.web.rooms import Rooms as Rooms
+    from iglu_marl.web.rooms import check_agents as check_agents
     from iglu_marl.web.rooms import warm_up as warm_up
     from iglu_marl.web.server import create_app as create_app
     from iglu_marl.web.sessions import Sessions as Sessions

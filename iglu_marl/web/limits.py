@@ -117,7 +117,7 @@ class Guard:
         elif not self._rate.take(address_of(scope)):
             refusal = PlainTextResponse("Too many requests.", 429)
         if refusal is None:
-            await self.app(scope, receive, self._protecting(send))
+            await self.app(scope, receive, self._protecting(send) if scope["type"] == "http" else send)
         elif scope["type"] == "http":
             await refusal(scope, receive, send)
         else:

@@ -18,6 +18,11 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
 }
 
 
+def shown_name(agent: str) -> str:
+    """An agent's name as people are told it: of a language model, not where it runs."""
+    return agent.partition("@")[0] if agent.startswith("llm:") else agent
+
+
 def bundled_tasks() -> dict[str, Task]:
     """The structures that come with the package, by name."""
     from iglu_marl.tasks import BundledTasks
@@ -38,6 +43,7 @@ class ServerOptions:
     minutes: of a game at most. games_per_address: that one address may have going on. games: at once in all.
     requests_per_s: of one address, and ten times as many at once.
     late_s: no new game begins while 5 % of all ticks are later than this.
+    agents_named: whether people are told which agent plays with them.
     gallery: whether everybody can watch recorded games. back: what the link out of a game says.
     secret: the password of the page /admin; "" = there is none.
     """
@@ -55,6 +61,7 @@ class ServerOptions:
     games: int = 500
     requests_per_s: float = 20.0
     late_s: float = 0.02
+    agents_named: bool = True
     gallery: bool = True
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)

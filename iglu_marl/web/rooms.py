@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
+import math
 import re
 import secrets
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from iglu_marl.agents.registry import find, partner_for
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
+from iglu_marl.core.parsing import parse_json, read_file, reading
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.recording import Recorder
+from iglu_marl.game.agent import begin
+from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner
 
 PERSON = "person"  # in place of an agent's name
+SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
 THREADS = 2  # in which agents think: more compete with the clock
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
@@ -38,7 +47,10 @@ KEPT_S = 600.0  # that a game which is over can still be looked at
 HURRY_S = 1.0  # a clock that is so late does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
+SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
+SEATS_LIMIT = 1 << 16  # bytes of it
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -90,7 +102,7 @@ class Client:
         if hands is not None:
             self._ack = hands.ack
             told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
-        return json.dumps({"t": "frame", **told}, separators=(",", ":"))
+        return _encode({"t": "frame", **told})
 
 
 @dataclass
@@ -104,11 +116,29 @@ class Seat:
     client: Client | None = None
     away_at: float = 0.0  # since when (monotonic) nobody is there
     active_at: float = 0.0
+    asked_at: float = -1.0  # whether it is still there
 
     @property
     def waits(self) -> bool:
         """Whether a person is to come (back)."""
         return self.agent is None and self.client is None
+
+
+def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
+    """The game that a server plays. builder: an agent's name, or None for a person.
+
+    A trained agent plays in the game that it has learned in.
+    """
+    controls: ControlsName = "human-level" if builder is None else "walking"
+    trained = {} if builder is None else getattr(find(builder, Role.BUILDER), "game", {})
+    sees = ("inventory", "dialog", "pose", "grid", *trained.get("builder_sees", ()))
+    return LiveGame(
+        tasks=task,
+        controls=trained.get("controls", controls),
+        max_steps=round(options.minutes * 60 / STEP_S),
+        max_turns=None,
+        builder_sees=tuple(dict.fromkeys(sees)),
+    )
 
 
 def new_token() -> str:
@@ -120,30 +150,29 @@ class Room:
     """One game, from its making to its end."""
 
     def __init__(
-        self, name: str, task: Task, seats: Iterable[Seat], options: ServerOptions, pool: ThreadPoolExecutor
+        self,
+        name: str,
+        game: LiveGame,
+        seats: Iterable[Seat],
+        options: ServerOptions,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        self.name, self.options = name, options
+        self.name, self.game, self.options = name, game, options
         self.seats = {seat.role: seat for seat in seats}
         self.watch = {role: new_token() for role in Role}  # who is given one sees what that role sees
         self.clients: set[Client] = set()
         self.over = ""  # how it ended
         self.over_at = 0.0
         self.origin = ""  # the address that began it
+        self.until = math.inf  # when (monotonic) it ends at the latest
+        self.idle: Role | None = None  # who has done nothing for too long
         self.changed = asyncio.Event()
         self.on_end: list[Callable[[Room], None]] = []
         self.recording = ""  # the name of its file
         self._pool = pool
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
-        controls: ControlsName = "human-level" if person else "walking"
-        self.hands = RemoteHands(controls) if person else None
-        self.game = LiveGame(
-            tasks=task,
-            controls=controls,
-            max_steps=round(options.minutes * 60 / STEP_S),
-            max_turns=None,
-            builder_sees=("inventory", "dialog", "pose", "grid"),
-        )
+        self.hands = RemoteHands(game.config.controls) if person else None
         self._recorder: Recorder | None = None
         self._live: Any = self.game
         self._partners: dict[Role, Partner] = {}
@@ -160,9 +189,55 @@ class Room:
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
         self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
+        self._make_partners(seed)
+        self.keep_seats()
+
+    def _make_partners(self, seed: int | None) -> None:
         for role, seat in self.seats.items():
             if seat.agent is not None:
                 self._partners[role] = Partner(self.game, role, seat.agent, self._pool, seed)
+
+    def keep_seats(self) -> None:
+        """Keep on disk who plays, so that the game can go on when the server was ended, however it was."""
+        seats = {
+            role.value: {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
+            for role, seat in self.seats.items()
+        }
+        watch = {role.value: token for role, token in self.watch.items()}
+        write_text(self._seats_file, json.dumps({"seats": seats, "watch": watch}), mode=PRIVATE)
+
+    @property
+    def _seats_file(self) -> Path:
+        return (self.options.folder / self.recording).with_suffix(SEATS)
+
+    @classmethod
+    def resume(cls, path: Path, options: ServerOptions, pool: ThreadPoolExecutor) -> Room | None:
+        """The game of a file of seats, as after its last recorded step; None for one that is over.
+
+        Raises `DataError` where another server has it or a file is damaged, `ReplayError` where it does not come back.
+        """
+        file = path.with_suffix(".jsonl")
+        recorder = Recorder(file, private=True) if file.is_file() else None
+        if recorder is None or read_recording(file)[-1].end is not None:
+            if recorder is not None:
+                recorder.close()
+            path.unlink()
+            return None
+        try:
+            game = recorder.resume()
+            with reading(str(path)):
+                kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
+                now = time.monotonic()
+                seats = [Seat(Role(role), **told, away_at=now) for role, told in kept["seats"].items()]
+                watch = {Role(role): str(token) for role, token in kept["watch"].items()}
+            room = cls(path.stem.rpartition("-")[2], game, seats, options, pool)
+            room.watch, room.recording, room._recorder = watch, file.name, recorder
+            room._live = recorder.wrap(room.game)
+            room._make_partners(None)
+        except BaseException:
+            recorder.close()
+            raise
+        return room
 
     @property
     def playing(self) -> bool:
@@ -204,7 +279,7 @@ class Room:
             if words.strip():
                 said[role] = words
             act = acted if acted is not None else act
-        done = self._live.tick(said, act)
+        done = self._live.tick({role: said[role] for role in Role if role in said}, act)
         for partner in self._partners.values():
             partner.consult(self.game)
         for client in self.clients:
@@ -236,10 +311,18 @@ class Room:
             with contextlib.suppress(IgluMarlError):
                 self._recorder.end(self.game)
             self._recorder.close()
+            self._seats_file.unlink(missing_ok=True)
         self.changed.set()
         self.tell_status()
         for heed in self.on_end:
             heed(self)
+
+    def suspend(self) -> None:
+        """The server ends: leave the game as it is, to be resumed."""
+        for partner in self._partners.values():
+            partner.close()
+        if self._recorder is not None:
+            self._recorder.close()
 
     # -- those who are there
 
@@ -277,13 +360,18 @@ class Room:
         """See to those who are away for too long: an agent goes on in their place, or the game ends."""
         if self.over:
             return
+        if now > self.until:
+            self.end("time")
+            return
         options = self.options
         for seat in self.seats.values():
             if seat.agent is not None:
                 continue
             if seat.client is not None:
-                if now - seat.active_at > options.idle_s and self.playing:
-                    self.end("idle")
+                if self.playing:
+                    self._check_active(seat, now - seat.active_at)
+                else:
+                    seat.active_at = now  # there is nothing to do
                 continue
             patience = options.wait_s if seat.token else options.invite_s
             if now - seat.away_at < patience:
@@ -294,11 +382,24 @@ class Room:
             else:
                 self.end("left")
 
+    def _check_active(self, seat: Seat, idle_s: float) -> None:
+        """Ask somebody who does nothing whether it is there, and end the game when it goes on doing nothing."""
+        limit = self.options.idle_s
+        if idle_s > limit:
+            self.idle = seat.role
+            self.end("idle")
+        elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
+            seat.asked_at = time.monotonic()
+            left = math.ceil(limit - idle_s)
+            seat.client.tell("note", text=f"Are you still there? Do something, or the game ends in {left} s.")
+
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
         self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
-        self.announce(f"An agent ({name}) goes on as the {seat.role.value}.")
+        self.keep_seats()
+        named = f" ({shown_name(name)})" if self.options.agents_named else ""
+        self.announce(f"An agent{named} goes on as the {seat.role.value}.")
         self.tell_status()
         self.changed.set()
 
@@ -342,10 +443,13 @@ class Room:
             "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
-            "agents": {role.value: one.agent for role, one in self.seats.items()},
+            "agents": {role.value: self._told_of(one.agent) for role, one in self.seats.items()},
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
+
+    def _told_of(self, agent: str | None) -> str | None:
+        return agent and (shown_name(agent) if self.options.agents_named else "agent")
 
     def status(self) -> dict[str, Any]:
         """How the game stands, for everybody."""
@@ -378,6 +482,7 @@ class Rooms:
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- beginning and ending
@@ -389,8 +494,10 @@ class Rooms:
         """
         options = self.options
         other = Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
-        if partner != PERSON and partner not in options.agents.get(other, ()):
-            known = ", ".join((*options.agents.get(other, ()), PERSON))
+        names = {shown_name(name): name for name in options.agents.get(other, ())}
+        partner = names.get(partner, partner)
+        if partner != PERSON and partner not in names.values():
+            known = ", ".join((*names, PERSON))
             raise ConfigError(f"the partner is {partner!r:.40}, expected one of {known}")
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
@@ -400,21 +507,40 @@ class Rooms:
         theirs = Seat(other, invitation=new_token(), away_at=now)
         if partner != PERSON:
             theirs = Seat(other, agent=partner)
-        room = Room(secrets.token_hex(6), chosen, (own, theirs), options, self._pool)
+        game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
+        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._pool)
         room.origin = origin
         self.rooms[room.name] = room  # at once: it counts
         try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, room.prepare)
+            await asyncio.get_running_loop().run_in_executor(self._makers, room.prepare)
         except BaseException:
             del self.rooms[room.name]
             raise
-        self._tokens[own.token] = room, role, own
-        if theirs.invitation:
-            self._tokens[theirs.invitation] = room, other, theirs
-        for seen, token in room.watch.items():
-            self._tokens[token] = room, seen, None
-        self._keep(room.run(self.note_lateness))
+        self._open(room)
         return own
+
+    def _open(self, room: Room) -> None:
+        """Let people in, and start the clock."""
+        for role, seat in room.seats.items():
+            for token in filter(None, (seat.token, seat.invitation)):
+                self._tokens[token] = room, role, seat
+        for role, token in room.watch.items():
+            self._tokens[token] = room, role, None
+        self._keep(room.run(self.note_lateness))
+
+    async def resume(self) -> None:
+        """Go on with the games that were going on when the server was ended; who does not come back ends them."""
+        for path in sorted(self.options.folder.glob(f"*{SEATS}")):
+            try:
+                room = await asyncio.get_running_loop().run_in_executor(
+                    self._makers, Room.resume, path, self.options, self._pool
+                )
+            except IgluMarlError as error:
+                _log.error("a game cannot go on: %s", error)
+                continue
+            if room is not None:
+                self.rooms[room.name] = room
+                self._open(room)
 
     def _keep(self, course: Any) -> None:
         task = asyncio.get_running_loop().create_task(course)
@@ -436,12 +562,14 @@ class Rooms:
         self._tokens = {token: place for token, place in self._tokens.items() if place[0] is not room}
 
     async def close(self) -> None:
-        """End all games; what they have recorded is there."""
-        for room in self.rooms.values():
-            room.end("left")
+        """Suspend all games; what they have recorded is there."""
         for task in tuple(self._tasks):
             task.cancel()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for room in self.rooms.values():
+            if not room.over:
+                room.suspend()
+        for pool in (self._pool, self._makers):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
 
@@ -451,6 +579,7 @@ class Rooms:
         assert seat is not None
         seat.invitation, seat.token = "", new_token()
         self._tokens[seat.token] = room, role, seat
+        room.keep_seats()
         return seat.token
 
     def room_of(self, token: str) -> Room | None:
@@ -464,6 +593,8 @@ class Rooms:
         if place is None:
             return None
         room, role, seat = place
+        if seat is not None and seat.agent is not None:
+            seat = None  # an agent has gone on: one can look on
         if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
             return None
         if seat is not None and token == seat.invitation:
@@ -492,9 +623,29 @@ class Rooms:
         return ""
 
 
+def check_agents(options: ServerOptions) -> None:
+    """Make each agent once. Raises `ConfigError` that names the one that cannot play here."""
+    task = next(iter(options.tasks.values()))
+    for role in Role:
+        for name in options.agents.get(role, ()):
+            if name in AGENTS[role]:
+                continue
+            try:
+                game = game_for(task, name if role == Role.BUILDER else None, options)
+                game.reset(seed=0)
+                agent = partner_for(game, role, name)
+                begin(agent, role, 0, game.task)
+                agent.close()
+            except IgluMarlError as error:
+                raise ConfigError(f"the {role} {name!r} cannot play here: {error}") from error
+
+
 def warm_up(agents: bool = True) -> None:
-    """Compile what a game needs, which takes half a minute when it has never been done, and a second else."""
-    from iglu_marl.agents.registry import partner_for
+    """Compile what a game needs, which takes half a minute when it has never been done, and a second else.
+
+    And have the process run evenly from here on: threads that compute give way soon, and what is there now is not
+    looked over by the garbage collector again and again.
+    """
     from iglu_marl.core.grid import blocks_to_grid
 
     task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
@@ -509,6 +660,9 @@ def warm_up(agents: bool = True) -> None:
                 agent = partner_for(game, role, "scripted")
                 agent.reset(role, 0)
                 agent.act(game.observe(f"{role.value}_0"))
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
 
 
 def plain_name(text: str) -> bool:

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import private_folder
@@ -37,7 +38,7 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import ServerOptions
+from iglu_marl.web.options import ServerOptions, shown_name
 from iglu_marl.web.rooms import PERSON, Client, Rooms
 
 if TYPE_CHECKING:
@@ -62,15 +63,18 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     """
     options = options or ServerOptions()
     if sessions is not None:
-        options = dataclasses.replace(options, gallery=False, back="Go on")
-        sessions.study.check_against(options.tasks, options.agents)
+        study = sessions.study
+        limits = {"minutes": study.game_minutes, "idle_s": study.idle_s}
+        options = dataclasses.replace(options, gallery=False, agents_named=False, back="Go on", **limits)
+        study.check_against(options.tasks, options.agents)
     private_folder(options.folder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         rooms = app.state.rooms = Rooms(options)
+        await rooms.resume()
         if sessions is not None:
-            sessions.rooms = rooms
+            await sessions.resume(rooms)
         tending = asyncio.create_task(rooms.tend())
         yield
         tending.cancel()
@@ -141,7 +145,13 @@ async def lobby(request: Request) -> Response:
     return JSONResponse(
         {
             "tasks": sorted(blocks.items(), key=lambda item: (item[1], item[0])),
-            "agents": {role.value: list(options.agents.get(role, ())) for role in Role},
+            "agents": {role.value: list(map(shown_name, options.agents.get(role, ()))) for role in Role},
+            "about": {
+                name: pretrained(name).card["about"]
+                for role in Role
+                for name in options.agents.get(role, ())
+                if name in zoo()
+            },
             "gallery": options.gallery,
         }
     )

@@ -1,16 +1,18 @@
 """Participants of a study: from their consent to the completion code, alone or in pairs.
 
-What stands where is in the store, so a reload, a second tab or another device go on at the same place. Games run in
-memory: after a restart of the server the one that was going on is played anew.
+What stands where is in the store, so a reload, a second tab or another device go on at the same place; so does, after
+a restart of the server, a game that was going on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -19,13 +21,27 @@ from starlette.routing import Route
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.recording import read_recording
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
-from iglu_marl.web.study import CODE, Study, other_role
+from iglu_marl.web.study import CODE, OVER, Study, other_role
 
 _log = logging.getLogger("uvicorn.error")
 GONE_S = 10.0  # one who waits and does not ask for so long is gone
+BROKEN = "broken"  # how a game ended that cannot go on
+
+
+def _ended(path: Path) -> tuple[str, str, int, int]:
+    """Of a recorded game that does not go on: its name, how it ended, right blocks, blocks of the target."""
+    try:
+        end = read_recording(path)[-1].end
+        if end is not None:
+            how = "complete" if end["terminated"] else "time" if end["truncated"] else "left"
+            return path.name, how, int(end["intersection"]), int(end["target_blocks"])
+    except (IgluMarlError, LookupError, TypeError, ValueError) as error:
+        _log.error("a game cannot go on: %s", error)
+    return path.name, BROKEN, 0, 0
 
 
 @dataclass
@@ -78,6 +94,25 @@ class Sessions:
         """How many participants are where."""
         return await self.store.call(db.status, self.study.name)
 
+    async def resume(self, rooms: Rooms) -> None:
+        """Begin with a server's games: those of participants go on, and those that are over are noted."""
+        self.rooms = rooms
+        going = {room.recording: room for room in rooms.rooms.values()}
+        for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
+            number, players = rows[0]["number"], [row["participant"] for row in rows]
+            if (room := going.get(recording)) is None:
+                await self.store.call(
+                    self._note_end, *_ended(rooms.options.folder / recording), number, players
+                )
+                continue
+            for row in rows:
+                self._seats[row["participant"], number] = room.seats[Role(row["role"])].token
+                who = await self.store.call(db.by_id, row["participant"])
+                room.until = min(
+                    room.until, time.monotonic() + (math.inf if who is None else self._left(who))
+                )
+            self._follow(room, number, {row["participant"]: Role(row["role"]) for row in rows})
+
     async def close(self) -> None:
         """Keep what is still to be kept."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -96,7 +131,8 @@ class Sessions:
         code = asked.get("code")
         if not isinstance(code, str) or CODE.fullmatch(code) is None:
             raise ConfigError("This is no participant code.")
-        return self._view(await self.store.call(db.enter, self.study, code))
+        row = await self.store.call(db.enter, self.study, code)
+        return self._view(await self._participant(row["token"]))
 
     async def go_on(self, asked: dict[str, Any]) -> dict[str, Any]:
         """{"token", "stage", "agree" or "answers"} -> where the participant stands then."""
@@ -116,8 +152,9 @@ class Sessions:
         kept = {one.name: one.check(given.get(one.name, "")) for one in self.study.questions}
 
         def keep(connection: Any) -> None:
-            if db.advance(connection, row["id"], "questions", row["game"], "done", row["game"]):
-                db.keep_answers(connection, row["id"], kept)
+            after = "failed" if self.study.failed(kept) else "done"
+            if db.advance(connection, row["id"], "questions", row["game"], after, row["game"]):
+                db.keep_answers(connection, self.study, row["id"], kept)
 
         await self.store.call(keep)
 
@@ -178,31 +215,55 @@ class Sessions:
             theirs = room.seats[other_role(role)]
             self.rooms.claim(theirs.invitation)
             players.append((other, theirs, PERSON))
-        for participant, own, name in players:
-            self._seats[participant, number] = own.token
-            facts = {
+        rows = [row, *([] if other is None else [await self.store.call(db.by_id, other) or row])]
+        room.until = time.monotonic() + min(map(self._left, rows))
+        begun = {
+            participant: {
                 "number": number, "task": task, "role": own.role.value, "partner": name,
                 "recording": room.recording, "how": "",
-            }  # fmt: skip
-            await self.store.call(
-                lambda connection, who, what: db.game_begun(connection, who, **what), participant, facts
-            )
-        room.on_end.append(lambda ended: self._keep_end(ended, number, [who for who, _, _ in players]))
+            }
+            for participant, own, name in players
+        }  # fmt: skip
+        await self.store.call(db.game_begun, begun)
+        for participant, own, _ in players:
+            self._seats[participant, number] = own.token
+        self._follow(room, number, {participant: own.role for participant, own, _ in players})
 
-    def _keep_end(self, room: Room, number: int, players: list[int]) -> None:
-        worlds = room.game.episode.worlds
-        facts = room.recording, room.over, int(worlds.best[0]), int(worlds.target_blocks[0])
+    def _follow(self, room: Room, number: int, players: Mapping[int, Role]) -> None:
+        """Note the end of a game when it comes."""
 
-        def keep(connection: Any) -> None:
-            db.game_ended(connection, *facts)
-            for participant in players:
-                row = db.by_id(connection, participant)
-                if row is not None:
-                    db.advance(connection, participant, "game", number, *self._after_game(row))
+        def heed(ended: Room) -> None:
+            worlds = ended.game.episode.worlds
+            facts = ended.recording, ended.over, int(worlds.best[0]), int(worlds.target_blocks[0])
+            idle = [who for who, role in players.items() if role == ended.idle]
 
-        task = asyncio.get_running_loop().create_task(self.store.call(keep))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            def note(connection: Any) -> None:
+                self._note_end(connection, *facts, number, list(players))
+                for who in idle:
+                    db.note(connection, who, "idle", {"game": number})
+
+            task = asyncio.get_running_loop().create_task(self.store.call(note))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        room.on_end.append(heed)
+
+    def _note_end(
+        self,
+        connection: Any,
+        recording: str,
+        how: str,
+        right: int,
+        blocks: int,
+        number: int,
+        players: list[int],
+    ) -> None:
+        """A game is over; those who have played it go on, unless it was broken off: then they play it anew."""
+        db.game_ended(connection, recording, how, right, blocks)
+        for participant in players:
+            row = db.by_id(connection, participant)
+            if row is not None and how != BROKEN:
+                db.advance(connection, participant, "game", number, *self._after_game(row))
 
     def _after_game(self, row: dict[str, Any]) -> tuple[str, int]:
         """Stage and game that come after the present game."""
@@ -217,7 +278,14 @@ class Sessions:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
             raise ConfigError("You are not known here. Please use the link that you were given.")
-        return row
+        if row["stage"] in OVER or self._left(row) > 0:
+            return row
+        await self._advance(row, "expired")
+        return await self.store.call(db.by_id, row["id"]) or row
+
+    def _left(self, row: dict[str, Any]) -> float:
+        """The seconds that a participant has left."""
+        return row["came"] + 60 * self.study.minutes - time.time() if self.study.minutes else math.inf
 
     async def _advance(self, row: dict[str, Any], stage: str) -> None:
         await self.store.call(db.advance, row["id"], row["stage"], row["game"], stage, row["game"])
@@ -237,6 +305,6 @@ class Sessions:
         elif stage == "questions":
             names = ("name", "text", "kind", "steps", "low", "high", "options", "required")
             told["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
-        elif stage == "done":
-            told["code"] = study.completion_code
+        elif stage != "refused":
+            told["code"] = study.completion_code if stage == "done" else study.failed_code
         return told

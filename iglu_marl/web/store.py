@@ -10,7 +10,7 @@ import contextlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,9 +20,9 @@ import sqlalchemy as sql
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import PRIVATE, opened
 from iglu_marl.core.text import csv_text
-from iglu_marl.web.study import Study
+from iglu_marl.web.study import LEFT_OUT, OVER, Study
 
-SCHEMA = 1
+SCHEMA = 2
 _Result = TypeVar("_Result")
 _tables = sql.MetaData()
 
@@ -77,11 +77,18 @@ GAMES = _table(
     _time("begun"),
     _time("ended"),
 )
-ANSWERS = _table("answers", _of_participant(), _text("question"), _text("answer"), _time("at"))
+ANSWERS = _table(
+    "answers",
+    _of_participant(),
+    _text("question"),
+    _text("answer"),
+    _time("at"),
+    sql.Column("passed", sql.Integer),  # of a check of attention: 1, or 0
+)
 EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
 
 # From each version of the tables to the next: statements that are executed in order.
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {1: ("ALTER TABLE answers ADD COLUMN passed INTEGER",)}
 
 
 class Store:
@@ -159,11 +166,11 @@ def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]
     if row is not None:
         connection.execute(sql.update(table).where(table.c.id == row["id"]).values(seen=now))
         return dict(row)
-    lost = (table.c.stage != "done") & (table.c.seen < now - 60 * study.drop_minutes)
+    lost = table.c.stage.not_in(OVER) & (table.c.seen < now - 60 * study.drop_minutes)
     counted = dict(
         connection.execute(
             sql.select(table.c.condition, sql.func.count())
-            .where(mine, ~lost, table.c.stage != "refused")
+            .where(mine, ~lost, table.c.stage.not_in(LEFT_OUT))
             .group_by(table.c.condition)
         ).all()
     )
@@ -208,7 +215,7 @@ def advance(
 ) -> bool:
     """Bring a participant from one stage to another; False where it stands elsewhere (a second tab was faster)."""
     table = PARTICIPANTS
-    finished = {"finished": time.time()} if after in ("done", "refused") else {}
+    finished = {"finished": time.time()} if after in OVER else {}
     done = connection.execute(
         sql.update(table)
         .where(table.c.id == participant, table.c.stage == before, table.c.game == game)
@@ -219,11 +226,16 @@ def advance(
     return bool(done.rowcount)
 
 
-def keep_answers(connection: sql.Connection, participant: int, answers: dict[str, str]) -> None:
-    """Keep the answers of a questionnaire."""
+def keep_answers(
+    connection: sql.Connection, study: Study, participant: int, answers: Mapping[str, str]
+) -> None:
+    """Keep the answers of a questionnaire, by question."""
     now = time.time()
-    for question, answer in answers.items():
-        row = {"participant": participant, "question": question, "answer": answer, "at": now}
+    for one in study.questions:
+        answer = answers.get(one.name, "")
+        passed = one.passed(answer)
+        row = {"participant": participant, "question": one.name, "answer": answer, "at": now}
+        row["passed"] = None if passed is None else int(passed)
         connection.execute(sql.insert(ANSWERS).values(**row))
 
 
@@ -233,9 +245,19 @@ def note(connection: sql.Connection, participant: int, kind: str, detail: Any = 
     connection.execute(sql.insert(EVENTS).values(**row))
 
 
-def game_begun(connection: sql.Connection, participant: int, **facts: Any) -> None:
-    """Note a game of a participant."""
-    connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **facts))
+def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
+    """Note a game for those who play it: columns by participant."""
+    for participant, columns in facts.items():
+        connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **columns))
+
+
+def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
+    """The games of which no end is known, by recording: a row for each who plays."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    chosen = sql.select(GAMES).join(PARTICIPANTS, GAMES.c.participant == PARTICIPANTS.c.id)
+    for row in connection.execute(chosen.where(PARTICIPANTS.c.study == study, GAMES.c.how == "")).mappings():
+        found.setdefault(row["recording"], []).append(dict(row))
+    return found
 
 
 def game_ended(connection: sql.Connection, recording: str, how: str, right: int, blocks: int) -> None:

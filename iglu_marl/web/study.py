@@ -25,12 +25,18 @@ TEXT_LIMIT = 2000  # characters of an answer
 FILE_LIMIT = 1 << 20  # bytes
 CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
 
-Stage = Literal["consent", "instructions", "game", "questions", "done", "refused"]
+Stage = Literal["consent", "instructions", "game", "questions", "done", "refused", "failed", "expired"]
+OVER = ("done", "refused", "failed", "expired")  # stages after which nothing comes
+LEFT_OUT = ("refused", "failed", "expired")  # and whose place in the balance is given to others
 
 
 @dataclass(frozen=True)
 class SurveyQuestion:
-    """A question: likert (1..steps between two words), text, or choice (one of the options)."""
+    """A question: likert (1..steps between two words), text, or choice (one of the options).
+
+    expected: the answer that one gives who has read the question; "" where none is right. Such a question is a check
+    of attention, and whether it was passed stands in the data.
+    """
 
     name: str
     text: str
@@ -40,8 +46,11 @@ class SurveyQuestion:
     high: str = ""
     options: tuple[str, ...] = ()
     required: bool = True
+    expected: str = ""
 
     def __post_init__(self) -> None:
+        if self.expected:
+            object.__setattr__(self, "required", True)
         if self.kind not in KINDS:
             raise ConfigError(
                 f"the question {self.name!r} is a {self.kind!r}, expected one of {', '.join(KINDS)}"
@@ -50,6 +59,12 @@ class SurveyQuestion:
             raise ConfigError(f"the question {self.name!r} has no options, expected a list of texts")
         if self.kind == "likert" and not 2 <= self.steps <= 11:
             raise ConfigError(f"the question {self.name!r} has {self.steps!r} steps, expected 2..11")
+        if self.expected:
+            self.check(self.expected)
+
+    def passed(self, answer: str) -> bool | None:
+        """Whether a check of attention was passed; None where nothing is expected."""
+        return answer.casefold() == self.expected.strip().casefold() if self.expected else None
 
     def check(self, answer: Any) -> str:
         """The answer as it is kept. Raises `ConfigError` for what is none."""
@@ -90,6 +105,10 @@ class Study:
     participant: the parameter of the address that has the participant's code. practice: tasks of first games, with an
     agent. wait_s: for a partner, before an agent (`fallback`, by role) plays instead. drop_minutes: without a sign of
     life, after which a participant's place in the balance of conditions is given to another. most: participants at all.
+    minutes: that a participant has from its coming to its answers, 0 = any; game_minutes: that a game has. idle_s: that
+    one who plays may do nothing; after half of it the page asks whether it is there.
+    failed_checks: what becomes of those who fail as many checks of attention, 0 = nothing: they are not counted, and
+    get `failed_code` ("" = none) instead of the completion code, as those do whose time is over.
     """
 
     name: str
@@ -107,11 +126,25 @@ class Study:
     )
     drop_minutes: float = 60.0
     most: int = 1000
+    minutes: float = 0.0
+    game_minutes: float = 30.0
+    idle_s: float = 300.0
+    failed_checks: int = 0
+    failed_code: str = ""
 
     def __post_init__(self) -> None:
         if re.fullmatch(r"[\w-]{1,60}", self.name) is None:
             raise ConfigError(
                 f"the name of the study is {self.name!r:.80}, expected letters, digits, - and _"
+            )
+        for name, least in (("game_minutes", 0), ("idle_s", 0), ("wait_s", 0), ("drop_minutes", 0)):
+            if not getattr(self, name) > least:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than {least}")
+        checks = sum(bool(one.expected) for one in self.questions)
+        if not 0 <= self.failed_checks <= checks:
+            raise ConfigError(
+                f"failed_checks is {self.failed_checks!r}, expected 0..{checks}: so many questions have an answer that "
+                "is expected"
             )
         if not self.conditions:
             raise ConfigError(f"the study {self.name!r} has no conditions, expected one or more")
@@ -121,6 +154,11 @@ class Study:
         ):
             if len(set(names)) < len(names):
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
+
+    def failed(self, answers: Mapping[str, str]) -> bool:
+        """Whether answers fail as many checks of attention as end the study."""
+        wrong = sum(one.passed(answers.get(one.name, "")) is False for one in self.questions)
+        return 0 < self.failed_checks <= wrong
 
     def condition(self, name: str) -> Condition:
         """The condition of that name."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iglu_marl
-from iglu_marl import ActionError, ConfigError, Recorder, Role, StateError, Task, replay
+from iglu_marl import ActionError, Recorder, Role, StateError, Task, replay
 from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.envs import LiveGame
@@ -170,14 +170,32 @@ def test_a_recording_comes_back(controls: Any, chat: Any, tmp_path: Path) -> Non
     assert read_recording(tmp_path / "live.jsonl")[0].view == "live"
 
 
-def test_a_recording_of_real_time_is_no_dataset_of_steps(tmp_path: Path) -> None:
-    pytest.importorskip("minari")
+@pytest.mark.parametrize("agent", ["architect_0", "builder_0"])
+@pytest.mark.parametrize(("chat", "words"), [("text", "So what?"), ("tokens", np.array([3, 1]))])
+def test_a_recording_becomes_a_dataset_of_ticks(
+    agent: str, chat: Any, words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step for each tick, also where nothing was said and nobody moved."""
+    pytest.importorskip("h5py")
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    game = begun(controls="human-level", chat=chat, message_cost=0.01, max_steps=40)
+    space = game.action_space("builder_0")["act"]  # type: ignore[index]
+    space.seed(3)
     with Recorder(tmp_path / "live.jsonl") as recorder:
-        live = recorder.wrap(begun(max_steps=1))
+        live = recorder.wrap(game)
         live.reset(seed=5)
-        live.tick()
-    with pytest.raises(ConfigError, match="real time"):
-        write_minari(tmp_path / "live.jsonl", "iglu/live-v0")
+        while live.agents:
+            tick = live.ticks
+            said = {role: words for role in Role if tick % (3 if role == "builder" else 4) == 0}
+            live.tick(said, space.sample() if tick % 5 else None)
+    write_minari(tmp_path / "live.jsonl", "iglu/live-v0", agent=agent)
+    (episode,) = minari.load_dataset("iglu/live-v0").iterate_episodes()
+    assert len(episode.actions["say"] if agent == "builder_0" else episode.actions) == 40
+    assert sum(episode.rewards) == pytest.approx(replay(tmp_path / "live.jsonl").returns[Role(agent[:-2])])
+    assert episode.truncations[-1]
+    env = minari.load_dataset("iglu/live-v0").recover_environment()
+    assert env.unwrapped.view == "live"
 
 
 def test_agents_fit_it() -> None:

@@ -404,6 +404,35 @@ def test_a_cut_recording_is_gone_on_with(recorded: bytes, tmp_path: Path) -> Non
     check_same(played, replay(second))
 
 
+@pytest.mark.parametrize("share", [0.7, 0.95])
+def test_a_game_that_was_broken_off_goes_on(recorded: bytes, share: float, tmp_path: Path) -> None:
+    """The same moves in what was resumed: in the end, the file is the one of the whole game."""
+    (tmp_path / "whole.jsonl").write_bytes(recorded)
+    (whole,) = read_recording(tmp_path / "whole.jsonl")
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(recorded[: round(share * len(recorded))])
+    with Recorder(path) as recorder:
+        env = recorder.wrap(recorder.resume())
+        done = len(read_recording(path)[0].moves)
+        assert 0 < done < len(whole.moves)
+        for move in whole.moves[done:]:
+            (action,) = move.actions.values()
+            env.step(action)
+        recorder.end(env)
+    assert path.read_bytes() == recorded
+    with Recorder(path) as recorder, pytest.raises(StateError, match="is over"):
+        recorder.resume()
+
+
+def test_a_game_that_does_not_come_back_is_not_gone_on_with(recorded: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl"
+    last = recorded.count(b"\n") - 2
+    damaged = changed(recorded, last, lambda line: line.update(state="0" * 16))
+    path.write_bytes(damaged[: damaged[:-1].rindex(b"\n") + 1])
+    with Recorder(path) as recorder, pytest.raises(ReplayError, match="broken off"):
+        recorder.resume()
+
+
 def changed(recorded: bytes, number: int, change: Any) -> bytes:
     lines = recorded.decode().splitlines()
     value = json.loads(lines[number])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, browser
+from llm_server import llm_server
 
 pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
@@ -208,6 +209,34 @@ def test_an_architect_on_a_phone_and_an_agent(phone: Browser, address: str) -> N
     say(phone, "Place a blue block on top of it.")
     phone.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
     assert phone.messages() == []
+
+
+def test_a_language_model_explains_and_another_builds(window: Browser, tmp_path: Path) -> None:
+    with llm_server() as model:
+        name = f"llm:good@{model.url}"
+        with serving(folder=tmp_path, agents=dict.fromkeys(Role, (name,))) as address:
+            begin(window, address, "builder", "llm:good")
+            assert "language model good" in window.run("return document.getElementById('who').textContent")
+            window.wait("return document.querySelectorAll('#lines li').length > 0", 30)
+            assert "red" in window.run("return document.getElementById('lines').textContent")
+            begin(window, address, "architect", "llm:good")
+            say(window, "Place a red block on the ground, 1 block north of the centre.")
+            window.wait("return play.world.score[0] === 1", 30)
+            say(window, "Place a blue block 1 block north of the centre, at height 2.")
+            window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
+            assert window.messages() == []
+
+
+def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
+    """One that sees pictures alone."""
+    pytest.importorskip("torch")
+    with serving(folder=tmp_path, agents={Role.BUILDER: ("pov-walker-v0",)}) as address:
+        begin(window, address, "architect", "pov-walker-v0")
+        say(window, "Place a red block two north of the middle.")
+        window.wait("return play.world.grid.some((cell) => cell !== 0)", 60)
+        keep(window, "architect-learned")
+        assert window.messages() == []
+        window.open("about:blank")
 
 
 def test_touch_moves_the_builder(phone: Browser, address: str) -> None:

@@ -11,10 +11,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
@@ -22,6 +23,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("websockets")
 
 from typer.testing import CliRunner
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from iglu_marl import replay
@@ -33,11 +35,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-m", "iglu_marl", "serve", "--port", str(port), "--folder", str(folder)]
+    words = [
+        sys.executable,
+        "-m",
+        "iglu_marl",
+        "serve",
+        "--port",
+        str(port),
+        "--folder",
+        str(folder),
+        *options,
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None
@@ -60,8 +72,8 @@ def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         process.communicate(timeout=20)
 
 
-def begin(host: str) -> str:
-    body = json.dumps({"role": "builder", "partner": "scripted", "task": "bridge"}).encode()
+def begin(host: str, partner: str) -> str:
+    body = json.dumps({"role": "builder", "partner": partner, "task": "bridge"}).encode()
     asked = urllib.request.Request(
         f"http://{host}/api/games", body, {"origin": f"http://{host}", "content-type": "application/json"}
     )
@@ -69,27 +81,108 @@ def begin(host: str) -> str:
         return str(json.load(answer)["token"])
 
 
-def test_nothing_that_was_told_is_lost_when_it_is_killed(tmp_path: Path) -> None:
-    kills = int(os.environ.get("IGLU_MARL_KILLS", "1"))
-    for number in range(kills):
-        folder = tmp_path / str(number)
-        with served(folder) as (host, process), connect(f"ws://{host}/ws", origin=f"http://{host}") as player:  # type: ignore[arg-type]
-            player.send(json.dumps({"t": "join", "token": begin(host)}))
-            told: dict[str, Any] = {}
-            sent = 0
-            while told.get("ack", 0) < 10 + number:
-                told = json.loads(player.recv(timeout=30))
-                if told["t"] == "frame":
-                    sent += 1
-                    player.send(json.dumps({"t": "in", "n": sent, "held": 1, "events": [["turn", 3.5, 0]]}))
+class Visitor:
+    """One who plays on whatever happens to the server, and keeps what it was told."""
+
+    def __init__(self, token: str) -> None:
+        self.token, self.invitation, self.role = token, "", ""
+        self.told: dict[int, dict[str, Any]] = {}  # frames by tick
+        self.said: list[list[str]] = []
+        self.sent = self.spoken = 0
+
+    def join(self, host: str, stack: ExitStack) -> None:
+        self.socket = stack.enter_context(connect(f"ws://{host}/ws", origin=f"http://{host}"))  # type: ignore[arg-type]
+        self.socket.send(json.dumps({"t": "join", "token": self.token}))
+        self.sent = 0
+        while self.hear()["t"] != "frame":
+            pass
+
+    def hear(self) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self.socket.recv(timeout=30))
+        if told["t"] == "welcome":
+            self.token, self.role = told["token"], told["role"]
+            self.invitation = self.invitation or told["invite"]
+        if told["t"] == "frame":
+            before = list(self.said)
+            self.said = list(told["said"]) if told["whole"] else [*before, *told["said"]]
+            assert self.said[: len(before)] == before  # nothing that was said is lost
+            assert told["tick"] >= max(self.told, default=0)
+            self.told[told["tick"]] = told
+        return told
+
+    def act(self, rng: np.random.Generator) -> None:
+        """Walk, turn, place and break; now and then say something."""
+        self.sent += 1
+        events: list[list[Any]] = [["turn", float(rng.uniform(-20, 20)), float(rng.uniform(-30, 25))]]
+        events += [["choose", int(rng.integers(1, 7))], ["place"]] if rng.random() < 0.3 else []
+        events += [["remove"]] if rng.random() < 0.1 else []
+        self.socket.send(
+            json.dumps({"t": "in", "n": self.sent, "held": int(rng.integers(16)), "events": events})
+        )
+        if self.sent % 30 == 1:
+            self.spoken += 1
+            self.socket.send(json.dumps({"t": "say", "text": f"number {self.spoken}?"}))
+
+
+def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
+    """Everything that anybody was ever told is in the recordings, which are of one whole game each.
+
+    IGLU_MARL_KILLS: how often, at moments that nobody chooses.
+    """
+    kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "2")), np.random.default_rng()
+    visitors: list[Visitor] = []
+    for kill in range(kills + 1):
+        with served(tmp_path, "--wait", "60") as (host, process), ExitStack() as stack:
+            if not visitors:
+                visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
+            for visitor in visitors:
+                visitor.join(host, stack)
+            if len(visitors) == 2:
+                visitors.append(Visitor(visitors[1].invitation))
+                visitors[2].join(host, stack)
+            if kill == kills:
+                break  # the last time they leave
+            for _ in range(int(rng.integers(5, 60))):
+                for visitor in visitors[:2]:
+                    visitor.act(rng)
+                while visitors[0].hear()["t"] != "frame":
+                    pass
+                time.sleep(float(rng.uniform(0, 0.05)))
             os.kill(process.pid, signal.SIGKILL)
             process.wait(20)
-        (path,) = folder.glob("*.jsonl")
+            for visitor in visitors:
+                with suppress(ConnectionClosed):  # what it had sent
+                    while True:
+                        visitor.hear()
+    assert visitors[0].spoken
+    assert len(visitors[1].told) > 5 * kills
+    with served(tmp_path, "--wait", "1"):  # nobody comes back
+        end = time.monotonic() + 30
+        while list(tmp_path.glob("*.seats")):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    assert len(recordings(tmp_path)) == len(paths) == 2  # they are over
+    for path in paths:
         (recording,) = read_recording(path)
-        assert recording.end is None
-        assert len(recording.moves) >= told["tick"]
-        assert replay(path).builder_steps >= told["tick"]
-        assert recordings(folder) == []  # it is not over
+        poses: list[list[float]] = []
+        game = replay(recording, on_step=lambda env, seen=poses: seen.append(pose_of(env)))
+        (own,) = (
+            each for each in visitors[:2] if dialogue_of(game)[: len(each.said)] == each.said and each.said
+        )
+        for each in [own] if own is visitors[0] else visitors[1:]:
+            for tick, told in each.told.items():
+                if "agentPos" in told:
+                    assert np.allclose(told["agentPos"], poses[tick], atol=1e-4)
+
+
+def pose_of(env: Any) -> list[float]:
+    x, y, z, yaw, pitch = env.episode.worlds.pose[0].tolist()
+    return [x, y, z, pitch, yaw]
+
+
+def dialogue_of(game: Any) -> list[list[str]]:
+    return [[each.role.value, each.text] for each in game.dialogue]
 
 
 @pytest.mark.parametrize(

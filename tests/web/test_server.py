@@ -16,13 +16,14 @@ pytest.importorskip("starlette")
 pytest.importorskip("httpx2")
 
 import anyio
+from llm_server import Misbehaviour, llm_server
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from iglu_marl import ActionError, ConfigError, Role, Task, replay
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
-from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web import ServerOptions, check_agents, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
 from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
 from iglu_marl.web.rooms import Room, Rooms
@@ -222,6 +223,65 @@ def test_an_agent_that_fails_ends_nothing(client: TestClient, monkeypatch: pytes
         assert builder.until("status", state="over")["how"] == "complete"
 
 
+def test_a_slow_language_model_delays_nobody(options: dict[str, Any]) -> None:
+    """Models that do not answer, in as many games as there are threads for agents; another game is played."""
+    with llm_server() as slow:
+        slow.always = Misbehaviour(stall_s=60.0)
+        agents = dict.fromkeys(Role, (f"llm:slow@{slow.url}", "scripted"))
+        with serving({**options, "agents": agents}) as client, ExitStack() as stack:
+            told = client.get("/api/lobby").json()["agents"]
+            assert told == {role.value: ["llm:slow", "scripted"] for role in Role}  # and not where it runs
+            waiting = []
+            for role in ("builder", "architect"):
+                player = stack.enter_context(joined(client, begin(client, role, "llm:slow")))
+                assert slow.url not in json.dumps(player.until("welcome"))
+                player.until("status", state="playing")
+                if role == "architect":
+                    player.send(t="say", text="Place a red block.")
+                waiting.append(player)
+            while slow.at_once < len(waiting):
+                waiting[0].hear()
+            with joined(client, begin(client, "architect", "scripted")) as architect:
+                architect.until("status", state="playing")
+                architect.send(t="say", text="Place a red block one north of the middle.")
+                assert architect.until("status", state="over")["how"] == "complete"
+            for player in waiting:  # their games go on, too
+                ticks = player.until("frame")["tick"]
+                assert player.until("frame")["tick"] > ticks
+            assert slow.at_once == len(waiting)  # all that was before anything was answered
+            slow.over.set()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_language_models_play_with_people(options: dict[str, Any], role: Role) -> None:
+    with llm_server() as model:
+        model.plan = [Misbehaviour(status=429, headers={"Retry-After": "0.2"})]  # asked again later
+        name = f"llm:good@{model.url}"
+        with serving({**options, "agents": {role: (name,)}}) as client:
+            if role == Role.ARCHITECT:
+                with joined(client, begin(client, "builder", "llm:good")) as builder:
+                    while not (said := builder.until("frame")["said"]):
+                        pass
+                    assert "red" in said[0][1]
+                return
+            with joined(client, begin(client, "architect", "llm:good")) as architect:
+                architect.until("status", state="playing")
+                architect.send(t="say", text="Place a red block on the ground, 1 block north of the centre.")
+                assert architect.until("status", state="over")["how"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("agents", "expected"),
+    [
+        ({Role.ARCHITECT: ("symbols-pair-v0",)}, "symbols-pair-v0.*tokens"),
+        ({Role.BUILDER: ("learned",)}, "learned.*IGLU_MARL_MODEL"),
+    ],
+)
+def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        check_agents(ServerOptions(**{**options, "agents": agents}))
+
+
 # -------------------------------------------------------------------------------------------- coming and going
 
 
@@ -312,6 +372,32 @@ def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any]
         assert architect.until("status", state="over")["how"] == "complete"
     (path,) = options["folder"].glob("*.jsonl")
     assert replay(path).completed
+
+
+def test_a_server_leaves_the_games_of_another_alone(
+    client: TestClient, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        with serving(options) as other:
+            assert other.app.state.rooms.rooms == {}  # type: ignore[attr-defined]
+        assert "is being written by" in caplog.text
+        builder.frame(**PLACE_RED[0])
+        builder.until("frame", ack=1)
+
+
+def test_one_who_was_replaced_can_look_on(options: dict[str, Any]) -> None:
+    with (
+        serving({**options, "replace": {Role.BUILDER: "scripted"}}) as client,
+        joined(client, begin(client, "architect")) as architect,
+    ):
+        with joined(client, architect.until("welcome")["invite"]) as builder:
+            token = builder.until("welcome")["token"]
+        architect.until("status", state="paused")
+        in_loop(client, only_room(client).check, time.monotonic() + 61)
+        architect.until("status", state="playing")
+        with joined(client, token) as again:
+            assert again.until("welcome")["watching"]
 
 
 def test_nobody_moves_for_a_long_time(client: TestClient) -> None:

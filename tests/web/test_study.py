@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,15 +27,19 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("httpx2")
 
 from requirements import ROOT, require
+from sqlalchemy import text
 from starlette.testclient import TestClient
-from test_server import BLUE, ORIGIN, PLACE_RED, RED, joined
+from test_server import BLUE, ORIGIN, PLACE_RED, RED, in_loop, joined, only_room
 from typer.testing import CliRunner
 
-from iglu_marl import ConfigError, DataError, replay
+from iglu_marl import ConfigError, DataError, Role, replay
 from iglu_marl.cli import app as command
+from iglu_marl.data import read_sessions
+from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
-from iglu_marl.web.store import SCHEMAS, Store
+from iglu_marl.web.store import ANSWERS as ANSWER_ROWS
+from iglu_marl.web.store import EVENTS, GAMES, PARTICIPANTS, SCHEMAS, Store
 from iglu_marl.web.study import read_study
 
 STUDY = """
@@ -82,6 +87,20 @@ name = "people"
 partner = "person"
 role = "architect"
 tasks = ["one-red"]
+"""
+ARCHITECTS = """
+[[conditions]]
+name = "explains"
+role = "architect"
+partner = "scripted"
+tasks = ["one-red"]
+"""
+CHECK = """
+[[questions]]
+name = "check"
+text = "Please choose 5."
+kind = "likert"
+expected = "5"
 """
 ANSWERS = {"fun": "6", "what": "=1+1", "device": "mouse"}
 
@@ -194,6 +213,108 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
     assert json.loads(runner.invoke(command, ["study", "status", *place, "--json"]).stdout) == []
 
 
+def test_the_games_in_forms_that_other_tools_read(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
+    require("minari", installed, "Minari with HDF5 is not installed")
+    import minari
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    study = written(tmp_path, STUDY + ARCHITECTS)
+    with serving(study, folder) as client:
+        for number in range(6):
+            token = to_the_game(client, f"P{number}")
+            seat = ask(client, "game", token=token)["play"]
+            with joined(client, seat) as player:
+                player.until("status", state="playing")
+                if player.heard[0]["role"] == "builder":
+                    for frame in PLACE_RED:
+                        player.frame(**frame)
+                else:
+                    player.send(t="say", text="Place a red block one north of the middle.")
+                player.until("status", state="over")
+            until_stage(client, token, "questions")
+    out = tmp_path / "out"
+    words = ["study", "export", str(study), "--folder", str(folder), "-o", str(out)]
+    done = CliRunner().invoke(command, [*words, "--upstream", "--minari", "words/games-v0"])
+    assert done.exit_code == 0, done.output
+    games = rows_of(out / "games.csv")
+    sessions = {each.task_id: each for found in read_sessions(out / "sessions").values() for each in found}
+    for game in games:
+        again = replay(out / "recordings" / game["recording"])
+        session = sessions.get(Path(game["recording"]).stem)
+        if session is None:  # nobody spoke: the layout has no place for such a game
+            assert not any(said.role == Role.ARCHITECT for said in again.dialogue)
+            continue
+        assert np.array_equal(session.structures[-1], again.grid)
+        assert [str(said) for said in session.turns[-1]] == [str(said) for said in again.dialogue]
+    assert any(game["role"] == "architect" for game in games if Path(game["recording"]).stem in sessions)
+    episodes = {
+        episode["file"]: episode
+        for name in minari.list_local_datasets()
+        for episode in minari.load_dataset(name).storage.get_episode_metadata(
+            range(minari.load_dataset(name).total_episodes)
+        )
+    }
+    assert len(minari.list_local_datasets()) == 2  # people and agents have other hands
+    assert set(episodes) == {game["recording"] for game in games}
+    assert all(episode["completed"] for episode in episodes.values())
+
+
+@pytest.mark.parametrize(("failed_checks", "stage", "code"), [(0, "done", "C0DE"), (1, "failed", "N0")])
+def test_checks_of_attention(tmp_path: Path, folder: Path, failed_checks: int, stage: str, code: str) -> None:
+    study = written(tmp_path, f'failed_checks = {failed_checks}\nfailed_code = "N0"\n{STUDY}{CHECK}')
+    with serving(study, folder) as client:
+        for name, answer, expected in (("A", "2", (stage, code)), ("B", "5", ("done", "C0DE"))):
+            token = to_the_game(client, name)
+            build_red(client, token)
+            until_stage(client, token, "questions")
+            assert "expected" not in json.dumps(ask(client, "enter", token=token))
+            told = ask(client, "next", token=token, stage="questions", answers={**ANSWERS, "check": answer})
+            assert (told["stage"], told["code"]) == expected
+    out = tmp_path / "out"
+    words = ["study", "export", str(study), "--folder", str(folder), "-o", str(out)]
+    assert CliRunner().invoke(command, words).exit_code == 0
+    passed = {(row["code"], row["question"]): row["passed"] for row in rows_of(out / "answers.csv")}
+    assert (passed["A", "check"], passed["B", "check"], passed["A", "fun"]) == ("0", "1", "")
+
+
+def test_the_time_of_a_participant_is_limited(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, f'minutes = 5\nfailed_code = "LATE"\n{STUDY}')
+    with serving(study, folder) as client:
+        sessions = client.app.state.sessions  # type: ignore[attr-defined]
+        token = to_the_game(client, "P1")
+        with joined(client, ask(client, "game", token=token)["play"]) as builder:
+            builder.until("status", state="playing")
+            room = only_room(client)
+            assert 200 < room.until - time.monotonic() <= 300
+            in_loop(client, room.check, room.until + 1)
+            assert builder.until("status", state="over")["how"] == "time"
+        until_stage(client, token, "questions")
+        sessions.store.do(lambda c: c.execute(PARTICIPANTS.update().values(came=PARTICIPANTS.c.came - 301)))
+        told = ask(client, "next", token=token, stage="questions", answers=ANSWERS)
+        assert (told["stage"], told["code"]) == ("expired", "LATE")
+        assert ask(client, "enter", code="P1")["stage"] == "expired"
+
+
+def test_one_who_does_nothing_is_asked_and_noted(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, f"idle_s = 40\n{STUDY}")
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        with joined(client, ask(client, "game", token=token)["play"]) as builder:
+            builder.until("status", state="playing")
+            room = only_room(client)
+            in_loop(client, room.check, time.monotonic() + 21)
+            assert "Are you still there?" in builder.until("note")["text"]
+            in_loop(client, room.check, time.monotonic() + 41)
+            assert builder.until("status", state="over")["how"] == "idle"
+        until_stage(client, token, "questions")
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        kinds = store.do(lambda c: [row.kind for row in c.execute(EVENTS.select())])
+        assert kinds.count("idle") == 1
+
+
 def test_who_does_not_agree_is_not_asked_again(tmp_path: Path, folder: Path) -> None:
     with serving(written(tmp_path, STUDY), folder) as client:
         token = ask(client, "enter", code="P1")["token"]
@@ -222,16 +343,55 @@ def test_two_people_are_paired_and_a_third_gets_an_agent(tmp_path: Path, folder:
         while "wait" in waited:
             waited = ask(client, "game", token=third)
         with joined(client, waited["play"]) as alone:
-            assert alone.until("welcome")["agents"] == {"architect": None, "builder": "scripted"}
+            assert alone.until("welcome")["agents"] == {"architect": None, "builder": "agent"}
 
 
-def test_a_game_that_a_restart_ended_is_played_anew(tmp_path: Path, folder: Path) -> None:
+def test_a_game_goes_on_after_a_restart(tmp_path: Path, folder: Path) -> None:
     study = written(tmp_path, STUDY)
     with serving(study, folder) as client:
         token = to_the_game(client, "P1")
-        with joined(client, ask(client, "game", token=token)["play"]) as builder:
+        seat = ask(client, "game", token=token)["play"]
+        with joined(client, seat) as builder:
             builder.until("status", state="playing")
-        client.app.state.rooms.rooms.clear()  # type: ignore[attr-defined]  # as if it had been killed
+            builder.frame(**PLACE_RED[0])
+            tick = builder.until("frame", ack=1)["tick"]
+    with serving(study, folder) as client:
+        assert ask(client, "game", token=token)["play"] == seat
+        with joined(client, seat) as builder:
+            assert builder.until("frame", whole=True)["tick"] >= tick
+            for frame in PLACE_RED[1:]:
+                builder.frame(**frame)
+            assert builder.until("status", state="over")["how"] == "complete"
+        until_stage(client, token, "questions")
+    (path,) = folder.glob("*.jsonl")
+    assert replay(path).completed
+    assert not list(folder.glob("*.seats"))
+
+
+def test_an_end_that_was_not_noted_is_noted_after_a_restart(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        seat = ask(client, "game", token=token)["play"]
+        client.app.state.rooms.room_of(seat).on_end.clear()  # type: ignore[attr-defined]  # as if killed then
+        with joined(client, seat) as builder:
+            builder.until("status", state="playing")
+            for frame in PLACE_RED:
+                builder.frame(**frame)
+            builder.until("status", state="over")
+    with serving(study, folder) as client:
+        assert stage_of(client, token) == "questions"
+        (game,) = client.app.state.sessions.store.do(lambda c: c.execute(GAMES.select()).mappings().all())  # type: ignore[attr-defined]
+        assert (game["how"], game["right"]) == ("complete", 1)
+
+
+def test_a_game_that_cannot_go_on_is_played_anew(tmp_path: Path, folder: Path) -> None:
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        ask(client, "game", token=token)
+    (path,) = folder.glob("*.jsonl")
+    path.write_text(path.read_text("utf-8").replace('"state":"', '"state":"x'), "utf-8")
     with serving(study, folder) as client:
         assert stage_of(client, token) == "game"
         build_red(client, token)
@@ -308,15 +468,28 @@ def simulate(study: Path, folder: Path, url: str | None = None) -> list[dict[str
     place = [str(study), "--folder", str(folder), *(["--db", url] if url else []), "-o", str(out)]
     assert CliRunner().invoke(command, ["study", "export", *place]).exit_code == 0
     people, games = rows_of(out / "participants.csv"), rows_of(out / "games.csv")
+    stages = json.loads(CliRunner().invoke(command, ["study", "status", *place[:-2], "--json"]).stdout)
+    counted = Counter((row["condition"], row["stage"]) for row in people)
+    assert {(row["condition"], row["stage"]): row["participants"] for row in stages} == counted
     balance = Counter(row["condition"] for row in people)
     assert sorted(balance.values()) == [20, 20]
     finished = {f"P{number}" for number, fate in enumerate(fates) if fate != "drop"}
     assert {row["code"] for row in people if row["stage"] == "done"} == finished
     assert {row["code"] for row in rows_of(out / "answers.csv")} == finished
     assert sorted(row["code"] for row in games) == sorted(finished)
+    recordings = {path.name for path in (out / "recordings").iterdir()}
+    assert (
+        recordings == {game["recording"] for game in games} == {path.name for path in folder.glob("*.jsonl")}
+    )
+    conditions = {row["code"]: row["condition"] for row in people}
     for game in games:
-        again = replay(out / "recordings" / game["recording"])
+        path = out / "recordings" / game["recording"]
+        assert path.read_bytes() == (folder / path.name).read_bytes()
+        (recording,), again = read_recording(path), replay(path)
         assert (again.completed, again.intersection) == (game["how"] == "complete", int(game["right"]))
+        assert (recording.task.task_id, again.target_blocks) == (game["task"], int(game["blocks"]))
+        assert recording.header["agents"] == {"architect": game["partner"], game["role"]: "person"}
+        assert game["partner"] == conditions[game["code"]]
     return people
 
 
@@ -370,6 +543,20 @@ def has_psycopg() -> bool:
     return importlib.util.find_spec("psycopg") is not None and shutil.which("runuser") is not None
 
 
+def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
+    """One of version 1, which had no column for checks of attention."""
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    store = Store(url)
+    store.do(lambda connection: connection.execute(text("ALTER TABLE answers DROP COLUMN passed")))
+    store.do(lambda connection: connection.execute(SCHEMAS.update().values(version=1)))
+    store.close()
+    for _ in range(2):
+        store = Store(url)
+        assert store.do(lambda connection: connection.execute(ANSWER_ROWS.select()).all()) == []
+        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [2]
+        store.close()
+
+
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)
@@ -401,6 +588,9 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("name = \"vague\"", "name = \"precise\""), "twice"),
         (("title = ", "wait_s = true\ntitle = "), "wait_s"),
         (("[[conditions]]", "[conditions"), "study.toml"),
+        (("title = ", "failed_checks = 1\ntitle = "), "expected 0..0"),
+        (("title = ", "idle_s = 0\ntitle = "), "idle_s"),
+        (("required = false", "kind = \"likert\"\nexpected = \"9\""), "no answer"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

@@ -33,4 +33,6 @@ export const PARTNERS = {
   random: ["Random", "says or does anything"],
 };
 export const title = (name) => name.replace(/[-_]/g, " ").replace(/^./, (letter) => letter.toUpperCase());
+/** An agent's name, as people read it. */
+export const nameOf = (name) => name.startsWith("llm:") ? `Language model ${name.slice(4)}` : `${(PARTNERS[name] || [title(name)])[0]} agent`;
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

@@ -1,5 +1,5 @@
 // The lobby: choose a role, a partner and a task, and begin.
-import {$, PARTNERS, ask, make, title} from "./common.js";
+import {$, PARTNERS, ask, make, nameOf, title} from "./common.js";
 import {Painter, cellOf, paintScene, setColors} from "./drawing.js";
 
 const roleOf = () => document.querySelector("input[name=role]:checked").value;
@@ -8,7 +8,7 @@ let known = null;
 function showPartners() {
   const other = roleOf() === "builder" ? "architect" : "builder", chosen = $("partner").value;
   $("partner").replaceChildren(
-    ...known.agents[other].map((name) => make("option", {value: name, textContent: `${(PARTNERS[name] || [title(name)])[0]} agent`})),
+    ...known.agents[other].map((name) => make("option", {value: name, textContent: nameOf(name)})),
     make("option", {value: "person", textContent: "A person, by a link"}),
   );
   if ([...$("partner").options].some((option) => option.value === chosen)) $("partner").value = chosen;
@@ -16,7 +16,7 @@ function showPartners() {
 }
 function showManner() {
   const name = $("partner").value;
-  $("manner").textContent = name === "person" ? "You are given a link to send." : title((PARTNERS[name] || ["", ""])[1]);
+  $("manner").textContent = name === "person" ? "You are given a link to send." : title((PARTNERS[name] || ["", known.about[name] || ""])[1]);
 }
 
 async function begin(event) {

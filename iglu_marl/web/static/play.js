@@ -1,5 +1,5 @@
 // A game: what is seen, said and done, in either role.
-import {$, PARTNERS, ask, clock, make, title} from "./common.js";
+import {$, ask, clock, make, nameOf, title} from "./common.js";
 import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
@@ -47,7 +47,7 @@ const HEARD = {
     if (told.token) history.replaceState(null, "", `#${told.token}`);
     $("task").textContent = title(told.task);
     $("words").maxLength = told.limit;
-    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse)").matches ? "Ask the architect" : "Ask the architect (T)";
+    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? "Ask the architect" : "Ask the architect (T)";
     showLinks(told.invite);
     hands.restart();
     showHotbar(); showQuick();
@@ -56,7 +56,7 @@ const HEARD = {
     const before = state.status;
     state.status = told;
     const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
-    $("who").textContent = state.watching ? "You watch" : agent ? `with the ${(PARTNERS[agent] || [agent])[0].toLowerCase()} agent` : told.here[other] ? "with a person" : "";
+    $("who").textContent = state.watching ? "You watch" : agent ? `with ${agent === "agent" ? "an agent" : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`}` : told.here[other] ? "with a person" : "";
     if (told.state !== "waiting" && state.facts.invite) showLinks("");
     if (told.state === "paused" && before.state === "playing") hands.release();
     showVeil();

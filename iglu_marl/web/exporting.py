@@ -1,0 +1,77 @@
+"""The data of a study for other tools: tables, recordings, the multi-turn layout of the IGLU data, Minari datasets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.data import EpisodeRecorder, write_sessions
+from iglu_marl.recording import Recording, read_recording, replay
+from iglu_marl.recording.games import GAME_KEYS
+from iglu_marl.web import store as db
+from iglu_marl.web.store import Store
+
+RECORDINGS, SESSIONS = "recordings", "sessions"  # folders of an export
+
+
+def export_study(store: Store, study: str, games: Path, output: Path, sessions: bool = False) -> list[Path]:
+    """Write the tables of a study and the recordings of its games into a folder; the paths of the recordings.
+
+    games: the folder where they were recorded. sessions: also in the multi-turn layout, one for each game in which
+    something was built, named like its recording.
+    """
+    names = store.do(db.export, study, output)
+    folder = output / RECORDINGS
+    folder.mkdir()
+    kept = [folder / name for name in dict.fromkeys(names) if (games / name).is_file()]
+    for path in kept:
+        shutil.copyfile(games / path.name, path)
+    if sessions:
+        _write_sessions(kept, output / SESSIONS)
+    return kept
+
+
+def _write_sessions(paths: Iterable[Path], folder: Path) -> None:
+    found = []
+    for path in paths:
+        recorder = EpisodeRecorder()
+        (recording,) = read_recording(path)
+        replay(recording, on_step=recorder)
+        try:
+            found.append(recorder.session(path.stem, str(recording.task.task_id or "structure")))
+        except DataError:
+            continue  # nothing was built
+    write_sessions(folder, found)
+
+
+def write_datasets(paths: Sequence[Path], dataset_id: str, agent: str) -> dict[str, int]:
+    """Write recordings as Minari datasets, one for each kind of game; the number of episodes by dataset.
+
+    dataset_id: such as "words/games-v0"; where there are several kinds, the builder's controls and a number stand
+    before the version. agent: whose part. Raises what `iglu_marl.recording.offline.write_minari` raises.
+    """
+    from iglu_marl.recording.offline import write_minari
+
+    kinds: dict[str, list[Recording]] = {}
+    for path in paths:
+        for recording in read_recording(path):
+            role = agent.removesuffix("_0")
+            if any(role in move.actions for move in recording.moves):
+                kinds.setdefault(_kind(recording.header), []).append(recording)
+    stem, dash, version = dataset_id.rpartition("-")
+    if not dash:
+        raise ConfigError(f"the dataset is {dataset_id!r}, expected an id such as words/games-v0")
+    made = {}
+    for number, recordings in enumerate(kinds.values(), start=1):
+        controls = recordings[0].header["controls"]["name"]
+        name = dataset_id if len(kinds) == 1 else f"{stem}-{controls}-{number}-{version}"
+        made[name] = int(write_minari(recordings, name, agent=agent).total_episodes)
+    return made
+
+
+def _kind(header: Mapping[str, Any]) -> str:
+    return json.dumps({key: header.get(key) for key in GAME_KEYS}, sort_keys=True)
