@@ -89,12 +89,12 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
-ADAPTERS := agilerl benchmarl
-adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples of AgileRL and BenchMARL, each in an environment of its own
+ADAPTERS := agilerl benchmarl openenv textarena trl verifiers
+adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)
 	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
-	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]'
+	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]' pytest
 	@touch $@
 
 clean:  ## remove what was built, but not .venv

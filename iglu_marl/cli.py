@@ -35,6 +35,7 @@ from iglu_marl.commands.record import record
 from iglu_marl.commands.render import render_diff, render_replay, render_structure
 from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
+from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
 from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
@@ -102,6 +103,7 @@ for _command in (
     watch,
     play,
     serve,
+    serve_openenv,
     record,
     replay,
     film,

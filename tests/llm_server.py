@@ -59,6 +59,11 @@ def obedient(messages: list[dict[str, Any]]) -> str:
     )
 
 
+def obedient_to_the_last(messages: list[dict[str, Any]]) -> str:
+    """The reply of a good model to a chat that has grown turn by turn."""
+    return obedient([messages[0], messages[-1]])
+
+
 def chat_of(request: ChatRequest) -> list[dict[str, Any]]:
     """A request's messages as a server gets them, without pictures."""
     return [{"role": part.speaker, "content": part.text} for part in request.messages]
@@ -234,7 +239,7 @@ class LLMServer:
 
     def _reply(self, asked: dict[str, Any], now: Misbehaviour) -> bytes:
         text = self.answer(asked["messages"]) if now.text is None else now.text
-        limit = asked.get("max_tokens") or asked.get("max_completion_tokens")
+        limit = asked.get("max_tokens") or asked.get("max_completion_tokens") or len(text)
         text = " ".join(text.split(" ")[:limit]) if len(text.split()) > limit else text
         prompt, completion = words_of(asked["messages"]), len(text.split())
         with self._lock:
@@ -246,7 +251,10 @@ class LLMServer:
             "total_tokens": prompt + completion,
         }
         answer = {
+            "id": "chat",
             "object": "chat.completion",
+            "created": 0,
+            "model": str(asked.get("model")),
             "choices": [
                 {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": now.finish}
             ],

@@ -80,7 +80,13 @@ EXTRAS = {
     "docs/browser.md": ("starlette",),
     "docs/offline.md": ("minari", "h5py"),
 }  # what the snippets of a page import besides
-PYTHONS = {"python", *(f".venv-{library}/bin/python" for library in ("rllib", "agilerl", "benchmarl"))}
+PYTHONS = {
+    "python",
+    *(
+        f".venv-{library}/bin/python"
+        for library in ("rllib", "agilerl", "benchmarl", "textarena", "trl", "verifiers")
+    ),
+}
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -277,9 +277,9 @@ class Decider(ABC):
 
     @classmethod
     def games_at_once(cls, settings: LLMSettings | None = None) -> int:
-        """In how many games at once agents are to play: as many as may wait for the endpoint. A local model is busy."""
+        """In how many games at once agents are to play: as many as may wait for the endpoint, or as make a batch."""
         settings = settings or LLMSettings.from_environment()
-        return settings.concurrency if settings.endpoint else 1
+        return settings.concurrency if settings.endpoint else settings.batch_size
 
     @property
     def stats(self) -> Stats:

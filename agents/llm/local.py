@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -14,14 +16,31 @@ from iglu_marl.agents.llm.reading import is_mark
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.text import cleaned
 
+GATHER_S = 0.01  # that a batch with room waits for the next chat
 _UNKNOWN_LENGTH = 10**9  # tokenizers say 10**30 for "no limit"
+
+
+class _Pending:
+    """A request that waits for its reply, or for the error in its place."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self.request = request
+        self.size = sum(len(part.text) for part in request.messages)
+        self.ids: list[int] = []
+        self.reply: Reply | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.reply is not None or self.error is not None
 
 
 class LocalBackend:
     """A chat model that is loaded when it is first needed.
 
-    Chats go through it in batches, padded on the left. With temperature 0 the likeliest token is taken; else one is
-    drawn, each chat with a generator of its own seed, so that a reply does not depend on what else is in the batch.
+    Chats go through it in batches, padded on the left: those of one call, and those that other threads ask for in the
+    meantime. With temperature 0 the likeliest token is taken; else one is drawn, each chat with a generator of its own
+    seed, so that a reply does not depend on what else is in the batch.
     """
 
     sees_pictures = False
@@ -29,7 +48,9 @@ class LocalBackend:
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
         self.budget = Budget.of(settings)
-        self._lock = threading.RLock()
+        self._reading = threading.RLock()  # held by who uses the tokenizer, or loads
+        self._generating = threading.Lock()  # held by the one thread that serves
+        self._pending: deque[_Pending] = deque()
         self._loaded: tuple[Any, Any] | None = None
 
     def __repr__(self) -> str:
@@ -38,29 +59,45 @@ class LocalBackend:
     # -- Backend
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """One reply for each request; those of a batch are made together."""
-        with self._lock:
-            self._load()
-            ids = [self._ids(request.messages) for request in requests]
-            replies: dict[int, Reply] = {}
-            waiting: list[int] = []
-            for number, prompt in enumerate(ids):
-                if len(prompt) + self.settings.most_tokens > self.context_tokens:
-                    detail = f"{len(prompt)} tokens and {self.settings.most_tokens} of reply in {self.context_tokens}"
-                    replies[number] = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
-                else:
-                    waiting.append(number)
-            waiting.sort(key=lambda number: len(ids[number]))  # less padding
-            for start in range(0, len(waiting), self.settings.batch_size):
-                chunk = waiting[start : start + self.settings.batch_size]
-                replies |= self._paid(chunk, requests, ids)
-            return [replies[number] for number in range(len(requests))]
+        """One reply for each request; those that wait at the same time are made together."""
+        own = [_Pending(request) for request in requests]
+        self._pending.extend(sorted(own, key=lambda one: one.size))  # less padding
+        replies = []
+        for one in own:
+            while not one.is_over:
+                with self._generating:
+                    if not one.is_over:  # else another thread has served it
+                        self._serve(self._gathered())
+            if one.error is not None:
+                raise one.error
+            assert one.reply is not None
+            replies.append(one.reply)
+        return replies
+
+    def _gathered(self) -> list[_Pending]:
+        """The next batch: what waits, and what comes as long as there is room and something comes."""
+        there = 0
+        while there < len(self._pending) < self.settings.batch_size:
+            there = len(self._pending)
+            time.sleep(GATHER_S)
+        return [self._pending.popleft() for _ in range(min(len(self._pending), self.settings.batch_size))]
+
+    def _serve(self, batch: list[_Pending]) -> None:
+        """Answer a batch, or say what failed."""
+        try:
+            for one in batch:
+                one.ids = self._ids(one.request.messages)
+                if len(one.ids) + self.settings.most_tokens > self.context_tokens:
+                    detail = f"{len(one.ids)} tokens and {self.settings.most_tokens} of reply in {self.context_tokens}"
+                    one.reply = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
+            self._pay([one for one in batch if one.reply is None])
+        except BaseException as error:  # raised by `complete`, in each thread that waits
+            for one in batch:
+                one.error = error
 
     def fits(self, request: ChatRequest) -> bool:
         """Whether the chat and its reply are short enough for the model."""
-        with self._lock:
-            self._load()
-            return len(self._ids(request.messages)) + self.settings.most_tokens <= self.context_tokens
+        return len(self._ids(request.messages)) + self.settings.most_tokens <= self.context_tokens
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """What these tokens cost, in the unit of the prices."""
@@ -68,7 +105,7 @@ class LocalBackend:
 
     def close(self) -> None:
         """Let go of the model; it would be loaded again."""
-        with self._lock:
+        with self._reading:
             self._loaded = None
 
     # -- the model
@@ -82,38 +119,34 @@ class LocalBackend:
         return min(known, self.settings.context_tokens or known)
 
     def _load(self) -> tuple[Any, Any]:
-        if self._loaded is None:
-            self._loaded = _load(self.settings)
-        return self._loaded
+        with self._reading:
+            if self._loaded is None:
+                self._loaded = _load(self.settings)
+            return self._loaded
 
     def _ids(self, messages: Sequence[Message]) -> list[int]:
         """The tokens of a chat, in the model's own form. Texts cannot hold the marks that this form uses."""
         tokenizer, _ = self._load()
         chat = [{"role": part.speaker, "content": _defused(part.text, tokenizer)} for part in messages]
-        text = _templated(tokenizer, chat, self.settings.thinking)
-        return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
+        with self._reading:
+            text = _templated(tokenizer, chat, self.settings.thinking)
+            return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
-    def _paid(
-        self, chunk: list[int], requests: Sequence[ChatRequest], ids: list[list[int]]
-    ) -> dict[int, Reply]:
-        """The replies of a batch, as far as the budget goes."""
-        replies: dict[int, Reply] = {}
+    def _pay(self, batch: list[_Pending]) -> None:
+        """Answer a batch, as far as the budget goes."""
         granted = []
-        for number in chunk:
-            if self.budget.reserve(TokenCount(len(ids[number]), self.settings.most_tokens)):
-                granted.append(number)
+        for one in batch:
+            if self.budget.reserve(TokenCount(len(one.ids), self.settings.most_tokens)):
+                granted.append(one)
             else:
                 detail = f"{sum(self.budget.spent)} tokens are spent"
-                replies[number] = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
+                one.reply = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
         if granted:
-            made = self._generate(
-                [ids[number] for number in granted], [requests[number].seed for number in granted]
-            )
-            for number, reply in zip(granted, made, strict=True):
-                reserved = TokenCount(len(ids[number]), self.settings.most_tokens)
+            made = self._generate([one.ids for one in granted], [one.request.seed for one in granted])
+            for one, reply in zip(granted, made, strict=True):
+                reserved = TokenCount(len(one.ids), self.settings.most_tokens)
                 self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
-                replies[number] = reply
-        return replies
+                one.reply = reply
 
     def _generate(self, prompts: list[list[int]], seeds: list[int]) -> list[Reply]:
         """Go on with all of these at once."""
@@ -160,7 +193,8 @@ class LocalBackend:
         padded = next((back for back, token in enumerate(reversed(row)) if token != pad), len(row))
         length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row) - padded)
         tokenizer, _ = self._load()
-        text = cleaned(_text_of(row[:length], tokenizer))
+        with self._reading:
+            text = cleaned(_text_of(row[:length], tokenizer))
         cut = 0 < length == self.settings.most_tokens and row[length - 1] not in ends
         for stop in self.settings.stop:
             if stop in text:

@@ -138,7 +138,7 @@ def generated_records(
         split = Split.of(game.target).value
         while not done:
             start, asked = game.grid.copy(), game.turn
-            reply = _right_reply(game)
+            reply = right_reply(game)
             target = (
                 game.target
                 if asked is Role.ARCHITECT
@@ -153,7 +153,7 @@ def generated_records(
                 number += 1
 
 
-def _right_reply(game: TextGame) -> str:
+def right_reply(game: TextGame) -> str:
     """What an architect says that goes from the ground up, and what a builder does that reads it."""
     if game.turn is Role.ARCHITECT:
         return told_changes(game.grid, game.target, limit=1).partition("\n")[0]

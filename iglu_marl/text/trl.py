@@ -25,8 +25,9 @@ class _Environment:
     _role: Role
     _tool: str
 
-    def __init__(self, **options: Any) -> None:
-        self._game = TextGame(**{**options, "role": self._role.value, "observations": "delta"})
+    def __init__(self, game: Any = None, **options: Any) -> None:
+        own = {**options, "role": self._role.value, "observations": "delta"}
+        self._game = TextGame(**own) if game is None else game
         self._earned, self._over = 0.0, True
 
     def reset(self, seed: int = 0, **row: Any) -> str:
@@ -47,7 +48,7 @@ class _Environment:
 
 
 class BuilderEnvironment(_Environment):
-    """The model builds. options: as of `TextGame`."""
+    """The model builds. options: as of `TextGame`; or game: a `RemoteGame` whose observations are "delta"."""
 
     _role, _tool = Role.BUILDER, "build"
 
@@ -66,7 +67,7 @@ class BuilderEnvironment(_Environment):
 
 
 class ArchitectEnvironment(_Environment):
-    """The model tells a builder what to build. options: as of `TextGame`."""
+    """The model tells a builder what to build. game, options: as of `BuilderEnvironment`."""
 
     _role, _tool = Role.ARCHITECT, "tell"
 

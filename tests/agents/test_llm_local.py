@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from iglu_marl import AgentError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm import ChatRequest, LLMSettings, Message, RequestFailure, act_together, make_backend
 from iglu_marl.agents.llm.backends import borrow, give_back
+from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.evaluation import evaluate
 
 pytestmark = pytest.mark.system
 
@@ -163,6 +167,44 @@ def test_games_that_share_a_batch_are_the_games_alone(model: Path, kept: None) -
     assert len(set(together)) == 3
     for agent in agents:
         agent.close()
+
+
+def test_games_in_flight_share_batches(model: Path, kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And they are the games that one after the other would be."""
+    sizes: list[int] = []
+    generate = LocalBackend._generate
+
+    def counted(self: Any, prompts: Any, seeds: Any) -> Any:
+        sizes.append(len(prompts))
+        return generate(self, prompts, seeds)
+
+    monkeypatch.setattr(LocalBackend, "_generate", counted)
+    settings = settings_for(model, temperature=0.8, batch_size=4)
+    assert LLMArchitect.games_at_once(settings) == 4
+    tasks = [Task("", blocks_to_grid([(x, -1, 0, 1 + x)]), task_id=str(x)) for x in range(4)]
+
+    def rows(at_once: int) -> list[dict[str, Any]]:
+        sizes.clear()
+        found = evaluate(
+            {"a": partial(LLMArchitect.for_env, settings=settings, patience=1)}, "careful", tasks,
+            controls="flying", config={"max_steps": 8}, concurrency=at_once, progress=False,
+        )  # fmt: skip
+        return [{name: value for name, value in row.items() if name != "seconds"} for row in found.rows]
+
+    together = rows(4)
+    assert max(sizes) > 1
+    assert len(sizes) < sum(sizes)
+    assert together == rows(1)
+    assert set(sizes) == {1}
+
+
+def test_all_who_wait_are_told_what_fails(tmp_path: Path) -> None:
+    backend = make_backend(settings_for(tmp_path / "nothing"))
+    with ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(backend.complete, [request]) for request in chats(3)]
+        for one in waiting:
+            with pytest.raises(AgentError, match="could not be loaded"):
+                one.result(60)
 
 
 # ---------------------------------------------------------------------------------------------------------- replies

@@ -1,6 +1,8 @@
-"""The examples of libraries that need environments of their own, which `make adapters` makes: each learns a little.
+"""The examples of libraries that need environments of their own, which `make adapters` makes.
 
-examples/agilerl_two_agents.py and examples/benchmarl_two_agents.py.
+examples/agilerl_two_agents.py and examples/benchmarl_two_agents.py learn a little; examples/trl_builder.py,
+examples/verifiers_builder.py and examples/textarena_game.py play the game as strings, which `iglu-marl serve-openenv`
+serves.
 """
 
 from __future__ import annotations
@@ -11,25 +13,77 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from requirements import ROOT, require
-from test_examples import SHORT, documented
+from openenv_server import openenv_server
+from requirements import ROOT, TEST_FOLDERS, require
+from test_examples import SHORT, at_hand, documented
 
-LIBRARIES = ("agilerl", "benchmarl")
+from iglu_marl.cli import app
+
+# Example -> what it prints.
+EXAMPLES = {
+    "agilerl_two_agents": r"mean return -?\d",
+    "benchmarl_two_agents": r"mean return -?\d",
+    "textarena_game": r"mean reward 1\.00",
+    "trl_builder": r"mean reward \d",
+    "verifiers_builder": r"mean reward 1\.00",
+}
+
+
+def python_of(library: str) -> Path:
+    """The Python of a library's environment."""
+    python = ROOT / f".venv-{library}" / "bin" / "python"
+    require("adapters", python.exists(), f"{library} is not installed: make adapters")
+    return python
+
+
+def run(library: str, folder: Path, *command: str | Path) -> str:
+    """What a program prints that is run in a library's environment."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": TEST_FOLDERS}
+    done = subprocess.run(
+        [python_of(library), *command],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        cwd=folder,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_the_documented_command_line_learns(library: str, tmp_path: Path) -> None:
-    python = ROOT / f".venv-{library}" / "bin" / "python"
-    require("adapters", python.exists(), f"{library} is not installed: make adapters")
-    name = f"{library}_two_agents"
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_documented_command_line_does_what_it_says(name: str, tmp_path: Path) -> None:
+    library = name.partition("_")[0]
+    python_of(library)
     lines = [arguments for example, arguments in documented() if example == name]
     assert lines
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for arguments in lines:
-        command = [python, ROOT / "examples" / f"{name}.py", *arguments.split(), *SHORT[name].split()]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert re.search(r"mean return -?\d", done.stdout)
+        with at_hand(arguments, tmp_path) as given:
+            said = run(
+                library, tmp_path, ROOT / "examples" / f"{name}.py", *given.split(), *SHORT[name].split()
+            )
+        assert re.search(EXAMPLES[name], said)
+
+
+@pytest.mark.system
+def test_games_are_served_to_the_clients_of_openenv(tmp_path: Path) -> None:
+    assert run("openenv", tmp_path, ROOT / "tests" / "in_openenv.py").endswith("played\n")
+
+
+@pytest.mark.system
+def test_a_trainer_plays_on_a_server(tmp_path: Path) -> None:
+    example, tasks = ROOT / "examples" / "trl_builder.py", tmp_path / "tasks.json"
+    run("trl", tmp_path, example, "--write-tasks", tasks)
+    arguments = ("--observations", "delta", "--tasks", str(tasks))
+    with openenv_server(*arguments, python=python_of("openenv")) as address:
+        said = run("trl", tmp_path, example, "--openenv", address, *SHORT["trl_builder"].split())
+    assert re.search(EXAMPLES["trl_builder"], said)
+
+
+def test_the_image_installs_and_starts_what_there_is() -> None:
+    lines = (ROOT / "examples" / "openenv.Dockerfile").read_text(encoding="utf-8")
+    (extra,) = re.findall(r'pip install .*"\.\[(\w+)\]"', lines)
+    assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (command,) = re.findall(r'ENTRYPOINT \["iglu-marl", "([\w-]+)"', lines)
+    assert command in {one.name or one.callback.__name__.replace("_", "-") for one in app.registered_commands}

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from llm_server import llm_server
+from llm_server import llm_server, obedient_to_the_last
 from made_packs import write_zip
 from requirements import ROOT, require
 
@@ -42,6 +42,9 @@ ELSEWHERE: dict[str, str] = {
     "rllib_two_agents": "test_rllib.py",
     "agilerl_two_agents": "test_adapters.py",
     "benchmarl_two_agents": "test_adapters.py",
+    "textarena_game": "test_adapters.py",
+    "trl_builder": "test_adapters.py",
+    "verifiers_builder": "test_adapters.py",
     "sb3_silent_builder": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
     "llm_architect": "test_llm_endpoint.py",
@@ -111,11 +114,17 @@ SHORT = {
     "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
     "scripted_pair": "",
     "silent_builder": "--episodes 1 --steps 20",
+    "textarena_game": "--games 2",
     "torchrl_two_agents": "--iterations 1 --batch 100",
+    "trl_builder": "--steps 1 --generations 2",
+    "verifiers_builder": "--games 2",
     "your_own_agent": "",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
-APART = ("ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents")
+APART = (
+    "ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents", "textarena_game", "trl_builder",
+    "verifiers_builder",
+)  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
@@ -157,7 +166,7 @@ def at_hand(arguments: str, folder: Path) -> Iterator[str]:
         from test_llm_local import save_model
 
         save_model(folder / "path/to/a/local/chat-model")
-    with llm_server() as server:
+    with llm_server(obedient_to_the_last) as server:
         yield arguments.replace("https://host/v1", server.url)
 
 

@@ -1,0 +1,130 @@
+"""verifiers: a chat model at an endpoint builds what the scripted architect says; the reward is that of the game.
+
+    python examples/verifiers_builder.py --endpoint https://host/v1 --model some-model --games 8
+
+The module is a taskset, an environment and a harness at once, which verifiers finds by its name. The usual harness
+starts a process for each turn of a game; the one here asks the model within this process. Tried with verifiers 0.4,
+whose interface was new then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import verifiers.v1 as vf
+from openai import AsyncOpenAI
+from verifiers.v1.dialects.chat import message_to_wire
+from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
+
+from iglu_marl.text import TextGame
+
+__all__ = ["BuilderEnv", "BuilderTaskset", "InProcessHarness"]
+NAME = "verifiers_builder"
+
+
+class GameConfig(vf.TasksetConfig):
+    """games: how many, by their seeds."""
+
+    games: int = 100
+
+
+class GameData(vf.TaskData):
+    """A game."""
+
+    seed: int
+
+
+class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
+    """A game to be played."""
+
+
+class BuilderTaskset(vf.Taskset[GameTask, GameConfig]):
+    """A task for each seed; the rules of the game are its system prompt."""
+
+    def load(self) -> Iterator[GameTask]:
+        """All tasks."""
+        rules = TextGame().reset(0)[0]["content"]
+        for seed in range(self.config.games):
+            data = GameData(name=f"game {seed}", prompt=None, system_prompt=rules, seed=seed)
+            yield GameTask(data, self.config.task)
+
+
+class InProcessConfig(vf.HarnessConfig):
+    """Of the harness below."""
+
+
+class InProcessHarness(vf.Harness[InProcessConfig]):
+    """Sends the chat so far, and takes the reply: no program, no process."""
+
+    APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
+    EXECUTES_CODE = NEEDS_CONTAINER = False
+
+    async def launch(
+        self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
+    ) -> ProgramResult:
+        """One reply. The endpoint is that of verifiers, which keeps what goes through."""
+        system, messages = self.resolve_prompt(data)
+        chat: list[Any] = [{"role": "system", "content": system}, *map(message_to_wire, messages or [])]
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret) as client:
+            await client.chat.completions.create(model=ctx.model, messages=chat)
+        return ProgramResult(0, "", "")
+
+
+class BuilderEnvConfig(vf.EnvConfig):
+    """The one who builds; on this machine."""
+
+    player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
+
+
+class BuilderEnv(vf.Env[BuilderEnvConfig]):
+    """Plays the game: each reply is a step, and what comes of it the next message."""
+
+    async def run(self, task: Any, agents: Any) -> None:
+        """One game."""
+        game = TextGame(role="builder", partner="scripted", observations="delta")
+        messages, total, done = game.reset(task.data.seed), 0.0, False
+        async with agents.player.interaction(task) as interaction:
+            while not done:
+                segment = await interaction.turn(messages[-1]["content"])
+                if segment.terminated:
+                    break
+                messages, reward, done, _ = game.step(segment.last_reply)
+                total += reward
+        interaction.trace.record_reward("game", total)
+
+
+async def play(endpoint: str, model: str, games: int, at_once: int) -> list[float]:
+    """The rewards of some games."""
+    config = BuilderEnvConfig(taskset={"id": NAME, "games": games})
+    env = BuilderEnv(config)
+    context = vf.ModelContext(model, vf.EvalClientConfig(base_url=endpoint, api_key_var="OPENAI_API_KEY"))
+    gate = asyncio.Semaphore(at_once)
+    async with env.serving():
+        slots = [slot for task in env.taskset for slot in env.slots(task)]
+        episodes = await asyncio.gather(*(env.run_slot(slot, context, gate) for slot in slots))
+    for part in (part for episode in episodes for part in (episode, *episode.traces)):
+        for error in part.errors:
+            raise SystemExit(f"{error.type}: {error.message}")
+    return [episode.traces[0].rewards["game"].score for episode in episodes]
+
+
+def main() -> None:
+    """Play, and tell the rewards."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--endpoint", required=True, help="an OpenAI-compatible server, https://host/v1")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--games", type=int, default=8)
+    parser.add_argument("--at-once", type=int, default=8)
+    options = parser.parse_args()
+    rewards = asyncio.run(play(options.endpoint, options.model, options.games, options.at_once))
+    print("rewards", [round(reward, 2) for reward in rewards])
+    print(f"mean reward {sum(rewards) / len(rewards):.2f}")
+
+
+if __name__ == "__main__":
+    from verifiers_builder import main as run  # by the name under which verifiers finds the classes
+
+    run()
