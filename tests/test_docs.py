@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import io
 import itertools
+import os
 import pkgutil
 import re
 import shlex
@@ -119,18 +120,23 @@ def snippets(text: str) -> Iterator[Snippet]:
 
 
 def run_page(text: str, name: str) -> int:
-    """Run the Python blocks of a page in one namespace and compare outputs; returns how many there are."""
-    namespace: dict[str, Any] = {"__name__": name}
-    count = 0
-    for snippet in snippets(text):
-        if snippet.kind != "python":
-            continue
-        count += 1
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            exec(compile("\n" * snippet.line + snippet.code, name, "exec"), namespace)  # noqa: S102 (our own pages)
-        if snippet.output is not None:
-            assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
+    """Run the Python blocks of a page, each alone, in an empty folder; compare outputs; return how many there are."""
+    count, begun_in = 0, Path.cwd()
+    try:
+        for snippet in snippets(text):
+            if snippet.kind != "python":
+                continue
+            count += 1
+            folder = begun_in / f"line-{snippet.line}"
+            folder.mkdir()
+            os.chdir(folder)
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                exec(compile("\n" * snippet.line + snippet.code, name, "exec"), {"__name__": name})  # noqa: S102 (our own pages)
+            if snippet.output is not None:
+                assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
+    finally:
+        os.chdir(begun_in)
     return count
 
 
@@ -172,9 +178,20 @@ def test_blocks_have_a_known_kind(name: str) -> None:
     assert len(re.findall("^```", text, re.MULTILINE)) == 2 * len(list(snippets(text)))
 
 
+@pytest.mark.parametrize("name", names(PAGES))
+def test_snippets_import_what_registers_the_ids(name: str) -> None:
+    """In the process of the tests they are registered already."""
+    makers = re.compile(r"^(?:import|from) (?:gymnasium|minari|pettingzoo)", re.MULTILINE)
+    ours = re.compile(r"^(?:import|from) iglu_marl", re.MULTILINE)
+    for snippet in snippets(read(ROOT / name)):
+        if snippet.kind == "python" and makers.search(snippet.code):
+            assert ours.search(snippet.code), f"{name}, line {snippet.line}"
+
+
+@pytest.mark.usefixtures("elsewhere")
 def test_a_failing_snippet_fails() -> None:
-    with pytest.raises(ZeroDivisionError):
-        run_page("```python\nx = 0\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
+    with pytest.raises(NameError):
+        run_page("```python\nx = 1\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
     with pytest.raises(AssertionError, match="line 3"):
         run_page("\n\n```python\nprint(1)\n```\n\n```text\n2\n```\n", "page")
     assert run_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "page") == 1
