@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import environment_pages
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -37,16 +38,19 @@ from conformance import (
     SOURCES,
     Row,
 )
+from PIL import Image
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
+from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import read_audits
 from iglu_marl.benchmark.report import audit_rows, rung_rows, undefined_rows
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
+from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
@@ -66,6 +70,7 @@ TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"
 PAGES = [
     README,
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "environments").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
@@ -295,6 +300,31 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= links
 
 
+def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used() -> None:
+    pages = {path.stem for path in (ROOT / "docs" / "environments").glob("*.md")}
+    assert pages == {environment.page for environment in environment_pages.ENVIRONMENTS}
+    made = {*GYMNASIUM_IDS, LANGUAGE_ID}
+    assert made <= {environment.made_by.split('"')[1] for environment in environment_pages.ENVIRONMENTS[2:]}
+    shown = {
+        Path(link).name for link in _LINK.findall(read(ROOT / "docs" / "gallery.md")) if "gallery/" in link
+    }
+    gallery = script("gallery")
+    assert (
+        shown
+        == {f"{name}.png" for name in gallery.drawings()}
+        == {path.name for path in gallery.FOLDER.iterdir()}
+    )
+
+
+@pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
+def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
+    """`python docs/assets/gallery.py` draws them anew; compilers may round otherwise, so nearly alike is alike."""
+    gallery = script("gallery")
+    made = np.asarray(gallery.as_stored(gallery.drawings()[name]()).convert("RGB"), float)
+    with Image.open(gallery.FOLDER / f"{name}.png") as picture:
+        assert np.abs(made - np.asarray(picture.convert("RGB"), float)).mean() < 2
+
+
 def test_every_tutorial_and_every_example_is_in_the_list_of_tutorials() -> None:
     """An example's page is the one that links to it."""
     links = {link.partition("#")[0] for link in _LINK.findall(read(TUTORIALS))}
@@ -334,11 +364,7 @@ def test_every_step_of_the_tour_exists() -> None:
 
 def test_the_drawn_plan_is_that_of_the_code() -> None:
     """Rooms and arrows; `python docs/assets/house.py` draws it anew."""
-    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "assets" / "house.py")
-    assert spec is not None
-    assert spec.loader is not None
-    house = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(house)
+    house = script("house")
     drawn = read(house.PICTURE)
     assert set(re.findall(r'data-room="(\w+)"', drawn)) == set(house.rooms())
     assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == house.arrows()
@@ -479,7 +505,39 @@ def differences(*tables: list[Row]) -> list[list[str]]:
     return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.how]
 
 
+def script(name: str) -> Any:
+    """A script of docs/assets as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "assets" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def structures() -> list[list[str]]:
+    """Four structures to a row, each with its picture and the length of its words."""
+    cells = [
+        f"![{task.task_id}](images/gallery/structure-{task.task_id}.png) {task.task_id}, {task.target_size} blocks"
+        for task in BundledTasks(mode="structures")
+    ]
+    return [cells[at : at + 4] for at in range(0, len(cells), 4)]
+
+
+def partners() -> list[list[str]]:
+    """Scripted agents: picture, name, manner."""
+    rows = []
+    for role, name in script("gallery").partner_names():
+        about = (known(Role(role))[name].__doc__ or "").partition("\n")[0]
+        rows.append([f"![{name} {role}](images/gallery/{role}-{name}.png)", f"{cell(name)}, {role}", about])
+    return rows
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    **environment_pages.TABLES,
+    "gallery-environments": environment_pages.gallery,
+    "gallery-structures": structures,
+    "gallery-partners": partners,
     **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
     "conformance-keywords": lambda: conformance(KEYWORDS),
     "conformance-behaviour": lambda: conformance(BEHAVIOUR),
