@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server, obedient
-from test_examples import load
 
 import iglu_marl
+from benchmarks.examples import load_example
 from iglu_marl import AgentError, ConfigError, Role, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
 from iglu_marl.agents.llm import (
@@ -1296,10 +1296,8 @@ def test_an_error_in_the_background_is_raised(server: LLMServer, monkeypatch: py
     agent.close()
 
 
-def test_the_example(
-    root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any
-) -> None:
-    example = load(root, "llm_architect")
+def test_the_example(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any) -> None:
+    example = load_example("llm_architect")
     assert example.main(dry_run=True).completed
     assert "14 requests, 0 tokens, {}" in capsys.readouterr().out
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path))

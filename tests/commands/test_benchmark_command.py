@@ -45,14 +45,14 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     folder = tmp_path / "report"
     done = shell("report", str(first), "--published", str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v0` | oracle | 1 | 100.0 (100.0–100.0) |" in done.stdout
+    assert "| `see-place-v0` | oracle | 1 | 100.0 |" in done.stdout
     assert "| oracle | random |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout
 
 
 def test_wrong_names_are_named() -> None:
     for words, said in (
-        (["list", "up"], "rung is 'up'"),
+        (["list", "up"], "NAMES is 'up', expected one of see, told"),
         (["run", "see-place-v0", "--split", "dev"], "--split is 'dev', expected one of train, test"),
         (["run", "words-place-v0", "--architect", "a", "--architect", "b"], "--architect is"),
         (["audit", "--tasks", "1"], "--tasks is 1, expected an integer of 2 or more"),

@@ -920,7 +920,11 @@ def test_play() -> None:
         lambda bad: gym.make("IGLUSilentBuilder-v0", compat=bad),
     ],
 )
-@pytest.mark.parametrize("bad", [np.array([1, 2, 3]), np.array("x"), 10**400, [[]], object()], ids=repr)
+@pytest.mark.parametrize(
+    "bad",
+    [np.array([1, 2, 3]), np.array("x"), 10**400, [[]], object()],
+    ids=["numbers", "text", "huge", "nested", "object"],
+)
 def test_arguments_of_other_types_raise_errors_of_ours(make: Any, bad: Any) -> None:
     with pytest.raises(IgluMarlError):
         make(bad)
