@@ -77,7 +77,9 @@ PAGES = [
 OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
+    "docs/changes.md",
     "docs/conformance.md",
+    "docs/gallery.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
     "docs/tutorials/index.md",
