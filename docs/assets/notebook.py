@@ -2,8 +2,8 @@
 
     python docs/assets/notebook.py
 
-The page is the source. The notebook is kept in the repository because it is what users open, on a forge or in Jupyter, before
-anything is installed; without outputs, since they would be copies of what the page says. A test compares the two.
+The page is the source. The notebook is kept in the repository because it is what users open, on a forge or in Jupyter,
+before anything is installed; without outputs, since they would be copies of what the page says. A test compares them.
 """
 
 from __future__ import annotations
