@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import io
 import itertools
+import os
 import pkgutil
 import re
 import shlex
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import environment_pages
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -36,16 +38,19 @@ from conformance import (
     SOURCES,
     Row,
 )
+from PIL import Image
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
+from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import read_audits
 from iglu_marl.benchmark.report import audit_rows, rung_rows, undefined_rows
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
+from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
@@ -65,13 +70,16 @@ TUTORIALS = ROOT / "docs" / "tutorials" / "index.md"
 PAGES = [
     README,
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "environments").glob("*.md")),
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
-OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "NOTICES.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
+    "docs/changes.md",
     "docs/conformance.md",
+    "docs/gallery.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
     "docs/tutorials/index.md",
@@ -125,18 +133,23 @@ def snippets(text: str) -> Iterator[Snippet]:
 
 
 def run_page(text: str, name: str) -> int:
-    """Run the Python blocks of a page in one namespace and compare outputs; returns how many there are."""
-    namespace: dict[str, Any] = {"__name__": name}
-    count = 0
-    for snippet in snippets(text):
-        if snippet.kind != "python":
-            continue
-        count += 1
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown):
-            exec(compile("\n" * snippet.line + snippet.code, name, "exec"), namespace)  # noqa: S102 (our own pages)
-        if snippet.output is not None:
-            assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
+    """Run the Python blocks of a page, each alone, in an empty folder; compare outputs; return how many there are."""
+    count, begun_in = 0, Path.cwd()
+    try:
+        for snippet in snippets(text):
+            if snippet.kind != "python":
+                continue
+            count += 1
+            folder = begun_in / f"line-{snippet.line}"
+            folder.mkdir()
+            os.chdir(folder)
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                exec(compile("\n" * snippet.line + snippet.code, name, "exec"), {"__name__": name})  # noqa: S102 (our own pages)
+            if snippet.output is not None:
+                assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
+    finally:
+        os.chdir(begun_in)
     return count
 
 
@@ -178,9 +191,20 @@ def test_blocks_have_a_known_kind(name: str) -> None:
     assert len(re.findall("^```", text, re.MULTILINE)) == 2 * len(list(snippets(text)))
 
 
+@pytest.mark.parametrize("name", names(PAGES))
+def test_snippets_import_what_registers_the_ids(name: str) -> None:
+    """In the process of the tests they are registered already."""
+    makers = re.compile(r"^(?:import|from) (?:gymnasium|minari|pettingzoo)", re.MULTILINE)
+    ours = re.compile(r"^(?:import|from) iglu_marl", re.MULTILINE)
+    for snippet in snippets(read(ROOT / name)):
+        if snippet.kind == "python" and makers.search(snippet.code):
+            assert ours.search(snippet.code), f"{name}, line {snippet.line}"
+
+
+@pytest.mark.usefixtures("elsewhere")
 def test_a_failing_snippet_fails() -> None:
-    with pytest.raises(ZeroDivisionError):
-        run_page("```python\nx = 0\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
+    with pytest.raises(NameError):
+        run_page("```python\nx = 1\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")
     with pytest.raises(AssertionError, match="line 3"):
         run_page("\n\n```python\nprint(1)\n```\n\n```text\n2\n```\n", "page")
     assert run_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "page") == 1
@@ -284,6 +308,31 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= links
 
 
+def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used() -> None:
+    pages = {path.stem for path in (ROOT / "docs" / "environments").glob("*.md")}
+    assert pages == {environment.page for environment in environment_pages.ENVIRONMENTS}
+    made = {*GYMNASIUM_IDS, LANGUAGE_ID}
+    assert made <= {environment.made_by.split('"')[1] for environment in environment_pages.ENVIRONMENTS[2:]}
+    shown = {
+        Path(link).name for link in _LINK.findall(read(ROOT / "docs" / "gallery.md")) if "gallery/" in link
+    }
+    gallery = script("gallery")
+    assert (
+        shown
+        == {f"{name}.png" for name in gallery.drawings()}
+        == {path.name for path in gallery.FOLDER.iterdir()}
+    )
+
+
+@pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
+def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
+    """`python docs/assets/gallery.py` draws them anew; compilers may round otherwise, so nearly alike is alike."""
+    gallery = script("gallery")
+    made = np.asarray(gallery.as_stored(gallery.drawings()[name]()).convert("RGB"), float)
+    with Image.open(gallery.FOLDER / f"{name}.png") as picture:
+        assert np.abs(made - np.asarray(picture.convert("RGB"), float)).mean() < 2
+
+
 def test_every_tutorial_and_every_example_is_in_the_list_of_tutorials() -> None:
     """An example's page is the one that links to it."""
     links = {link.partition("#")[0] for link in _LINK.findall(read(TUTORIALS))}
@@ -323,11 +372,7 @@ def test_every_step_of_the_tour_exists() -> None:
 
 def test_the_drawn_plan_is_that_of_the_code() -> None:
     """Rooms and arrows; `python docs/assets/house.py` draws it anew."""
-    spec = importlib.util.spec_from_file_location("house", ROOT / "docs" / "assets" / "house.py")
-    assert spec is not None
-    assert spec.loader is not None
-    house = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(house)
+    house = script("house")
     drawn = read(house.PICTURE)
     assert set(re.findall(r'data-room="(\w+)"', drawn)) == set(house.rooms())
     assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == house.arrows()
@@ -468,7 +513,39 @@ def differences(*tables: list[Row]) -> list[list[str]]:
     return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.how]
 
 
+def script(name: str) -> Any:
+    """A script of docs/assets as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "assets" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def structures() -> list[list[str]]:
+    """Four structures to a row, each with its picture and the length of its words."""
+    cells = [
+        f"![{task.task_id}](images/gallery/structure-{task.task_id}.png) {task.task_id}, {task.target_size} blocks"
+        for task in BundledTasks(mode="structures")
+    ]
+    return [cells[at : at + 4] for at in range(0, len(cells), 4)]
+
+
+def partners() -> list[list[str]]:
+    """Scripted agents: picture, name, manner."""
+    rows = []
+    for role, name in script("gallery").partner_names():
+        about = (known(Role(role))[name].__doc__ or "").partition("\n")[0]
+        rows.append([f"![{name} {role}](images/gallery/{role}-{name}.png)", f"{cell(name)}, {role}", about])
+    return rows
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    **environment_pages.TABLES,
+    "gallery-environments": environment_pages.gallery,
+    "gallery-structures": structures,
+    "gallery-partners": partners,
     **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
     "conformance-keywords": lambda: conformance(KEYWORDS),
     "conformance-behaviour": lambda: conformance(BEHAVIOUR),

@@ -51,7 +51,11 @@ TOP_FILES = {
     "CHANGELOG.md",
     "CITATION.cff",
     "CONTRIBUTING.md",
+    "Dockerfile",
+    ".dockerignore",
     "Makefile",
+    "NOTICES.md",
+    "setup.py",
     "mkdocs.yml",
 }
 # What else stands at the top of the sdist: folders of the repository, and what setuptools adds.

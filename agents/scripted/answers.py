@@ -34,6 +34,7 @@ from iglu_marl.language import (
 )
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.makers import Each
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.placing import Put, anchors
 from iglu_marl.language.references import At, Beside, Setting, Unresolved, resolve
@@ -301,6 +302,8 @@ def _color_check(situation: ConversationState, c: int) -> Iterator[str]:
 
 def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
     cell = situation.about[0]
+    if isinstance(where, Each):  # "in the corners": one of them
+        where = where.where
     setting = Setting.of(situation.grid, situation.context)
     there = {one for group in anchors(where, setting) for one in group.cells}
     if cell in there or _in_the_way(where, cell, setting):

@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 OUTSIDE = "project"  # the site's folder for files from outside docs/
-ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")  # in the navigation, whoever links to them
+ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md", "NOTICES.md")  # in the navigation, whoever links to them
 
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")

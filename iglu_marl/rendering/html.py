@@ -178,6 +178,13 @@ class ReplayRecorder:
         """Write the page (.html) or the data alone (.json); see `write_replay`."""
         return write_replay(path, self.data)
 
+    def _repr_html_(self) -> str:
+        """The page inside a notebook, in a frame of its own."""
+        return (
+            f'<iframe srcdoc="{html.escape(replay_page(self.data))}" sandbox="allow-scripts"'
+            ' style="width: 100%; height: 720px; border: 0"></iframe>'
+        )
+
 
 # ------------------------------------------------------------------------------------------------------ files
 

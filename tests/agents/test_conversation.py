@@ -13,7 +13,7 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.language import Context, read, say
+from iglu_marl.language import Context, constructions, read, say
 from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
@@ -306,3 +306,14 @@ def test_comments_are_small_talk_to_a_builder() -> None:
         say("miscolored", word="The red block", other="blue"),
     ):
         assert read(text) is not None
+
+
+@pytest.mark.slow
+def test_whatever_place_a_builder_asks_about_is_answered() -> None:
+    """Places in the words of every rule of the grammar, as `random` builders say them, too."""
+    places = [rule.example for rule in constructions() if rule.category in ("place", "mod", "ground_place")]
+    assert len(places) > 100
+    for place in places[::2]:
+        person = Person(HOUSE)
+        person.says()
+        assert person.says(f"Is it {place}?"), place

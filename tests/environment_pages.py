@@ -1,0 +1,318 @@
+"""What the tables of docs/environments/ say of each environment, read off the environment itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+
+import iglu_marl
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.envs.documentation import (
+    BUILDER_ENDS,
+    ENDS,
+    GOAL_ENDS,
+    action_rows,
+    sight_rows,
+    spelled,
+)
+from iglu_marl.envs.language import make_language_goal, observation_rows
+from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
+from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameConfig
+
+Rows = list[list[str]]
+
+# One meaning for each key, on whatever page.
+MEANINGS = {
+    "achieved_goal": "which of the goals hold now",
+    "agentPos": "x, y, z of the eye in cells; pitch, yaw in degrees",
+    "aim": "what the hands would meet, and where they would place",
+    "blocks": "a row x, y, z, colour for each block; rows of zeros fill up",
+    "chat": "what was said so far",
+    "compass": "the yaw; 0 is north",
+    "desired_goal": "which of the goals is asked for",
+    "dialog": "what was said so far",
+    "egocentric": "colours around the builder, turned with it",
+    "goal": "the statement to make true",
+    "goal_program": "the goal as a program",
+    "grid": "the colour of each cell, [y, x, z]",
+    "grid_view": "a picture of the build",
+    "inventory": "blocks left of each colour",
+    "pov": "the picture through the builder's eyes",
+    "target_egocentric": "the target around the builder, as the score aligns it",
+    "target_grid": "the colours to be built, [y, x, z]",
+    "target_view": "a picture of the target",
+}
+
+
+# One meaning for each argument, likewise.
+ARGUMENTS = {
+    "action_space": "the encoding of actions, `controls` by its older name",
+    "action_type": "`action_space` by CLEVR-Robot's name",
+    "architect": "an agent that speaks, in place of the recorded dialogue",
+    "compat": "the profile of [an older tool](../environments.md#profiles-of-older-tools)",
+    "config": "a `GameConfig`; keyword arguments win over it",
+    "describe": "the forms of descriptions: statements, questions",
+    "description_num": "how many descriptions of a scene are made",
+    "direct_obs": "False is `obs_type='image'`",
+    "discretize": "False turns `walking` into keys and a camera of ±5°",
+    "goal_in_obs": "how the goal is observed: text, tokens, multi-hot, or None",
+    "goals": "the `GoalSpace` from which goals are drawn; None: all that can be said in short statements",
+    "maximum_episode_steps": "`max_steps` by CLEVR-Robot's name",
+    "num_object": "how many things stand in a world",
+    "obs_type": "blocks and pose, blocks as a set, or a picture",
+    "render": "whether there is a `pov`",
+    "render_size": "height and width of `pov`",
+    "scenes": 'where worlds come from: None, "empty", a task source',
+    "systematic_generalization": "goals are drawn from the training side of a split",
+    "target_egocentric": "adds `target_egocentric`",
+    "target_in_obs": "adds `target_grid`",
+    "terminate_on_success": "whether an episode ends when its goal holds",
+    "variable_scene_content": "whether `reset` may choose other things",
+    "vector_state": "adds `agentPos` and `grid`",
+}
+
+
+class Environment(NamedTuple):
+    """One of the environments that have a page."""
+
+    page: str  # docs/environments/{page}.md
+    made_by: str
+    api: str
+    maker: Callable[..., Any]  # whose parameters are the arguments
+    make: Callable[..., Any]
+
+
+ENVIRONMENTS = (
+    Environment("architect-builder-aec", "iglu_marl.env()", "PettingZoo AEC", iglu_marl.env, iglu_marl.env),
+    Environment(
+        "architect-builder-parallel",
+        "iglu_marl.parallel_env()",
+        "PettingZoo parallel",
+        iglu_marl.parallel_env,
+        iglu_marl.parallel_env,
+    ),
+    *(
+        Environment(
+            page,
+            f'gym.make("{id_}")',
+            "Gymnasium",
+            maker,
+            lambda id_=id_, **options: gym.make(id_, **options),
+        )
+        for page, id_, maker in (
+            ("gridworld", "IGLUGridworld-v0", GridworldEnv),
+            ("gridworld-vector", "IGLUGridworldVector-v0", GridworldEnv),
+            ("silent-builder", "IGLUSilentBuilder-v0", SilentBuilderEnv),
+            ("silent-builder-visual", "IGLUSilentBuilderVisual-v0", SilentBuilderEnv),
+            ("language-goal", LANGUAGE_ID, make_language_goal),
+        )
+    ),
+)
+
+
+def cell(value: object) -> str:
+    return f"`{value}`"
+
+
+def _of_two(environment: Environment) -> bool:
+    return environment.api.startswith("PettingZoo")
+
+
+def _keys(space: Any) -> str:
+    return ", ".join(map(cell, space.spaces))
+
+
+def facts(environment: Environment) -> Rows:
+    """The page's head: how it is made, who acts, what with."""
+    env = environment.make()
+    rows = [["made by", cell(environment.made_by)], ["API", environment.api]]
+    if _of_two(environment):
+        kind = environment.api.removeprefix("PettingZoo ").lower()
+        rows.append(["by id", cell(f'pettingzoo.make("{kind}", "{PETTINGZOO_ID}")') + " (PettingZoo 1.27)"])
+        for agent in env.possible_agents:
+            rows.append([f"action of {cell(agent)}", cell(spelled(env.action_space(agent)))])
+            rows.append([f"{cell(agent)} observes", _keys(env.observation_space(agent))])
+        rows.append(["`state()`", cell(spelled(env.state_space))])
+        config, modes = env.unwrapped.config, env.metadata["render_modes"]
+    else:
+        rows.append(["action", cell(spelled_action(env.action_space))])
+        rows.append(["observation", _keys(env.observation_space)])
+        config, modes = env.unwrapped.config, env.metadata["render_modes"]
+        if environment.maker is not make_language_goal:
+            rows.append(
+                [
+                    "many at once",
+                    cell(environment.made_by.replace("make(", "make_vec(")[:-1] + ", num_envs=64)"),
+                ]
+            )
+    limits = [("builder steps", config.max_steps), ("architect turns", config.max_turns)]
+    rows.append(["at most", ", ".join(f"{limit} {what}" for what, limit in limits if limit is not None)])
+    rows.append(["`render_mode`", ", ".join(map(cell, modes))])
+    env.close()
+    return rows
+
+
+def spelled_action(space: gym.Space[Any]) -> str:
+    """An action space in one line; of a Dict its keys, for its parts stand in docs/controls.md."""
+    return f"Dict({', '.join(space)})" if isinstance(space, gym.spaces.Dict) else spelled(space)
+
+
+def observations(environment: Environment) -> Rows:
+    """Key, space, when it is there, meaning."""
+    if _of_two(environment):
+        return [
+            [
+                cell(key),
+                cell(space),
+                role,
+                f"{cell(name)} in `{field}`" + (", by default" if shown else ""),
+                MEANINGS[key],
+            ]
+            for role, field, names in (
+                ("architect", "architect_sees", ARCHITECT_SIGHTS),
+                ("builder", "builder_sees", BUILDER_SIGHTS),
+            )
+            for name, key, space, shown in sight_rows(names, field)
+        ]
+    if environment.maker is make_language_goal:
+        return [
+            [
+                cell(key),
+                cell(space),
+                when if when == "always" else " or ".join(map(cell, when.split(" or "))),
+                MEANINGS[key],
+            ]
+            for key, when, space in observation_rows()
+        ]
+    own = environment.make().observation_space
+    rows = [
+        [cell(key), cell(spelled(space)), "by default", MEANINGS[key]] for key, space in own.spaces.items()
+    ]
+    flags = [
+        name
+        for name, one in inspect.signature(environment.maker).parameters.items()
+        if one.default is False and name not in ("visual",)
+    ]
+    for flag in (name for name in flags if name not in _fields()):
+        more = environment.make(**{flag: True}).observation_space
+        rows += [
+            [cell(key), cell(spelled(more[key])), cell(f"{flag}=True"), MEANINGS[key]]
+            for key in more.spaces
+            if key not in own.spaces
+        ]
+    more = environment.make(builder_sees=COMPUTED_SIGHTS).observation_space
+    return rows + [
+        [cell(key), cell(spelled(more[key])), cell(f'"{key}" in builder_sees'), MEANINGS[key]]
+        for key in COMPUTED_SIGHTS
+    ]
+
+
+def actions(environment: Environment) -> Rows:
+    """Encoding, whether it is the default, space."""
+    default = environment.make().unwrapped.config.controls
+    if _of_two(environment):
+        spaces = {name: environment.make(controls=name).action_space("builder_0") for name in CONTROLS}
+        return [
+            [
+                f"[`{name}`](../controls.md#{name})",
+                cell(spelled_action(space)),
+                "yes" if name == default else "",
+            ]
+            for name, space in spaces.items()
+        ]
+    return [
+        [
+            f"[`{name}`](../controls.md#{name})",
+            cell(spelled_action(iglu_marl.Controls(name).space)),
+            "yes" if shown == "yes" else "",
+        ]
+        for name, shown, _ in action_rows(default)
+    ] + (
+        [
+            [
+                "[`perfect`](../controls.md#perfect)",
+                cell(spelled(environment.make(action_space="perfect").action_space)),
+                "",
+            ]
+        ]
+        if environment.maker is make_language_goal
+        else []
+    )
+
+
+def rewards(environment: Environment) -> Rows:
+    """What pays, by which option, how much by default."""
+    config = GameConfig()
+    cost = ["each step of the builder", "`-step_cost`", f"{config.step_cost:g}"]
+    if environment.maker is make_language_goal:
+        return [["the goal holds after the step", "", "1"], ["it does not", "", "0"], cost]
+    rows = [
+        ["the maximal intersection grows", "`right_scale`", f"{config.right_scale:g}"],
+        ["it shrinks", "`-right_scale`", f"{-config.right_scale:g}"],
+        ["it stays, and a block was removed", "`wrong_scale`", f"{config.wrong_scale:g}"],
+        ["it stays, and a block was added", "`-wrong_scale`", f"{-config.wrong_scale:g}"],
+        ["the target is completed, besides", "`completion_reward`", f"{config.completion_reward:g}"],
+        cost,
+    ]
+    if _of_two(environment):
+        rows.append(
+            ["each word of the architect, to the architect", "`-message_cost`", f"{config.message_cost:g}"]
+        )
+    return rows
+
+
+def ends(environment: Environment) -> Rows:
+    """terminated and truncated, each with when."""
+    lines = (
+        ENDS
+        if _of_two(environment)
+        else GOAL_ENDS
+        if environment.maker is make_language_goal
+        else BUILDER_ENDS
+    )
+    text = " ".join(lines).rstrip(".")
+    return [[cell(name), when] for name, when in (part.strip().split(": ", 1) for part in text.split(";"))]
+
+
+def _fields() -> set[str]:
+    return {field.name for field in dataclasses.fields(GameConfig)}
+
+
+def arguments(environment: Environment) -> Rows:
+    """Those besides the fields of `GameConfig`, with their defaults and meanings."""
+    config = environment.make().unwrapped.config
+    id_ = environment.made_by.split('"')[1] if '"' in environment.made_by else ""
+    given = {
+        **GYMNASIUM_IDS.get(id_, ("", {}))[1],
+        "action_space": config.controls,
+        "render_size": config.pov_size,
+    }
+    return [
+        [cell(name), cell(repr(given.get(name, one.default))), ARGUMENTS[name]]
+        for name, one in inspect.signature(environment.maker).parameters.items()
+        if name not in _fields() and name != "visual"  # which the ids choose
+    ]
+
+
+def gallery() -> Rows:
+    """Picture, link and API of each environment."""
+    return [
+        [
+            f"![{environment.page}](images/gallery/environment-{environment.page}.png)",
+            f"[{cell(environment.made_by)}](environments/{environment.page}.md)",
+            environment.api,
+        ]
+        for environment in ENVIRONMENTS
+    ]
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    f"{environment.page}-{make.__name__}": lambda environment=environment, make=make: make(environment)  # type: ignore[misc]
+    for environment in ENVIRONMENTS
+    for make in (facts, observations, actions, rewards, ends, arguments)
+}
