@@ -20,8 +20,16 @@ from benchmarks.trust.driver import ROOT, Broken, Figures, main
 
 QUICK, FULL = 1, 5
 # Quick tests of every room that needs nothing but the core and the extras named here.
-TESTS = ("tests/core", "tests/game", "tests/envs/test_contracts.py", "tests/recording/test_recording.py",
-         "tests/evaluation/test_metrics.py", "tests/data/test_cache.py", "tests/web/test_server.py")  # fmt: skip
+TESTS = (
+    "tests/core/test_kernels.py",
+    "tests/core/test_controls.py",
+    "tests/core/test_jit.py",
+    "tests/game/test_turns.py",
+    "tests/recording/test_recording.py",
+    "tests/evaluation/test_metrics.py",
+    "tests/data/test_cache.py",
+    "tests/web/test_server.py",
+)
 EXTRAS = "data,parquet,web"
 TOOLS = ("pytest", "hypothesis", "httpx2")
 SHOWN = ("numpy", "numba", "gymnasium", "pettingzoo", "pandas", "starlette", "sqlalchemy")
