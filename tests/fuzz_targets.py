@@ -8,6 +8,7 @@ found, and a few that reach far, lie in `tests/fuzzed/` and are run by `test_fuz
 from __future__ import annotations
 
 import asyncio
+import atexit
 import functools
 import io
 import itertools
@@ -364,6 +365,14 @@ class Server:
         self.app = create_app(options)
         self._lifespan = self.app.router.lifespan_context(self.app)
         self.loop.run_until_complete(self._lifespan.__aenter__())
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the games and the server."""
+        atexit.unregister(self.close)
+        self.loop.run_until_complete(self._lifespan.__aexit__(None, None, None))
+        self.loop.run_until_complete(asyncio.sleep(0.05))
+        self.loop.close()
 
     def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer to a request."""
