@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 CODE := iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types format bench docs docs-serve rllib adapters clean
+.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -66,6 +66,12 @@ format: setup  ## rewrite the code in the house's format
 
 bench: setup  ## measure, and print the table
 	$(PY) -m benchmarks
+
+trust: setup  ## look for what breaks the package, for about half an hour (docs/reliability.md)
+	$(PY) -m benchmarks.trust
+
+trust-quick: setup  ## the same in three minutes
+	$(PY) -m benchmarks.trust --quick
 
 # Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.
 DOCS_STAMP := $(VENV)/.installed-docs

@@ -432,10 +432,10 @@ def logged(form: str, row: dict[str, Any]) -> bytes:
 GRID = [(0, -1, -2, 6), (1, -1, -2, 1)]
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def recorded_game(folder: Path) -> bytes:
     """A short game of a lone builder, with an array, a NumPy number and an end."""
-    path = tmp_path_factory.mktemp("recording") / "game.jsonl"
+    path = folder / "recorded.jsonl"
+    path.unlink(missing_ok=True)
     env = gym.make(
         "IGLUGridworldVector-v0", tasks=Task("<Architect> two", GRID), action_space="flying", max_steps=2
     )
@@ -448,8 +448,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def replay_page(folder: Path) -> bytes:
     """A replay of one moment."""
     from iglu_marl.rendering import ReplayRecorder, write_replay
 
@@ -457,7 +456,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     env = gym.make("IGLUGridworldVector-v0", tasks=Task("<Architect> two", GRID))
     env.reset(seed=0)
     recorder(env)
-    return write_replay(tmp_path_factory.mktemp("replay") / "replay.json", recorder.data).read_bytes()
+    return write_replay(folder / "made.json", recorder.data).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return recorded_game(tmp_path_factory.mktemp("recording"))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return replay_page(tmp_path_factory.mktemp("replay"))
 
 
 SESSIONS = {"1-c7", "2-c7"}

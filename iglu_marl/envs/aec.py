@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 from pettingzoo import AECEnv
@@ -15,8 +16,8 @@ from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgen
 from iglu_marl.game.config import GameConfig, GameOptions
 
 _BY_AGENT = {
-    "rewards": float,
-    "_cumulative_rewards": float,
+    "rewards": Real,  # PettingZoo writes whole zeros when an episode is over
+    "_cumulative_rewards": Real,
     "terminations": bool,
     "truncations": bool,
     "infos": dict,

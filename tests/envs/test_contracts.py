@@ -331,6 +331,16 @@ def test_saved_states_continue_identically(view: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
+def test_a_state_of_any_moment_is_put_back(view: str) -> None:
+    """Also between the last moves of an AEC game, when one of its agents is gone."""
+    game = begun(view, 22, **{**story_options(view), "max_steps": 2})
+    player = Player(game, 6)
+    for _ in range(20):
+        game.unwrapped.set_state(game.unwrapped.get_state())
+        player.move(game)
+
+
+@pytest.mark.parametrize("view", VIEWS)
 def test_a_saved_state_shares_nothing(view: str) -> None:
     game = begun(view, 23, **story_options(view))
     player = Player(game, 2)

@@ -1,0 +1,43 @@
+"""What drivers share: the error for a broken promise, and the command line of one driver."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "data")]  # what tests share
+
+Figures = dict[str, Any]
+
+
+class Broken(AssertionError):
+    """A promise of the package does not hold; the message says which, and by what that can be seen again."""
+
+
+def expect(holds: object, *said: object) -> None:
+    """Raises `Broken` unless something holds."""
+    if not holds:
+        raise Broken(" ".join(map(str, said)))
+
+
+def main(
+    drive: Callable[[int, int], Mapping[str, Any]],
+    amounts: tuple[int, int],
+    arguments: list[str] | None = None,
+) -> None:
+    """Run a driver by its command line: `--quick`, `--amount N`, `--seed N`; prints its figures as JSON."""
+    parser = argparse.ArgumentParser(description=sys.modules[drive.__module__].__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"{amounts[0]:,} instead of {amounts[1]:,}")
+    parser.add_argument("--amount", type=int, help="how much, in the driver's own unit")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    amount = given.amount or amounts[0 if given.quick else 1]
+    begun = time.perf_counter()
+    figures = dict(drive(amount, given.seed))
+    print(json.dumps({**figures, "seconds": round(time.perf_counter() - begun, 1)}))

@@ -1,0 +1,69 @@
+"""What scores should be, told once more from the rules of the game (docs/score.md) with NumPy alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def match_counts(grid: Array, target: Array) -> Array:
+    """Equal blocks by rotation of the target and shift, int64 [4, 21, 21], for all shifts. grid, target: [9, 11, 11].
+
+    A pair of blocks of one layer and colour counts for the one shift that lays them over each other.
+    """
+    counts = np.zeros((4, 21, 21), np.int64)
+    built, colors = np.argwhere(grid), grid[grid != 0]
+    for turn in range(4):
+        turned = np.rot90(target, -turn, axes=(1, 2))
+        wanted, asked = np.argwhere(turned), turned[turned != 0]
+        same = (built[:, None, 0] == wanted[None, :, 0]) & (colors[:, None] == asked[None])
+        dx = (wanted[None, :, 1] - built[:, None, 1])[same] + 10
+        dz = (wanted[None, :, 2] - built[:, None, 2])[same] + 10
+        np.add.at(counts[turn], (dx, dz), 1)
+    return counts
+
+
+def admissible(extent: Array, inside: bool, invariant: bool) -> Array:
+    """Which alignments count, bool [4, 21, 21].
+
+    All; where `inside`, those that keep every column of `extent` in the zone; unless `invariant`, the map's own alone.
+    """
+    allowed = np.ones((4, 21, 21), bool)
+    if not invariant:
+        allowed[:] = False
+        allowed[0, 10, 10] = True
+        return allowed
+    for turn in range(4):
+        columns = np.argwhere(np.rot90(extent != 0, -turn, axes=(1, 2)).any(axis=0))
+        if not inside:
+            continue
+        for dx in range(-10, 11):
+            for dz in range(-10, 11):
+                laid = columns - (dx, dz)
+                allowed[turn, dx + 10, dz + 10] = ((laid >= 0) & (laid <= 10)).all()
+    return allowed
+
+
+def best(grid: Array, target: Array, extent: Array, inside: bool, invariant: bool) -> int:
+    """The maximal intersection."""
+    return int((match_counts(grid, target) * admissible(extent, inside, invariant)).max())
+
+
+def covered(grid: Array, start: Array, target: Array, allowed: Array) -> bool:
+    """Whether some alignment shows every asked change done; outside the zone there is air."""
+    asked = np.argwhere(start != target)
+    colors = target[start != target]
+    for turn, dx, dz in np.argwhere(allowed):
+        x, z = asked[:, 1], asked[:, 2]
+        for _ in range(turn):
+            x, z = z, 10 - x
+        x, z = x - (dx - 10), z - (dz - 10)
+        inside = (x >= 0) & (x <= 10) & (z >= 0) & (z <= 10)
+        found = np.where(inside, grid[asked[:, 0], np.clip(x, 0, 10), np.clip(z, 0, 10)], 0)
+        if (found == colors).all():
+            return True
+    return False

@@ -1,0 +1,216 @@
+"""Everything at once for a long time: memory and handles stay what they were. Then many creations, and signals.
+
+The amount is seconds of the first part. Memory is what the process holds (RSS) after a round; it may grow by
+`GROWTH_MIB` after the first third, the warm-up.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from benchmarks.trust import doors
+from benchmarks.trust.driver import ROOT, Figures, expect, main
+from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
+from iglu_marl.agents import agents_for
+from iglu_marl.envs import VectorGame
+from iglu_marl.language import understand
+from iglu_marl.recording import read_recording
+from iglu_marl.rendering import write_video
+from iglu_marl.tasks import RandomTasks
+
+from fuzz_targets import Server  # isort: skip  # the tests' own helper
+
+QUICK, FULL = 20, 1200
+GROWTH_MIB = 5.0
+TASKS = RandomTasks(max_blocks=3, max_cache=0)
+GRID = [(0, -1, -2, 6), (1, -1, -2, 1)]
+
+
+def memory_mib() -> float:
+    """What this process holds."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def handles() -> int:
+    """Open files and sockets."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def everything(rng: np.random.Generator, folder: Path, server: Server, figures: dict[str, int]) -> None:
+    """One round: play, record, replay, evaluate, paint, film, understand, answer models and browsers."""
+    env = raw_env(
+        tasks=TASKS, builder_can_ask=True, builder_sees=("dialog", "inventory", "pose", "grid"), max_steps=300
+    )
+    path = folder / "game.jsonl"
+    path.unlink(missing_ok=True)
+    with Recorder(path) as recorder:
+        play(env, agents_for(env), seed=int(rng.integers(2**31)), on_step=recorder)
+    replay(read_recording(path)[0])
+    env.close()
+    evaluate(tasks=[Task("a", GRID)], output=folder / "evaluation", progress=False)
+    shutil.rmtree(folder / "evaluation")
+    visual = gym.make("IGLUGridworld-v0", tasks=TASKS, max_steps=40)
+    shown, _ = visual.reset(seed=int(rng.integers(2**31)))
+    frames = [shown["pov"]] + [visual.step(int(rng.integers(18)))[0]["pov"] for _ in range(10)]
+    write_video(folder / "film.gif", frames)
+    visual.close()
+    batch = gym.make_vec("IGLUGridworldVector-v0", num_envs=64, tasks=TASKS, max_steps=20)
+    batch.reset(seed=0)
+    for _ in range(60):
+        batch.step(rng.integers(0, 18, 64))
+    batch.close()
+    games = VectorGame(16, tasks=TASKS, chat="tokens", vocabulary=7, max_steps=20)
+    games.reset(seed=0)
+    for _ in range(30):
+        games.step({agent: games.batched_action_space(agent).sample() for agent in games.possible_agents})
+    grid = np.zeros((9, 11, 11), np.int8)
+    for number in range(20):
+        understand(
+            f"place a red block {number % 7} north of the middle, then remove it {rng.integers(10**6)}", grid
+        )
+    counts = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
+    doors.text_game(rng, counts)
+    doors.web_game(server, rng, counts)
+    rooms = server.app.state.rooms
+    for room in tuple(rooms.rooms.values()):
+        if room.over and not room.clients:
+            rooms._forget(room)  # which it does by itself after ten minutes
+    figures["rounds"] += 1
+
+
+def drive(amount: int, seed: int) -> Figures:
+    """Soak for `amount` seconds, then create, fork, spawn and interrupt."""
+    os.environ["IGLU_MARL_OFFLINE"] = "1"
+    rng = np.random.default_rng(seed)
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    figures: Figures = {"rounds": 0}
+    server = Server()
+    try:
+        begun = time.monotonic()
+        held: list[float] = []
+        opened: list[int] = []
+        while time.monotonic() < begun + amount or len(held) < 9:
+            everything(rng, folder, server, figures)
+            held.append(memory_mib())
+            opened.append(handles())
+        warm = len(held) // 3
+        figures |= {"mib_warm": round(held[warm], 1), "mib_end": round(held[-1], 1)}
+        figures |= {"handles_warm": opened[warm], "handles_end": opened[-1]}
+        grown = min(held[-3:]) - held[warm]
+        if amount >= FULL // 4:  # caches fill for some minutes
+            expect(
+                grown <= GROWTH_MIB,
+                f"{grown:.1f} MiB more than after the warm-up: {held[:: max(1, len(held) // 20)]}",
+            )
+        expect(opened[-1] <= opened[warm] + 2, f"handles were {opened[warm]}, are {opened[-1]}")
+        figures |= creations(1000 if amount >= FULL else 100)
+        figures |= {method: in_process(method) for method in ("fork", "spawn")}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            figures[number.name] = ended_by(number, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return figures
+
+
+def creations(count: int) -> Figures:
+    """Environments made, reset and let go of."""
+    makers: list[Any] = [
+        raw_env, parallel_env, lambda: gym.make("IGLUSilentBuilder-v0"), lambda: gym.make("IGLUGridworldVector-v0"),
+    ]  # fmt: skip
+    for number in range(40):
+        makers[number % len(makers)]().reset(seed=number)
+    before, files = memory_mib(), handles()
+    for number in range(count):
+        env = makers[number % len(makers)]()
+        env.reset(seed=number)
+        env.close()
+    grown = memory_mib() - before
+    expect(grown <= GROWTH_MIB, f"{count} creations hold {grown:.1f} MiB")
+    expect(handles() <= files, f"{count} creations hold {handles() - files} handles")
+    return {"creations": count, "creations_mib": round(grown, 1)}
+
+
+def in_process(method: str) -> str:
+    """A process of that kind plays what this one plays."""
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        found = pool.map(play_a_little, [1, 1])
+    expect(found == [play_a_little(1)] * 2, f"another game after {method}")
+    return "the same game"
+
+
+def play_a_little(seed: int) -> bytes:
+    """A short random game, as bytes."""
+    env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
+    env.reset(seed=seed)
+    for number in range(50):
+        env.step(number % 18)
+    return bytes(env.unwrapped.episode.worlds.state.tobytes())  # type: ignore[attr-defined]
+
+
+def ended_by(number: signal.Signals, folder: Path) -> str:
+    """An evaluation in two processes ends at a signal, leaves no process, and says what is kept and how to go on."""
+    output = folder / number.name
+    tool = [
+        sys.executable,
+        "-m",
+        "iglu_marl",
+        "evaluate",
+        "--processes",
+        "2",
+        "--output",
+        str(output),
+        "--episodes",
+    ]
+    process = subprocess.Popen(
+        [*tool, "200", "--tasks", "bundled"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 120
+    log = output / "games.jsonl"
+    while (
+        time.monotonic() < until
+        and process.poll() is None
+        and not (log.exists() and log.stat().st_size > 3000)
+    ):
+        time.sleep(0.2)
+    expect(process.poll() is None, f"the evaluation ended: {process.stdout.read() if process.stdout else ''}")
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    time.sleep(1.0)
+    left = subprocess.run(
+        ["ps", "-o", "pid=", "-g", str(process.pid)], capture_output=True, text=True, check=False
+    ).stdout.split()
+    expect(not left, f"{number.name} left {len(left)} processes")
+    expect("Traceback" not in said, said[-1500:])
+    expect(
+        "kept" in said or "go on" in said or str(output) in said,
+        f"{number.name}: nothing is said of what is kept: {said!r}",
+    )
+    expect(process.returncode not in (0, -11, -6), f"exit code {process.returncode}")
+    rows = log.read_bytes().split(b"\n")
+    expect(rows[-1] == b"" and len(rows) > 2, "a line is cut off")
+    return f"exit code {process.returncode}, {len(rows) - 2} games kept"
+
+
+if __name__ == "__main__":
+    main(drive, (QUICK, FULL))

@@ -1,0 +1,323 @@
+"""State machines over all views of the game: AEC, parallel, live, alone, and in batches.
+
+Hypothesis draws the options of a view and what is done with it: moves, actions that are none, saving, going back,
+beginning again. Two environments are led side by side, and have to show the same to the last bit; what is refused
+changes nothing; what was saved goes on as it went. The amount is a number of moves.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from benchmarks.trust.driver import Figures, expect, main
+from iglu_marl import IgluMarlError, Role
+from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.state_bounds import check_state
+from iglu_marl.envs import VectorGame
+from iglu_marl.envs.live import LiveGame
+from iglu_marl.tasks import RandomTasks
+
+from probing import VIEWS, Player, frozen, story_options  # isort: skip  # the tests' own helpers
+from fuzz_targets import Values  # isort: skip
+
+QUICK, FULL = 3_000, 100_000
+TASKS = RandomTasks(max_blocks=4, max_cache=0)
+BATCHED = ("make_vec", "VectorGame")
+KINDS = (*VIEWS, "live", *BATCHED)
+
+
+class Views(RuleBasedStateMachine):
+    """Two environments of one kind, led alike."""
+
+    figures: ClassVar[Figures] = {}
+
+    @initialize(
+        kind=st.sampled_from(KINDS),
+        seed=st.integers(0, 2**31),
+        controls=st.sampled_from(CONTROLS),
+        data=st.data(),
+    )
+    def begin(self, kind: str, seed: int, controls: str, data: st.DataObject) -> None:
+        """Choose a view and its options."""
+        options = {"tasks": TASKS, **self.options(kind, controls, data)}
+        self.kind = kind
+        self.both = [led(kind, seed, options) for _ in range(2)]
+        self.saved: Any = None
+        self.reset(seed)
+
+    def options(self, kind: str, controls: str, data: st.DataObject) -> dict[str, Any]:
+        """Options under which much happens in a few moves."""
+        drawn = data.draw(
+            st.fixed_dictionaries({"max_steps": st.integers(1, 40), "step_cost": st.sampled_from((0.0, 0.5))})
+        )
+        if kind == "make_vec" or kind.startswith("IGLU"):
+            visual = {} if "Silent" in kind else {"action_space": controls}
+            return {
+                "max_steps": drawn["max_steps"],
+                **(visual if kind == "make_vec" else {**story_options(kind), **visual}),
+            }
+        chat = data.draw(st.sampled_from(({}, {"chat": "tokens", "vocabulary": 7})))
+        if kind == "VectorGame":
+            return {
+                **drawn,
+                "controls": controls,
+                "chat": "tokens",
+                "vocabulary": 7,
+                "max_turns": 5,
+                "turn_steps": 3,
+            }
+        drawn |= {"controls": controls, "max_turns": data.draw(st.integers(1, 6)), **chat}
+        return (
+            drawn
+            if kind == "live"
+            else {**story_options(kind), **drawn, "turn_steps": data.draw(st.integers(1, 5))}
+        )
+
+    @rule(count=st.integers(1, 25))
+    def moves(self, count: int) -> None:
+        """Some moves; both show the same."""
+        one, other = (game.moves(count) for game in self.both)
+        expect(one == other, f"two environments of {self.kind} led alike show different things")
+        self.figures["moves"] += count * len(self.both)
+
+    @rule(count=st.integers(1, 12))
+    def back_and_forth(self, count: int) -> None:
+        """Saved, moved, put back, moved: the same again. The twin goes straight on."""
+        game, twin = self.both
+        saved, generators = copy.deepcopy(game.env.unwrapped.get_state()), copy.deepcopy(game.player)
+        first = game.moves(count)
+        game.env.unwrapped.set_state(saved)
+        game.player = generators
+        expect(
+            frozen(first) == frozen(game.moves(count)), f"{self.kind} goes on otherwise from a saved state"
+        )
+        expect(frozen(first) == frozen(twin.moves(count)), f"{self.kind} was changed by being saved")
+        self.figures["moves"] += 3 * count
+        self.figures["restored"] += 1
+
+    @rule(octets=st.binary(min_size=4, max_size=40))
+    def refused(self, octets: bytes) -> None:
+        """An action that is none changes nothing, and is an error of ours."""
+        for game in self.both:
+            before = game.record()
+            try:
+                game.odd(Values(octets))
+                self.figures["taken"] += 1
+            except IgluMarlError:
+                expect(game.record() == before, f"what {self.kind} refused has changed something: {octets!r}")
+                self.figures["refused"] += 1
+            if game.over:
+                game.reset(None)
+
+    @rule(seed=st.none() | st.integers(0, 2**31))
+    def reset(self, seed: int | None) -> None:
+        """Begin again."""
+        one, other = (frozen(game.reset(seed)) for game in self.both)
+        expect(one == other, f"two resets of {self.kind} show different things")
+        self.figures["resets"] += 2
+
+    @precondition(lambda self: hasattr(self, "both"))
+    @invariant()
+    def worlds_are_whole(self) -> None:
+        """Every field in its range; what is shown lies in its space; both are in the same state."""
+        one, other = self.both
+        state = one.worlds.get_state()
+        check_state(state, len(state))
+        expect(
+            state.tobytes() == other.worlds.get_state().tobytes(),
+            f"two {self.kind} led alike are in different states",
+        )
+        one.check_shown()
+
+    def teardown(self) -> None:
+        """Close both."""
+        for game in getattr(self, "both", ()):
+            if hasattr(game.env, "close"):
+                game.env.close()
+
+
+def led(kind: str, seed: int, options: dict[str, Any]) -> Any:
+    """An environment of that kind, and who plays in it."""
+    return (_Batch if kind in BATCHED else _Live if kind == "live" else _Single)(kind, seed, options)
+
+
+class _Single:
+    """One game in any view, with the random player of the tests."""
+
+    def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
+        self.env, self._seed = VIEWS[kind](**options), seed
+        self.player = Player(self.env, seed)
+
+    @property
+    def worlds(self) -> Any:
+        return self.env.unwrapped.episode.worlds
+
+    @property
+    def over(self) -> bool:
+        worlds = self.worlds
+        return bool(worlds.terminated[0] or worlds.truncated[0])
+
+    def record(self) -> bytes:
+        return bytes(self.worlds.state.tobytes())
+
+    def moves(self, count: int) -> Any:
+        return self.player.moves(self.env, count)
+
+    def reset(self, seed: int | None) -> Any:
+        return self.env.reset(seed=seed)
+
+    def odd(self, values: Values) -> None:
+        env = self.env
+        spaces = {name: space.sample() for name, space in self.player.spaces.items()}
+        if isinstance(env, gym.Env):
+            env.step(values.like(spaces[""]))
+        elif hasattr(env, "agent_iter"):
+            agent = env.agent_selection
+            if not (env.terminations[agent] or env.truncations[agent]):
+                env.step(values.like(spaces[agent]))
+        else:
+            env.step(values.like({agent: spaces[agent] for agent in env.agents}))
+
+    def check_shown(self) -> None:
+        env = self.env
+        if hasattr(env, "observation_spaces") and hasattr(env.unwrapped, "observe"):
+            for agent in env.possible_agents:
+                shown = env.unwrapped.observe(agent)
+                expect(
+                    env.observation_space(agent).contains(shown), f"what {agent} sees lies outside its space"
+                )
+
+
+class _Live(_Single):
+    """A game in real time."""
+
+    def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
+        self.env, self.player = LiveGame(**options), np.random.default_rng(seed)
+        self._controls = self.env._setup.controls
+        self._controls.space.seed(seed % 2**31)
+
+    def moves(self, count: int) -> Any:
+        shown = []
+        for _ in range(count):
+            shown.append(frozen(self._move()))
+            if not self.env.agents:
+                self.env.reset()
+        return shown
+
+    def _move(self) -> Any:
+        env, rng = self.env, self.player
+        token = env.config.chat == "tokens"
+        words = (
+            np.array([1, 2, 0, 0], np.int64)[: env.config.max_message_tokens]
+            if token
+            else "Place a red block."
+        )
+        said = {role: words for role in Role if rng.random() < 0.05} if not token else {}
+        act = None
+        if rng.random() < 0.8:
+            self._controls.space.seed(int(rng.integers(2**31)))
+            act = self._controls.space.sample()
+        since = int(rng.integers(-1, env.ticks + 1))
+        tick = env.tick(said, act)
+        return (*tick[:2], tick.terminated, tick.truncated, *(env.delta(role, since) for role in Role))
+
+    def odd(self, values: Values) -> None:
+        if self.env.agents:
+            self.env.tick(values.value(), values.value())
+
+    def check_shown(self) -> None:
+        pass
+
+
+class _Batch:
+    """Games in a batch; one of them may have ended."""
+
+    COUNT = 3
+
+    def __init__(self, kind: str, seed: int, options: dict[str, Any]) -> None:
+        if kind == "make_vec":
+            self.env: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=self.COUNT, **options)
+            space = {"": copy.deepcopy(self.env.action_space)}
+        else:
+            self.env = VectorGame(self.COUNT, **options)
+            space = {
+                agent: copy.deepcopy(self.env.batched_action_space(agent))
+                for agent in self.env.possible_agents
+            }
+        self.player = space
+        for number, one in enumerate(space.values()):
+            one.seed(seed % 2**31 + number)
+
+    over = False
+
+    @property
+    def worlds(self) -> Any:
+        return self.env.worlds
+
+    def record(self) -> bytes:
+        return bytes(self.worlds.state.tobytes())
+
+    def _sample(self) -> Any:
+        drawn = {agent: space.sample() for agent, space in self.player.items()}
+        return drawn.get("", drawn)
+
+    def moves(self, count: int) -> Any:
+        return [frozen(self.env.step(self._sample())) for _ in range(count)]
+
+    def reset(self, seed: int | None) -> Any:
+        return self.env.reset(seed=seed)
+
+    def odd(self, values: Values) -> None:
+        self.env.step(values.like(self._sample()))
+
+    def check_shown(self) -> None:
+        pass
+
+
+def drive(amount: int, seed: int) -> Figures:
+    """Run machines until `amount` moves are made. Hypothesis chooses; what it finds, it shrinks and prints."""
+    figures = Views.figures = {
+        "moves": 0,
+        "restored": 0,
+        "refused": 0,
+        "taken": 0,
+        "resets": 0,
+        "machines": 0,
+    }
+    settings = hypothesis.settings(
+        max_examples=20,
+        stateful_step_count=30,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    for _ in range(math.ceil(amount / 20)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run_state_machine_as_test(Views, settings=settings)  # type: ignore[no-untyped-call]
+        figures["machines"] += settings.max_examples
+        if figures["moves"] >= amount:
+            break
+    return figures
+
+
+if __name__ == "__main__":
+    main(drive, (QUICK, FULL))

@@ -1,0 +1,273 @@
+"""Worlds under random controls of all encodings: what must hold after every single step.
+
+The amount is a number of control steps. Each step of each world is checked: fields in their ranges, one cell changed at
+most and told by `change`, stock and blocks kept, clocks, floor, reward, ends; and of some worlds, score and completion
+against `oracle`, and that a world alone does, byte by byte, what it does among others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.trust import oracle
+from benchmarks.trust.driver import Figures, expect, main
+from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.kernels.records import ARCHITECT, COVER
+from iglu_marl.core.state_bounds import check_state
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Terms, Worlds
+
+QUICK, FULL = 300_000, 10_000_000
+COUNT = 1024  # worlds
+EPISODE = 120  # steps until all begin anew
+ALONE, ASKED = 4, 6  # worlds that are also stepped alone, and whose score is asked for again
+TERMS = (
+    Terms(),
+    Terms(completion="cover", step_cost=0.25, turn_steps=7, max_steps=90, max_turns=6),
+    Terms(shifts="inside", right_scale=3.0, wrong_scale=0.5, completion_reward=1.5),
+    Terms(shifts="inside", completion="cover", size_reward=True, completion_reward=2.0, max_steps=50),
+)
+
+BEFORE = (
+    "grid",
+    "best",
+    "record",
+    "blocks",
+    "steps",
+    "steps_in_turn",
+    "floor",
+)  # what a step is compared with
+
+
+def drive(amount: int, seed: int) -> Figures:
+    """Drive worlds for `amount` steps."""
+    rng = np.random.default_rng(seed)
+    figures = {"steps": 0, "edits": 0, "completed": 0, "scores": 0, "alone": 0}
+    encodings = [*(Controls(name, can_yield=True) for name in CONTROLS), CellControls()]
+    number = 0
+    while figures["steps"] < amount:
+        controls = encodings[number % len(encodings)]
+        Round(rng, controls, f"seed {seed}, round {number}, {controls.name}").run(figures)
+        number += 1
+    return figures
+
+
+class Round:
+    """An episode of many worlds, each with a task of its own."""
+
+    def __init__(self, rng: np.random.Generator, controls: Controls, place: str) -> None:
+        self.rng, self.controls, self.place = rng, controls, place
+        self.worlds = Worlds(COUNT)
+        tasks = [(drawn_task(rng), TERMS[index % len(TERMS)]) for index in range(64)]
+        self.chosen = [tasks[index] for index in rng.integers(0, len(tasks), COUNT)]
+        for index, (task, terms) in enumerate(self.chosen):
+            self.worlds.spawn(index, task, terms, drawn_pose(rng))
+        self.stock = self.worlds.inventory + colors_of(self.worlds.grid)
+
+    def run(self, figures: dict[str, int]) -> None:
+        """Step and check."""
+        worlds = self.worlds
+        fixed = {
+            name: worlds.state[name].copy()
+            for name in ("start", "target", "shifts", "target_blocks", "asked")
+        }
+        watched = self.rng.choice(COUNT, ALONE, replace=False)
+        singles = [Worlds(1) for _ in watched]
+        for single, index in zip(singles, watched, strict=True):
+            single.set_state(worlds.get_state()[index : index + 1])
+        for step in range(EPISODE):
+            before = {name: worlds.state[name].copy() for name in BEFORE}
+            records, numbers = self.controls.encode_many(drawn_actions(self.rng, self.controls), COUNT)
+            controls = records[numbers]
+            worlds.step(controls)
+            self.check(before, controls, step)
+            for single, index in zip(singles, watched, strict=True):
+                single.step(controls[index : index + 1])
+            figures["steps"] += COUNT
+            figures["edits"] += int((worlds.grid != before["grid"]).sum())
+            figures["completed"] += int((worlds.terminated != 0).sum())
+            if step % 20 == 19:
+                figures["scores"] += self.check_scores()
+                self.expect(
+                    (worlds.inventory + colors_of(worlds.grid) == self.stock).all(),
+                    "the stock is not kept",
+                    step,
+                )
+            if step % 7 == 6:  # the architect speaks
+                spoke = self.rng.random(COUNT) < 0.5
+                worlds.turns[spoke] += 1
+                worlds.steps_in_turn[spoke] = 0
+                worlds.floor[spoke] = 1
+                for single, index in zip(singles, watched, strict=True):
+                    single.set_state(worlds.get_state()[index : index + 1])
+        for single, index in zip(singles, watched, strict=True):
+            self.expect(
+                single.state.tobytes() == worlds.state[index : index + 1].tobytes(),
+                f"world {index} does something else alone",
+                EPISODE,
+            )
+            figures["alone"] += 1
+        for name, value in fixed.items():
+            self.expect((worlds.state[name] == value).all(), f"{name} has changed", EPISODE)
+
+    def expect(self, holds: Any, said: str, step: int) -> None:
+        """Raises `Broken`, with the place."""
+        expect(
+            np.all(holds),
+            f"{said} ({self.place}, step {step}, worlds {np.flatnonzero(~np.atleast_1d(holds))[:5]})",
+        )
+
+    def check(self, before: dict[str, Any], controls: Any, step: int) -> None:
+        """What must hold of every world after a step."""
+        worlds, state = self.worlds, self.worlds.state
+        check_state(state, COUNT)
+        differs = (worlds.grid != before["grid"]).reshape(COUNT, -1)
+        edits = differs.sum(axis=1)
+        self.expect(edits <= 1, "more than one cell has changed", step)
+        change = state["change"].astype(int)
+        told = change[:, 3] != change[:, 4]
+        self.expect(told == (edits == 1), "the edit is not told", step)
+        made = np.flatnonzero(told)
+        at = np.ravel_multi_index((change[made, 1] + 1, change[made, 0] + 5, change[made, 2] + 5), ZONE_SHAPE)
+        self.expect(differs[made, at], "another cell is told", step)
+        self.expect(
+            before["grid"].reshape(COUNT, -1)[made, at] == change[made, 3], "another old colour is told", step
+        )
+        self.expect(
+            worlds.grid.reshape(COUNT, -1)[made, at] == change[made, 4], "another new colour is told", step
+        )
+        grown = (change[:, 4] != 0).astype(int) - (change[:, 3] != 0)
+        self.expect(state["blocks"] == before["blocks"] + grown, "the blocks are not counted", step)
+        self.expect(np.isin(state["event"], (1, 2)) == told, "the event does not tell the edit", step)
+        # clocks and ends
+        self.expect(state["steps"] == before["steps"] + 1, "the steps are not counted", step)
+        self.expect(
+            state["steps_in_turn"] == before["steps_in_turn"] + 1,
+            "the steps of the turn are not counted",
+            step,
+        )
+        gives = (controls["yields"] != 0) | (
+            (state["turn_steps"] > 0) & (state["steps_in_turn"] >= state["turn_steps"])
+        )
+        self.expect(
+            state["floor"] == np.where(gives, ARCHITECT, before["floor"]), "another has the floor", step
+        )
+        late = (state["max_steps"] > 0) & (state["steps"] >= state["max_steps"])
+        silent = (
+            (state["max_turns"] > 0) & (state["turns"] >= state["max_turns"]) & (state["floor"] == ARCHITECT)
+        )
+        self.expect((state["truncated"] != 0) == (late | silent), "it is cut off at another time", step)
+        exact = (state["best"] == state["target_blocks"]) & (state["blocks"] == state["target_blocks"])
+        covers = state["completion"] == COVER
+        self.expect(((state["terminated"] != 0) == exact) | covers, "it ends at another time", step)
+        done = (state["target"] == state["start"]) | (state["target"] == worlds.grid)
+        self.expect((state["missing"] == (~done).reshape(COUNT, -1).sum(axis=1)), "what is missing", step)
+        self.expect(
+            (state["terminated"] != 0) | (state["missing"] > 0) | ~covers, "a covered task does not end", step
+        )
+        # score and pay
+        self.expect(state["record"] == np.maximum(before["record"], state["best"]), "the record", step)
+        fixed = state["invariant"] == 0
+        equal = ((worlds.grid == state["target"]) & (worlds.grid != 0)).reshape(COUNT, -1).sum(axis=1)
+        self.expect((state["best"] == equal) | ~fixed, "the intersection in place", step)
+        self.expect(state["best"] >= equal, "an intersection below that in place", step)
+        gain = state["best"].astype(int) - before["best"]
+        sized = np.maximum(0, state["best"].astype(int) - before["record"])
+        paid = np.where(gain != 0, np.sign(gain) * state["right_scale"], -state["wrong_scale"] * grown)
+        paid = np.where(told, np.where(state["size_reward"] != 0, sized, paid), 0.0)
+        paid = paid + np.where(state["terminated"] != 0, state["completion_reward"], 0.0) - state["step_cost"]
+        self.expect(np.abs(state["reward"] - paid) < 1e-9, "another reward", step)
+        # body and senses
+        pose = state["pose"]
+        self.expect(np.isfinite(pose).all(axis=1), "a pose that is no number", step)
+        self.expect((np.abs(pose[:, [0, 2]]) <= 7.5).all(axis=1), "out of bounds", step)
+        self.expect((pose[:, 1] >= -1.3) & (pose[:, 1] <= 14), "under the ground, or in the sky", step)
+        self.expect(
+            (pose[:, 3] >= 0) & (pose[:, 3] < 360.0001) & (np.abs(pose[:, 4]) <= 90),
+            "a gaze out of range",
+            step,
+        )
+        self.expect(
+            (state["seen_pose"] == pose[:, [0, 1, 2, 4, 3]].astype(np.float32)).all(axis=1),
+            "the seen pose",
+            step,
+        )
+        self.expect(
+            (state["seen_inventory"] == np.maximum(0, state["inventory"])).all(axis=1), "the seen stock", step
+        )
+
+    def check_scores(self) -> int:
+        """Scores and completion of some worlds by the oracle."""
+        state = self.worlds.state
+        for index in self.rng.choice(COUNT, ASKED, replace=False):
+            task, terms = self.chosen[index]
+            one = state[index]
+            extent = one["target"] if task.full_grid is None else task.in_ids("iglu").full_grid
+            allowed = oracle.admissible(extent, terms.shifts == "inside", bool(one["invariant"]))
+            counts = oracle.match_counts(one["grid"], one["target"]) * allowed
+            expect((counts == one["matches"]).all(), f"match counts of world {index} ({self.place})")
+            expect(counts.max() == one["best"], f"the intersection of world {index} ({self.place})")
+            if terms.completion == "cover":
+                ends = oracle.covered(one["grid"], one["start"], one["target"], allowed)
+                expect(ends == bool(one["terminated"]), f"the completion of world {index} ({self.place})")
+        return ASKED
+
+
+def colors_of(grids: Any) -> Any:
+    """Blocks of each colour, [n, 6]."""
+    flat = grids.reshape(len(grids), -1)
+    return np.stack([(flat == color).sum(axis=1) for color in range(1, 7)], axis=1)
+
+
+def drawn_task(rng: np.random.Generator) -> Task:
+    """A task with a small target low in the middle, half of them with something there already."""
+    target, start = (np.zeros(ZONE_SHAPE, np.int8) for _ in range(2))
+    for grid, most in ((target, 9), (start, 6)):
+        for _ in range(int(rng.integers(1, most))):
+            grid[rng.integers(0, 3), rng.integers(3, 8), rng.integers(3, 8)] = rng.integers(1, 7)
+    if rng.random() < 0.5:
+        start[:] = 0
+    elif rng.random() < 0.5:
+        target = np.where(target != 0, target, start)
+    return Task("", target, starting_grid=start, invariant=bool(rng.integers(2)))
+
+
+def drawn_pose(rng: np.random.Generator) -> tuple[float, ...]:
+    """Somewhere over the middle, looking down."""
+    x, z = rng.uniform(-4, 4, 2)
+    return x, rng.uniform(1, 5), z, rng.uniform(0, 359), rng.uniform(-80, -10)
+
+
+def drawn_actions(rng: np.random.Generator, controls: Controls) -> Any:
+    """Actions that use hands more often than a uniform draw."""
+    if controls.name == "perfect":
+        cells = rng.integers(0, (4, 11, 11, 7), (COUNT, 4))
+        cells[:, 1:3] = np.where(rng.random((COUNT, 1)) < 0.9, rng.integers(3, 8, (COUNT, 2)), cells[:, 1:3])
+        return cells
+    if controls.name == "walking":
+        return rng.choice(19, COUNT, p=odds())
+    made = {}
+    for key, space in controls.space.spaces.items():  # type: ignore[attr-defined]
+        if hasattr(space, "n"):
+            made[key] = rng.integers(0, space.n, COUNT) * (
+                rng.random(COUNT) < (0.05 if key == "yield" else 0.5)
+            )
+        else:
+            shape = (COUNT, *space.shape)
+            made[key] = (rng.uniform(-1, 1, shape) * np.minimum(space.high, 20.0)).astype(np.float32)
+    return made
+
+
+def odds() -> Any:
+    """Of the walking actions: hands four times."""
+    weights = np.ones(19)
+    weights[16:18] = 6
+    weights[18] = 0.5
+    return weights / weights.sum()
+
+
+if __name__ == "__main__":
+    main(drive, (QUICK, FULL))
