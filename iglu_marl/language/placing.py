@@ -80,7 +80,12 @@ class Opposite:
     of: Reference | None = None
 
 
-Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite
+@dataclass(frozen=True)
+class OtherSide:
+    """Opposite to the place of what was placed last, from the same thing."""
+
+
+Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite | OtherSide
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -94,7 +99,7 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that, and `taller` more. centred: in the middle of its place. vague: it was
+    its middle. like: as tall or long as that, so many `times`, and `taller` more. centred: in the middle of its place. vague: it was
     said that there are several, and not how many. bare_ends: all but the two ends of its place. again: "another one",
     of the shape of what was placed last. until: so many in all, with those that stand there already.
     """
@@ -111,6 +116,7 @@ class New:
     hollow: bool = False
     like: Reference | None = None
     taller: int = 0
+    times: float = 1
     centred: bool = False
     vague: bool = False
     bare_ends: bool = False
@@ -240,6 +246,8 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Opposite):
         x, _, z = resolve(where.of or It(), setting)[0][0]
         return [Anchors((_column(-x, -z, setting),))]
+    if isinstance(where, OtherSide):
+        raise Unresolved(Reason.NO_PLACE, "the other side of what")
     items = resolve(where.of, setting)
     if isinstance(where, NextTo):
         found = []
@@ -259,6 +267,9 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     flipped = isinstance(where.of, You)
     vector = setting.vector(((way, 1),), flipped)
     rest = setting.vector(where.offset[1:], flipped)
+    if flipped and not way.vertical:
+        ahead = shifted(items[0][0], setting.vector(where.offset, flipped))
+        return [Anchors((_column(ahead[0], ahead[2], setting),), vector)]
     if (
         way is Direction.UP
         and isinstance(where.of, (It, LastBlock))
@@ -336,7 +347,9 @@ def _between(where: Between, setting: Setting) -> list[Anchors]:
     gaps = _merged(gaps)
     if where.line:  # one line is enough to connect, the lowest
         floor = min(cell[1] for gap in gaps for cell in gap)
-        gaps = [line for gap in gaps if (line := tuple(cell for cell in gap if cell[1] == floor))]
+        ends = [(at.x, FLOOR, at.z) for at in (where.one, where.other) if isinstance(at, Spot)]
+        ends = _free(ends, setting)  # "from corner to corner": with the corners
+        gaps = [(*line, *ends) for gap in gaps if (line := tuple(cell for cell in gap if cell[1] == floor))]
         if where.other is None and not _joined(cells, gaps):
             raise Unresolved(Reason.AMBIGUOUS, "which of them")
     return [Anchors(gap, None, (), True) for gap in gaps]
@@ -409,9 +422,10 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
     if told != instruction.where:
         new = replace(new, gap=0)
     if new.like is not None:
-        new = replace(
-            new, sizes=(_length(new, resolve(new.like, setting)) + new.taller,), like=None, taller=0
-        )
+        length = _length(new, resolve(new.like, setting)) * new.times + new.taller
+        if length % 1 or new.sizes not in ((), (length,)):
+            raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
+        new = replace(new, sizes=(int(length),), like=None, taller=0, times=1)
     if len(told) == 1 and isinstance(told[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (told[0].x, FLOOR, told[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
@@ -850,6 +864,8 @@ def _at_spot(
         return at - length // 2
 
     if not standing:
+        if axis is not None and _axes(axis, setting)[0][2]:  # the first side goes that way
+            drawn, width, height = frozenset((v, u) for u, v in drawn), height, width
         west, north = begin(x, width), begin(z, height)
         # v goes north, so that a letter can be read by somebody who looks north
         flat = [(u, v, k) for u, v in sorted(drawn) for k in range(depth)]

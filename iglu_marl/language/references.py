@@ -155,7 +155,8 @@ class PartOf:
 class Recent:
     """What the instructions before have placed: "the block you just placed", "those three blue blocks".
 
-    colors, kind: what it looks like; count: how many, None = all. nth: the first, second, ... of them in order.
+    colors, kind: what it looks like; count: how many, None = all. nth: the first, second, ... of them in order, or
+    from the nth on as many as count; below 0 from the end.
     """
 
     colors: tuple[int, ...] = ()
@@ -193,7 +194,7 @@ class Blocks:
     where: only those at this place; one step from something, all that stand in that relation to it, or where one is
     meant the nearest of them (see `iglu_marl.language.scene.graph`). unless: but not these. by_size: only the "largest"
     or "smallest". rank: the second, third, ... one from that end, instead of the first. middle: those in the middle
-    of all that fit, which stand in a line.
+    of all that fit, which stand in a line. one: said as "the red one", which can be all of a red tower.
 
     Raises `DialogueError` for values that make no description.
     """
@@ -208,6 +209,7 @@ class Blocks:
     middle: bool = False
     unless: Reference | None = None
     by_size: str | None = None
+    one: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         colors = tuple(as_color(color, "a colour of a description") for color in self.colors)
@@ -493,7 +495,11 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     if not items:
         raise Unresolved(Reason.NO_MATCH, described(reference))
     if reference.extreme is not None:
-        items = _furthest(reference, items, setting)
+        met, items = len(items), _furthest(reference, items, setting)
+        plain = reference.kind is Kind.BLOCK and reference.where is None
+        if reference.count is None and len(items) == 1 < met and plain:  # "the top blocks"
+            detail = f"one is the {reference.extreme.value} most {described(reference)}, not several"
+            raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference)
     if reference.middle:
         items = _in_the_middle(reference, items)
     return _counted(reference, items, setting)
@@ -574,6 +580,10 @@ def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Ite
         lately = [item for item in items if set(item) <= set(setting.last)]
         if len(lately) == count:
             return lately  # what was just spoken of comes first
+        cells = {cell for item in items for cell in item}
+        for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
+            if cells.issubset(group):
+                return [group]
         detail = f"{len(items)} of {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     if count is not None and len(items) < count:
@@ -640,20 +650,22 @@ def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) 
 
 
 def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """The block on top of the tower: where it is of another colour, and else would belong to the tower."""
+    """The block on top of the tower: of another colour, where it else would belong to the tower; or its top block."""
     where = reference.where
-    if not (
-        isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
-    ):
+    if not (isinstance(where, Beside) and isinstance(where.of, Blocks)):
         return []
     found: dict[Item, None] = {}
-    for color in range(1, 7) if where.of.kind in _RUNS else ():
+    plain = where.of == Blocks((), where.of.kind)
+    for color in range(1, 7) if plain and where.of.kind in _RUNS else ():
         try:
             told = replace(where, of=replace(where.of, colors=(color,)))
             fits = _placed(reference, told, items, setting)
         except Unresolved:
             continue
         found |= dict.fromkeys(fits)
+    if not found and where.offset == ((Direction.UP, 1),) and where.of.kind in (Kind.TOWER, Kind.COLUMN):
+        tops = [max(item, key=lambda cell: cell[1]) for item in resolve(where.of, setting)]
+        return [item for item in items if item[0] in tops] if reference.kind is Kind.BLOCK else []
     return list(found)
 
 
@@ -748,6 +760,8 @@ def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
     if which == "ends":
         axis = spans.index(max(spans))
         return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
+    if which == "corners" and not wide:
+        return []  # a block has none
     if which == "corners":
         bends = [cell for cell in item if _is_bend(cell, set(item))]
         if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
@@ -776,6 +790,11 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             there = [cell for cell in there if setting.color_at(cell) in reference.colors]
         if not there:
             continue
+        if reference.nth is not None and (reference.nth < 0 or reference.count != 1):
+            if len(there) <= (reference.count or 1):
+                continue  # "the last two" are of more than two
+            start = reference.nth - (reference.nth > 0)
+            return [(cell,) for cell in there[start:][: reference.count]]
         if reference.nth is not None:
             placed = [cell for part in (*setting.earlier,) for cell in part] or there
             if reference.colors:

@@ -24,6 +24,7 @@ from iglu_marl.language.placing import (
     Keep,
     Look,
     New,
+    OtherSide,
     Places,
     Put,
     Sides,
@@ -562,8 +563,18 @@ def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
         if isinstance(last, Put) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
             new = replace(last.new, color=new.color)
         instruction = replace(instruction, new=new)
+    if setting.before is not None:
+        instruction = _as_before(instruction, setting.before[0])
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
+
+
+def _as_before(instruction: Put, before: Any) -> Put:
+    """A placement that is told from the one before: "on the other side"."""
+    last = _as_put(_last_part(before))
+    if instruction.where[:1] != (OtherSide(),) or not isinstance(last, Put):
+        return instruction
+    return replace(instruction, where=(_told_from(last, OtherSide()), *instruction.where[1:]))
 
 
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Setting) -> list[ExpectedWorld]:
@@ -665,6 +676,10 @@ def _cells(reference: Reference, setting: Setting) -> list[Cell]:
 
 
 def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
+    if isinstance(instruction.blocks, (It, Them)) and setting.before is not None:
+        gone = not any(map(setting.color_at, setting.last))
+        if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
+            return [ExpectedWorld(setting.grid, setting.last)]  # "the red block is wrong, remove it, take it away"
     cells = _cells(instruction.blocks, setting)
     world = _changed(setting, [(cell, 0) for cell in cells])
     if _is_part_of_it(instruction.blocks):  # "it" is still what it was: what is left of it
@@ -970,6 +985,11 @@ def stands_for(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
 def _repeated(instruction: Again, last: Any) -> Any:
     def change(part: Any) -> Any:
         part = _as_put(part)
+        if instruction == Again():
+            if isinstance(part, (Move, Extend, Rotate, Resize)):
+                return part
+            if isinstance(part, Put) and part.where and isinstance(part.where[0], Beside):
+                return replace(part, where=(replace(part.where[0], of=It()), *part.where[1:]))
         if instruction.of is not None and isinstance(part, Put) and part.where:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
@@ -994,6 +1014,11 @@ def _told_from(part: Put, where: Any) -> Any:
     told = part.where[0] if part.where else None
     if isinstance(where, Beside) and isinstance(where.of, It) and isinstance(told, Beside):
         return replace(told, offset=where.offset)
+    if isinstance(where, OtherSide):
+        if not isinstance(told, Beside) or len(told.offset) != 1 or told.offset[0][0].vertical:
+            raise Unresolved(Reason.NO_PLACE, "the other side of what")
+        ((way, count),) = told.offset
+        return replace(told, offset=((way.opposite, count),))
     return where
 
 
@@ -1027,7 +1052,13 @@ def _amended(instruction: Amend, last: Any) -> Any:
             sized = new.kind is not Kind.BLOCK and len(new.sizes) == 1
             new = replace(new, sizes=(instruction.count,)) if sized else replace(new, count=instruction.count)
         if instruction.way is not None:
-            new = replace(new, way=instruction.way)
+            beside = where and isinstance(where[0], Beside) and len(where[0].offset) == 1
+            if beside and new.way is None and not where[0].offset[0][0].vertical:  # on another side
+                where = (replace(where[0], offset=((instruction.way, where[0].offset[0][1]),)), *where[1:])
+            elif beside or new.kind not in (Kind.ROW, Kind.BLOCK) or (new.kind is Kind.BLOCK and new.count == 1):
+                raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
+            else:
+                new = replace(new, way=instruction.way)
         if instruction.where is not None:
             where = (_told_from(part, instruction.where),)
         return replace(part, new=new, where=where)

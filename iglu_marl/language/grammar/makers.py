@@ -16,10 +16,12 @@ from iglu_marl.language.placing import (
     Check,
     Clear,
     Corners,
+    Either,
     Keep,
     Look,
     New,
     Opposite,
+    OtherSide,
     Places,
     Put,
     Sides,
@@ -161,6 +163,8 @@ _SINGLE = (
     "until",
     "origin",
     "taller",
+    "times",
+    "long_side",
 )
 
 
@@ -178,6 +182,7 @@ class Mods:
     also: Any = None
     split: bool = False
     one_each: bool = False
+    each_of: bool = False  # of its blocks
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -191,6 +196,8 @@ class Mods:
     until: int | None = None
     origin: Any = None
     taller: int | None = None
+    times: float | None = None
+    long_side: str | None = None
     more: tuple[tuple[Any, Mods], ...] = ()
 
     def plus(self, other: Mods) -> Mods | None:
@@ -209,6 +216,7 @@ class Mods:
             also=self.also or other.also,
             split=self.split or other.split,
             one_each=self.one_each or other.one_each,
+            each_of=self.each_of or other.each_of,
             more=(*self.more, *other.more),
             **told,
         )
@@ -367,6 +375,7 @@ def corners(z: Any = None) -> Any:
 
 
 _value("opposite", lambda of=None: Opposite(of))
+_value("other_side", OtherSide)
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
@@ -440,6 +449,7 @@ def sides(which: str, of: Any) -> Any:
 
 _value("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(It(), "ends"))))
 _value("sides_of_it", lambda which: Each(Sides(It(), which)))
+_value("sides_of_base", lambda: Each(Sides(Portion(It(), "blocks", Direction.DOWN), "four")))
 
 
 # ---------------------------------------------------------------------------------------------------- references
@@ -538,6 +548,9 @@ def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1)
 @maker
 def plain_core(colors: Any = (), kind: Kind = Kind.BLOCK, way: Direction | None = None) -> Core:
     return Core(tuple(colors), kind, extreme=way)
+
+
+_value("np_thing", lambda colors: Blocks(tuple(colors), one=True))
 
 
 @maker
@@ -683,6 +696,18 @@ def union(one: Any, more: Any) -> Any:
 
 
 @maker
+def union_corners(core: Core, x: tuple[int, int], y: tuple[int, int]) -> Any:
+    told = [core_where(core, Spot(*spot)) for spot in (x, y)]
+    return NOTHING if x == y or NOTHING in told else Union(tuple(one.blocks(1) for one in told))
+
+
+@maker
+def np_apposed(of: Any, where: Any) -> Any:
+    plain = isinstance(of, Blocks) and of.count == 1 and of.where is None
+    return replace(of, where=where) if plain and not isinstance(where, Outside) else NOTHING
+
+
+@maker
 def np_but(one: Blocks, but: Any) -> Any:
     if isinstance(but, Blocks) and not but.colors and one.colors and but.kind is one.kind:
         but = replace(but, colors=one.colors)  # "all red blocks except the highest one"
@@ -700,6 +725,10 @@ def recent(core: Core, n: int | None = None) -> Any:
     ):
         return NOTHING
     return Recent(core.colors, core.kind, n, None, core.extreme)
+
+
+_value("recent_first", lambda n: Recent(count=n, nth=1) if n > 1 else NOTHING)
+_value("recent_last", lambda n: Recent(count=n, nth=-n) if n > 1 else NOTHING)
 
 
 @maker
@@ -770,6 +799,10 @@ def new_shape(
     return New(k, SAME if color is None else color, kind, () if n is None else (n,))
 
 
+def _hollowed(kind: Kind) -> Any:
+    return Kind.RING if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.RING) else NOTHING
+
+
 @maker
 def new_area(
     n: int,
@@ -780,8 +813,10 @@ def new_area(
     d: int | None = None,
     k: int | None = None,
     up: Any = None,
+    h: str = "",
 ) -> Any:
-    if colors is not None and colors2 is not None:
+    kind = _hollowed(kind) if h else kind
+    if kind is NOTHING or (colors is not None and colors2 is not None):
         return NOTHING
     color = colors2 if colors is None else colors
     sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
@@ -791,6 +826,8 @@ def new_area(
             return NOTHING
     if kind is Kind.CUBE and d is None:
         return NOTHING
+    if kind is Kind.TOWER and d is not None:
+        kind = Kind.RECTANGLE
     standing = True if kind is Kind.WALL else None if up is None else up == "upright"
     return New(1, SAME if color is None else color, kind, sizes, standing=standing)
 
@@ -810,8 +847,10 @@ def new_figure(
     colors: int | None = None,
     colors2: int | None = None,
     k: int | None = None,
+    h: str = "",
 ) -> Any:
-    if colors is not None and colors2 is not None:
+    kind = _hollowed(kind) if h else kind
+    if kind is NOTHING or (colors is not None and colors2 is not None):
         return NOTHING
     color = colors2 if colors is None else colors
     side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
@@ -855,8 +894,8 @@ def runs_more(one: Any, more: Any) -> Any:
 
 
 @maker
-def runs_told(one: int, two: int, three: int | None = None) -> Any:
-    return (one, two) if three is None else (one, two, three)
+def runs_told(one: Any, two: Any, three: Any = ()) -> Any:
+    return runs_more(one, two + three)
 
 
 @maker
@@ -909,8 +948,9 @@ _value("mods_none", Mods)
 _value("mod_none", lambda **_: Mods())
 _value("mod_upright", lambda: Mods(standing=True))
 _value("mod_level", lambda: Mods(standing=False))
-_value("mod_way", lambda way: Mods(way=way))
-_value("mod_axis", lambda axis: Mods(axis=axis))
+_value("mod_way", lambda way, k=None: Mods(way=way))
+_value("mod_long_side", lambda axis: Mods(long_side=axis))
+_value("mod_axis", lambda axis, k=None: Mods(axis=axis))
 _value("mod_tall", lambda n, c=None: Mods(tall=n, color=c))
 _value("mod_long", lambda n, c=None: Mods(long=n, color=c))
 _value("mod_gap", lambda n, z=None: Mods(gap=n))
@@ -1024,12 +1064,25 @@ def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
 
 
 @maker
+def build_listed(kind: Kind, p: Any, mods: Mods, more: Mods, n: int | None = None) -> Any:
+    told = mods.plus(more)
+    if told is None or n not in (None, len(p)):
+        return NOTHING
+    ways = () if told.way is None else (told.way,)
+    shape = shape_listed(kind, p, ways)
+    return NOTHING if shape is NOTHING else build(shape, replace(told, way=None))
+
+
+@maker
 def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
     shape = shape_stacked(p)
     return NOTHING if shape is NOTHING else build(shape, mods, before)
 
 
 _value("mod_like_it", lambda: Mods(like=It()))
+_value(
+    "mod_times", lambda t, of=None: Mods(like=It() if of is None else of, times=0.5 if t == "half" else 2)
+)
 _value("mod_more", lambda n, of=None: Mods(like=It() if of is None else of, taller=n))
 _value("mod_less", lambda n, of=None: Mods(like=It() if of is None else of, taller=-n))
 _value("mod_bare", lambda: Mods(bare=True))
@@ -1093,11 +1146,11 @@ def mod_start(where: Any, way: Direction) -> Any:
 
 
 _value("mod_each", lambda **_: Mods(each=True))
-_value("mod_one_each", lambda **_: Mods(one_each=True))
+_value("mod_one_each", lambda of=None: Mods(one_each=True, each_of=of == Core()))
 
 
 @maker
-def mod_where(where: Any) -> Any:
+def mod_where(where: Any, k: Any = None) -> Any:
     if isinstance(where, Each):
         return Mods((where.where,), each=True)
     return NOTHING if where is None else Mods((where,))
@@ -1151,6 +1204,13 @@ def put(
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _own(mods.where)
+    if mods.each_of:  # "on it, one on each block"
+        wheres = tuple(
+            replace(where, of=Portion(where.of, "blocks"))
+            if isinstance(where, Beside) and (isinstance(where.of, It) or getattr(where.of, "count", 0) == 1)
+            else where
+            for where in wheres
+        )
     if Beside((), It()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != Beside((), It()))  # "in the corner instead"
     if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
@@ -1159,11 +1219,18 @@ def put(
             wheres, made = four, replace(made, count=1, each=True)
     if len(wheres) > 2:
         return NOTHING
+    if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
+        made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
     if made.like == It() and told_from is not None:
         made = replace(made, like=told_from)
     if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
         made = replace(made, like=replace(made.like, kind=made.kind))
+    if mods.total == 4 and made.count == 1:  # "on each side, four in total"
+        wheres = tuple(
+            replace(where, which="four") if where == Sides(getattr(where, "of", None), "every") else where
+            for where in wheres
+        )
     if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
         made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
     if mods.total is not None:
@@ -1175,6 +1242,13 @@ def put(
     ):
         return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
+
+
+@maker
+def put_color(color: int, where: Any) -> Any:
+    """Of "put red on the blue block": one block on one thing."""
+    single = isinstance(where, Spot) or (isinstance(where, Beside) and [n for _, n in where.offset] == [1])
+    return put(New(1, color), Mods((where,))) if single else NOTHING
 
 
 def _checked(new: New, wheres: tuple[Any, ...], total: int) -> Any:
@@ -1198,6 +1272,8 @@ def _described(new: New, mods: Mods) -> Any:
     elif mods.tall is not None or mods.long is not None:
         if kind in FIGURES and mods.tall and mods.long and not sizes:
             sizes = mods.long, mods.tall
+        elif kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and mods.tall and len(sizes) == 2:
+            kind, sizes = Kind.RECTANGLE, (*sizes, mods.tall)  # "a 2x2 tower 3 blocks high"
         elif sizes or (mods.tall and mods.long):
             return NOTHING
         elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
@@ -1210,11 +1286,15 @@ def _described(new: New, mods: Mods) -> Any:
             sizes = (mods.tall or mods.long or 1,)
         else:
             return NOTHING
-    if mods.hollow and kind not in FIGURES:
+    if mods.long_side is not None and (kind not in FIGURES or len(sizes) != 2 or mods.axis is not None):
+        return NOTHING
+    if mods.long_side is not None:
+        sizes = max(sizes), min(sizes)
+    if (mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2):
         return NOTHING
     if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
         kind = Kind.TOWER  # "a blue one of the same height"
-    if mods.like is not None and (sizes or kind not in (Kind.TOWER, Kind.ROW)):
+    if mods.like is not None and kind not in (Kind.TOWER, Kind.ROW):
         return NOTHING
     if mods.standing is not None:
         if standing is not None and mods.standing != standing:
@@ -1242,12 +1322,13 @@ def _described(new: New, mods: Mods) -> Any:
         sizes=sizes,
         standing=standing,
         way=mods.way,
-        axis=mods.axis,
+        axis=mods.long_side or mods.axis,
         each=mods.each,
         gap=mods.gap or 0,
         hollow=bool(mods.hollow),
         like=mods.like,
         taller=mods.taller or 0,
+        times=mods.times or 1,
         centred=bool(mods.centred),
         bare_ends=bool(mods.bare),
         until=mods.until,
@@ -1365,6 +1446,8 @@ def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
     new = _filling(new)
     if NOTHING in (place, new) or not isinstance(place, Between):
         return NOTHING
+    if new.color is None:
+        new = replace(new, color=mods.color)
     return Put(new, (replace(place, line=True), *mods.where), fill=True)
 
 
@@ -1447,10 +1530,17 @@ def height_like(
         like = replace(
             like, kind=Kind.TOWER if tower else of.kind
         )  # "the green tower, as tall as the red one"
+    if isinstance(like, Blocks) and like.unless == It():
+        like = replace(like, unless=of)
     return Resize(of, n, True, like, color)
 
 
 _value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
+@maker
+def more_at_end(n: int, of: Any = None, color: int | None = None) -> Any:
+    return Resize(It() if of is None else of, n, color=color)
+
+
 _value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
 _value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
 
@@ -1490,7 +1580,9 @@ def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | N
 
 
 @maker
-def again(where: Any, color: int | None = None, k: Any = None) -> Any:
+def again(where: Any = Mods, color: int | None = None, k: Any = None) -> Any:
+    if where is Mods:  # nothing was told
+        return Again()
     plain = where.where if isinstance(where, Each) else where
     return NOTHING if plain is None else Again(where=plain, color=color)
 
@@ -1557,8 +1649,10 @@ def _single(blocks: Any) -> Blocks | None:
 
 
 @maker
-def remove(blocks: Any) -> Any:
-    if isinstance(blocks, You):
+def remove(blocks: Any, where: Any = None) -> Any:
+    if where is not None:
+        blocks = np_apposed(blocks, where)
+    if isinstance(blocks, You) or blocks is NOTHING:
         return NOTHING
     single = _single(blocks)
     if single is None:
@@ -1574,7 +1668,11 @@ _value("remove_all", lambda **_: Clear())
 def take_off(blocks: Any, of: Any) -> Any:
     if not isinstance(blocks, Blocks) or blocks.where is not None:
         return NOTHING
-    return remove(replace(blocks, where=PartOf(of)))
+    on_it = remove(replace(blocks, where=Beside(((Direction.UP, 1),), of)))
+    of_it = remove(replace(blocks, where=PartOf(of)))
+    if blocks.extreme is not None or blocks.middle:
+        return of_it
+    return on_it if blocks == Blocks(count=None) else Either((of_it, on_it))
 
 
 @maker
@@ -1630,7 +1728,7 @@ _value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextT
 
 @maker
 def move_it_to(where: Any) -> Any:
-    return move_to(It(), where)
+    return Amend(where=where) if isinstance(where, OtherSide) else move_to(It(), where)
 
 
 @maker
@@ -1645,8 +1743,8 @@ _value("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
 
 
 @maker
-def np_other(core: Core) -> Any:
-    return NOTHING if core.rank != 1 or core.middle else core.blocks(None, It())
+def np_other(core: Core, n: int | None = None) -> Any:
+    return NOTHING if core.rank != 1 or core.middle else core.blocks(n, It())
 
 
 @maker

@@ -18,10 +18,10 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
 from iglu_marl.language.placing import SAME, Either, Look, Put
-from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Spot
+from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Recent, Spot, Them
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Build, Facing, Pick, Place, Then
+from iglu_marl.language.verbs import Amend, Build, Facing, Pick, Place, Replace, Then
 
 MAX_WORDS = 220
 _FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
@@ -53,6 +53,11 @@ _SPELLINGS = {
     "dont": "don't",
     "isnt": "isn't",
     "doesnt": "doesn't",
+    "shouldnt": "shouldn't",
+    "cant": "can't",
+    "lets": "let's",
+    "im": "i'm",
+    "ive": "i've",
     "till": "until",
     "til": "until",
 }
@@ -183,6 +188,8 @@ class Reader(Parser):
         for start in starts:
             for category in ("clause", "viewed", "remark", "picked", "announced"):
                 found += [(value, end, cost) for value, end, cost in self.read(category, start)]
+            if after == "put" and start == at:  # "to its left put a blue block, to its right a green one"
+                found += [(Elided(value), end, cost + 8) for value, end, cost in self.read("fronted", start)]
             if after == "put" and start > at:
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if (
@@ -193,7 +200,9 @@ class Reader(Parser):
                 found += self.read("elided", start)
         if after and starts:
             last = max(starts)
-            if last > at and all(word == "." for word in self.said[last:]):
+            words = self.said[at:last]
+            anew = "again" in words and words[0] in (".", "and", "then")  # that asks for something
+            if last > at and all(word == "." for word in self.said[last:]) and not anew:
                 found.append((None, last, 0))
         return found
 
@@ -211,6 +220,11 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             found[number] = replace(
                 now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),)
             )
+        where, then = first_place(before), first_place(now)
+        nth = getattr(getattr(where, "of", None), "nth", None)
+        if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():  # "on the first one and on the last one"
+            same = replace(then, of=Recent(count=1, nth=-1))
+            found[number] = replace(now, where=same if isinstance(now, Place) else (same,))
     told = [*found]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in told[number - 1 : number + 1])
@@ -260,6 +274,23 @@ def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+_ITS = (It(), LastBlock(), Them())
+
+
+def _told_later(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of "put a block there. Make it green." the block is green."""
+    found: list[Any] = []
+    for part in parts:
+        before = found[-1] if found else None
+        color = part.color if isinstance(part, (Amend, Replace)) else None
+        of_it = color and part in (Amend(color), *(Replace(of, color) for of in _ITS))
+        if of_it and isinstance(before, Put) and before.new.color in (None, SAME):
+            found[-1] = replace(before, new=replace(before.new, color=color))
+        else:
+            found.append(part)
+    return tuple(found)
+
+
 def first_place(part: Any) -> Any:
     """The place that a placement names first; None of anything else."""
     if isinstance(part, Place):
@@ -277,7 +308,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """One instruction of the clauses of a text."""
-    parts = _told_together(_as_announced(parts))
+    parts = _told_later(_told_together(_as_announced(parts)))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
