@@ -150,6 +150,8 @@ def _check_game(env: Any, model: Pretrained, needs: str, role: str) -> Any:
 class SymbolsArchitect:
     """Says once what it was trained to say of a target, in symbols; then it is silent."""
 
+    view = staticmethod(target_view)  # of targets
+
     def __init__(self, model: Pretrained, message_length: int) -> None:
         sizes = model.card["network"]
         self._speak = _Network(model.tensors, "speak")
@@ -171,7 +173,7 @@ class SymbolsArchitect:
         """The message, int [words], in the first turn; silence, zeros, later."""
         tokens = np.zeros(self._length, np.int64)
         if not self._spoke:
-            scores = self._speak(target_view(np.asarray(observation["target_grid"])[None]))
+            scores = self._speak(self.view(np.asarray(observation["target_grid"])[None]))
             said = scores.reshape(self._shape).argmax(-1) + 1
             tokens[: len(said)] = said
             self._spoke = True
