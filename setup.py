@@ -29,7 +29,9 @@ def described(text: str, source: str | None, version: str) -> str:
 
 if __name__ == "__main__":
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    version = re.search(r'__version__ = "(.*)"', (ROOT / "iglu_marl" / "_version.py").read_text(encoding="utf-8"))
+    version = re.search(
+        r'__version__ = "(.*)"', (ROOT / "iglu_marl" / "_version.py").read_text(encoding="utf-8")
+    )
     assert version is not None
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     setup(

@@ -124,7 +124,6 @@ class Games:
             wrong_scale=wrong_scale,
             autoreset_mode="SameStep",
         )
-        self.keys = self.env.action_space(BUILDER).spaces
         self.silence = np.zeros((count, settings.words), np.int64)
 
     def begin(self, wanted: np.ndarray, lowest: int = 0) -> None:
@@ -139,13 +138,16 @@ class Games:
 
     def step(self, actions: np.ndarray, said: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Actions int [games], and what is said, int [games, words], 0 = nothing. Gives rewards and completions."""
-        acts = {ARCHITECT: self.silence if said is None else said, BUILDER: keys_of(actions, self.keys)}
+        acts = {ARCHITECT: self.silence if said is None else said, BUILDER: self._acts(actions)}
         seen, rewards, done, cut, _ = self.env.step(acts)
         paid = np.where(self.running, rewards[BUILDER], 0.0)
         completed = self.running & done[BUILDER]
         self.running &= ~(done[BUILDER] | cut[BUILDER])
         self._look(seen)
         return paid, completed
+
+    def _acts(self, actions: np.ndarray) -> Any:
+        return keys_of(actions, self.env.action_space(BUILDER).spaces)
 
     def _look(self, seen: dict[str, Any]) -> None:
         own = seen[BUILDER]

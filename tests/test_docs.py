@@ -45,8 +45,8 @@ from typer.testing import CliRunner
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import read_audits
-from iglu_marl.benchmark.report import audit_rows, rung_rows, undefined_rows
+from iglu_marl.benchmark import read_audits, read_result
+from iglu_marl.benchmark.report import audit_rows, ladder_rows, rung_rows, undefined_rows
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
@@ -74,7 +74,12 @@ PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
-OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "NOTICES.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+OTHER_PAGES = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "NOTICES.md",
+    *sorted((ROOT / "docs" / "api").glob("*.md")),
+]
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/changes.md",
@@ -553,6 +558,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT),
+    "ladder": lambda: ladder_rows(
+        [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))]
+    ),
     "audits": lambda: audit_rows(read_audits()),
     "rungs": rung_rows,
     "undefined-controls": undefined_rows,

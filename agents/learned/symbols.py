@@ -150,6 +150,8 @@ def _check_game(env: Any, model: Pretrained, needs: str, role: str) -> Any:
 class SymbolsArchitect:
     """Says once what it was trained to say of a target, in symbols; then it is silent."""
 
+    view = staticmethod(target_view)  # of targets
+
     def __init__(self, model: Pretrained, message_length: int) -> None:
         sizes = model.card["network"]
         self._speak = _Network(model.tensors, "speak")
@@ -171,7 +173,7 @@ class SymbolsArchitect:
         """The message, int [words], in the first turn; silence, zeros, later."""
         tokens = np.zeros(self._length, np.int64)
         if not self._spoke:
-            scores = self._speak(target_view(np.asarray(observation["target_grid"])[None]))
+            scores = self._speak(self.view(np.asarray(observation["target_grid"])[None]))
             said = scores.reshape(self._shape).argmax(-1) + 1
             tokens[: len(said)] = said
             self._spoke = True
@@ -207,19 +209,22 @@ class SymbolsBuilder:
 
     def act(self, observation: Any) -> Any:
         """The next step."""
+        keys = keys_of(np.array([self.chosen(observation)]), self._space.spaces)
+        act = {key: part[0] for key, part in keys.items()}
+        return {"act": act, "say": np.zeros(self._length, np.int64)} if self._can_ask else act
+
+    def chosen(self, observation: Any) -> int:
+        """The number of the next action."""
         grid, words = np.asarray(observation["grid"])[None], self._sizes["words"]
         dialog = np.asarray(observation["dialog"])
         begins = np.flatnonzero(dialog == self._mark)
         if len(begins) and not self._wish.any():
             heard = dialog[begins[0] + 1 : begins[0] + 1 + words]
             self._wish = self._wished(heard)
-        action = np.array([WAIT])
-        if self._wish.any() and not satisfied(grid, self._wish)[0]:
-            pose = np.asarray(observation["agentPos"])[None]
-            action = drawn(self._act(body_view(pose, grid, self._wish)), self._rng)
-        keys = keys_of(action, self._space.spaces)
-        act = {key: part[0] for key, part in keys.items()}
-        return {"act": act, "say": np.zeros(self._length, np.int64)} if self._can_ask else act
+        if not self._wish.any() or satisfied(grid, self._wish)[0]:
+            return WAIT
+        pose = np.asarray(observation["agentPos"])[None]
+        return int(drawn(self._act(body_view(pose, grid, self._wish)), self._rng)[0])
 
     def _wished(self, heard: Array) -> Array:
         symbols = np.zeros((1, self._sizes["words"], self._sizes["symbols"]), np.float32)

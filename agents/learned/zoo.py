@@ -1,7 +1,8 @@
 """Trained agents that come with the package, each by its name: `pretrained("silent-walker-v0").for_env(env)`.
 
 An agent is two files in `weights/`: NAME.npz with its tensors, plain arrays that are read without pickle, and
-NAME.json, its card. All of them together have 5 MB at most. A card is an object with
+NAME.json, its card. All of them together have 5 MB at most. A name ends in a version: other weights have another
+name. A card is an object with
 
 | key | |
 |---|---|

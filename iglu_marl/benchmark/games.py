@@ -196,14 +196,19 @@ def judged(rung: Rung, env: Any, agents: Mapping[Role, Agent], task: Task, seed:
 
 
 class Observing:
-    """An agent that observes something else than it is shown: `change(observation)`."""
+    """An agent that observes something else than it is shown: `change(observation)`.
 
-    def __init__(self, agent: Agent, change: Callable[[Any], Any]) -> None:
-        self.agent, self.change = agent, change
+    task: what a privileged agent is given in place of the episode's.
+    """
+
+    def __init__(self, agent: Agent, change: Callable[[Any], Any], task: Task | None = None) -> None:
+        self.agent, self.change, self.task = agent, change, task
         self.privileged = getattr(agent, "privileged", False)
 
     def reset(self, role: Role, seed: int | None, **options: Any) -> None:
         """Begin an episode."""
+        if self.task is not None and "task" in options:
+            options["task"] = self.task
         self.agent.reset(role, seed, **options)
 
     def act(self, observation: Any) -> Any:

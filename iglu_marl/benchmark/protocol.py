@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.benchmark.games import Judged, Observing, judged, muted, reference_env, seeing
 from iglu_marl.benchmark.ladder import Rung, find, make
 from iglu_marl.benchmark.results import MEASURES, Result, Run, digest_of, versions
@@ -39,9 +40,10 @@ def run(
 
     agents: one entry for each seed of training: a builder, or (architect, builder). Each is a name of
         `iglu_marl.agents`, "module:attribute", a class with `for_env(env)` or a function of the environment. A builder
-        that is given by name plays the game itself, sees pose and grid, and has the game's own actions; others play
-        what `make(rung, split)` gives. Without an architect, the scripted ones of the rung speak. Learned pairs on the
-        rungs of `partners` are crossed: each architect plays with the builders of the other runs.
+        that is given by name plays the game itself, sees pose and grid, and has the game's own actions; others, and
+        the trained ones of the zoo, play what `make(rung, split)` gives. Without an architect, the scripted ones of
+        the rung speak. Learned pairs on the rungs of `partners` are crossed: each architect plays with the builders of
+        the other runs.
     episodes: games of each run; of a split with fewer tasks each is played several times.
     curves: of each run what it reached in training, [(environment steps, share of successes)]. budget: environment
         steps of training; command: that trained and measured, for the file.
@@ -100,6 +102,11 @@ def _pair(rung: Rung, entry: Any) -> tuple[Any, Any]:
     return architect, builder
 
 
+def _plays_itself(builder: Any) -> bool:
+    """Whether a builder plays the game itself, with its own actions, and sees more than the rung shows."""
+    return isinstance(builder, str) and builder not in zoo()
+
+
 def _controls_of(rung: Rung) -> tuple[str, ...]:
     if rung.sees_target:
         return ("hidden",)
@@ -121,7 +128,7 @@ def _played(
 ) -> list[Judged]:
     """The games of one run."""
     builder = pairs[number][1]
-    env = reference_env(rung, split) if isinstance(builder, str) else make(rung, split)
+    env = reference_env(rung, split) if _plays_itself(builder) else make(rung, split)
     two = hasattr(env, "possible_agents")
     player = factory(builder, Role.BUILDER)(env)
     architects = (
@@ -137,7 +144,7 @@ def _played(
         if control == "muted":
             acting[Role.BUILDER] = Observing(player, muted)
         elif control == "hidden":
-            acting[Role.BUILDER] = Observing(player, seeing(other.target_grid))
+            acting[Role.BUILDER] = Observing(player, seeing(other.target_grid), other)
         elif control == "scrambled" and architects:
             acting[Role.ARCHITECT] = Observing(acting[Role.ARCHITECT], seeing(other.target_grid))
         elif control == "scrambled":

@@ -16,7 +16,7 @@ from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import replacing, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
-from iglu_marl.evaluation.metrics import Interval
+from iglu_marl.evaluation.metrics import Interval, share_interval
 
 COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
 """Of the CSV, before those of the controls and of the audit."""
@@ -99,6 +99,59 @@ def _interval(interval: Interval) -> str:
     return interval.told(_share)
 
 
+RESULT_HEADS = (
+    *("rung", "agent", "runs", "steps", "success", "completed", "muted", "scrambled", "hidden"),
+    *("chance", "best without", "its steps", "scripted", "oracle"),
+)
+
+
+def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
+    """What `RESULT_HEADS` name for each result, as Markdown; shares in per cent."""
+    known = read_audits() if audits is None else audits
+    rows = []
+    for result, entry in zip(results, entries(results, known), strict=True):
+        interval = Interval(entry["success"], entry["low"], entry["high"])
+        if len(result.runs) == 1:
+            interval = share_interval(interval.value, result.episodes)
+        rows.append(
+            [
+                f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
+                markdown_text(result.name),
+                str(len(result.runs)),
+                f"{result.budget:,}",
+                _interval(interval),
+                _share(entry["completed"]),
+                *(_share(entry[f"agent: {name}"]) for name in ("muted", "scrambled", "hidden")),
+                *_without_and_with(known.get(result.rung)),
+            ]
+        )
+    return rows
+
+
+def _without_and_with(audit: Audit | None) -> list[str]:
+    """Chance, the best control that does without what a rung is about, its steps, the scripted builder, the oracle."""
+    if audit is None:
+        return ["–"] * 5
+    without = [part for name in WITHOUT if (part := audit.controls.get(name)) is not None]
+    best = max((part.success for part in without), default=None)
+    steps = max((part.budget for part in without), default=0)
+    reached = [
+        part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
+    ]
+    return [_share(audit.chance), _share(best), f"{steps:,}", *map(_share, reached)]
+
+
+def ladder_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
+    """The results of all rungs in their order; where there are none, that there is nobody yet."""
+    known = read_audits() if audits is None else audits
+    rows = []
+    for rung in rungs():
+        own = result_rows([result for result in results if result.rung == rung.name], known)
+        nobody = [f"`{rung.name}`", "nobody yet", *["–"] * 7, *_without_and_with(known.get(rung.name))]
+        rows += own or [nobody]
+    return rows
+
+
 def markdown(
     results: Sequence[Result],
     *,
@@ -106,32 +159,13 @@ def markdown(
     published: Sequence[Result] = (),
 ) -> str:
     """All tables as Markdown; shares in per cent."""
-    known = read_audits() if audits is None else audits
-    rows = []
-    for result, entry in zip(results, entries(results, known), strict=True):
-        without = [value for name in WITHOUT if (value := entry[f"audit: {name}"]) is not None]
-        rows.append(
-            [
-                f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
-                markdown_text(result.name),
-                str(len(result.runs)),
-                _interval(Interval(entry["success"], entry["low"], entry["high"])),
-                _share(entry["completed"]),
-                *(_share(entry[f"agent: {name}"]) for name in ("muted", "scrambled", "hidden")),
-                _share(entry["audit: chance"]),
-                _share(max(without, default=None)),
-                _share(entry["audit: scripted"]),
-                _share(entry["audit: oracle"]),
-            ]
-        )
-    heads = (
-        *("rung", "agent", "runs", "success", "completed", "muted", "scrambled", "hidden"),
-        *("chance", "best without", "scripted", "oracle"),
-    )
+    rows = result_rows(results, audits)
     text = (
-        "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap. "
+        "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap; of "
+        "one run over its games (Wilson's). "
         "*Muted*, *scrambled*, *hidden*: the same agents. *Best without*: the best control of the rung's audit that "
-        "does without what it is about.\n\n" + markdown_table(heads, rows)
+        "does without what it is about. Steps are those of training, the agent's and the controls'.\n\n"
+        + markdown_table(RESULT_HEADS, rows)
     )
     if few := [result for result in results if len(result.runs) < 5]:
         text += (

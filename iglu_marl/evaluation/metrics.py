@@ -15,7 +15,9 @@ Minecraft Dialogue (ACL 2020) for net actions and their micro average; Efron, Bo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -338,6 +340,20 @@ def bootstrap_statistic(
     draws = (draw() for _ in range(resamples))
     values = np.array([statistic(drawn[groups]) for drawn in draws]) + correction
     return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
+
+
+def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
+    """A share of `count` games, with Wilson's interval, which has a width for none and for all of them, too.
+
+    Raises `ConfigError` for a confidence that is not between 0 and 1, or without games.
+    """
+    _check(confidence, 1)
+    if count < 1:
+        raise ConfigError(f"count is {count}, expected 1 or more")
+    squared = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2 / count
+    middle = (found + squared / 2) / (1 + squared)
+    half = math.sqrt(squared * (found * (1 - found) + squared / 4)) / (1 + squared)
+    return Interval(found, max(0.0, middle - half), min(1.0, middle + half))
 
 
 def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:

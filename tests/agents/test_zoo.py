@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from requirements import require
+from requirements import ROOT, require
 from typer.testing import CliRunner
 
 import iglu_marl
@@ -98,6 +98,20 @@ def test_all_agents_together_are_small() -> None:
     assert sum(path.stat().st_size for path in zoo.FOLDER.glob("*")) <= MOST_BYTES
 
 
+def test_the_page_of_the_builder_that_sees_quotes_its_card() -> None:
+    results = zoo.pretrained("pov-walker-v1").card["results"]
+    page = (ROOT / "docs" / "pov_builder.md").read_text(encoding="utf-8")
+    told = {
+        name: "{:.2f} ({:.2f} to {:.2f})".format(found["value"], *found["interval"])
+        for name, found in results.items()
+    }
+    (row,) = (line for line in page.splitlines() if line.startswith("| the builder that sees |"))
+    assert told["single requests, exact"] in row
+    assert told["single requests, first try"] in row
+    f1 = next(name for name in told if name.endswith("F1"))
+    assert f"F1 {told[f1]}, complete {told['whole structures, complete']}" in page
+
+
 @pytest.mark.system
 @pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.zoo())
@@ -125,7 +139,7 @@ def test_evaluate_shows_an_agent_of_the_zoo_what_it_sees(tmp_path: Path) -> None
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     from iglu_marl.cli import app
 
-    line = ["evaluate", "--builder", "pov-walker-v0", "--tasks", "random", "--count", "1", "--max-steps", "3"]
+    line = ["evaluate", "--builder", "pov-walker-v1", "--tasks", "random", "--count", "1", "--max-steps", "3"]
     sees = [word for name in ("pov", "dialog", "inventory", "compass") for word in ("--sees", name)]
     done = CliRunner().invoke(app, [*line, *sees, "--output", str(tmp_path), "--json"])
     assert done.exit_code == 0, done.output

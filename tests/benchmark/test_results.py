@@ -145,6 +145,20 @@ def test_pairs_by_the_protocol() -> None:
     assert live.scores() == [1.0]
 
 
+def test_a_privileged_builder_is_told_another_target_where_its_own_is_hidden() -> None:
+    (only,) = run("see-place-v0", ["oracle"], episodes=4).runs
+    assert only.scores["success"] == 1.0
+    assert only.controls == {"hidden": 0.0}
+
+
+@pytest.mark.slow
+def test_a_trained_builder_by_name_sees_what_the_rung_shows() -> None:
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    found = run("pictures-ground-v0", ["pov-walker-v1"], episodes=2)
+    assert found.runs[0].controls.keys() == {"muted", "scrambled"}
+    assert found.runs[0].controls["muted"] == 0.0
+
+
 class Pointing:
     """An architect of one run: says number `run` of 8 symbols for every meaning. `heard` has who spoke to whom."""
 
@@ -306,7 +320,7 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
     told = report.markdown(results)
     audit = read_audits()["see-place-v0"]
     line = next(line for line in told.splitlines() if line.startswith("| `see-place-v0` | ours"))
-    assert "| 4 | 62.5 (50.0–" in line  # the mean of 0.5 and 0.75
+    assert "| 4 | 100 | 62.5 (50.0–" in line  # the mean of 0.5 and 0.75
     assert f"| {100 * audit.chance:.1f} |" in line
     assert "Fewer than 5 runs: see-place-v0 (ours), told-place-v0 (ours), see-place-v0 (theirs)." in told
     assert "| ours | all |" in told

@@ -58,7 +58,7 @@ def test_every_agent_is_listed_in_a_line() -> None:
         assert rows("agents", "--role", role.value) == [row for row in found if row["role"] == role.value]
     assert all(row["about"].endswith((".", '".')) and "\n" not in row["about"] for row in found)
     assert {row["name"] for row in found if row["card"]} == set(zoo())
-    assert "single requests, exact 0.80" in told("agents")
+    assert "single requests, exact 0.85" in told("agents")
     with pytest.raises(ConfigError, match=r"--role is 'bilder'.*did you mean 'builder'"):
         told("agents", "--role", "bilder")
 
@@ -69,7 +69,7 @@ def test_every_agent_is_listed_in_a_line() -> None:
         ("iglu-marl ta", ["tasks"]),
         ("iglu-marl demo --task lig", ["lighthouse"]),
         ("iglu-marl demo --controls f", ["flying"]),
-        ("iglu-marl watch --builder pov", ["pov-walker-v0"]),
+        ("iglu-marl watch --builder pov", ["pov-walker-v1"]),
         ("iglu-marl evaluate --architect v", ["vague"]),
         ("iglu-marl benchmark run see-f", ["see-few-v0"]),
         ("iglu-marl render structure ki", ["kite"]),

@@ -26,6 +26,7 @@ from iglu_marl.evaluation.metrics import (
     intersection_counts,
     micro,
     net_actions,
+    share_interval,
     skills,
     talk_counts,
 )
@@ -298,3 +299,15 @@ def test_all_metrics_of_a_game() -> None:
     }  # fmt: skip
     game.task = Task("", target, starting_grid=grid({(0, 0, 0): 2}))  # the frame is fixed now
     assert game_metrics(game)["changes"] == [0, 4, 3]
+
+
+def test_wilsons_interval_of_a_share() -> None:
+    """Against values of statsmodels' proportion_confint(method="wilson")."""
+    assert share_interval(0.8, 10) == pytest.approx((0.8, 0.490163, 0.943318), abs=1e-6)
+    none, every = share_interval(0.0, 20), share_interval(1.0, 20)
+    assert none == pytest.approx((0.0, 0.0, 0.161125), abs=1e-6)
+    assert (every.low, every.high) == pytest.approx((1 - none.high, 1.0))
+    with pytest.raises(ConfigError, match="count is 0"):
+        share_interval(0.5, 0)
+    with pytest.raises(ConfigError, match="confidence is 2"):
+        share_interval(0.5, 3, confidence=2)

@@ -18,6 +18,7 @@ from benchmarks.examples import load_example
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
 from iglu_marl.agents.learned import zoo
+from iglu_marl.benchmark import find, make, run
 
 TINY: dict[str, Any] = {"practice_updates": 1, "practice_games": 8, "updates": 1, "games": 16, "every": 1}
 
@@ -176,3 +177,73 @@ def test_the_pair_of_the_zoo_says_which_game_it_knows() -> None:
     model = zoo.pretrained("symbols-pair-v0")
     with pytest.raises(AgentError, match="plays with controls='human-level', the environment has 'walking'"):
         model.for_env(iglu_marl.raw_env(), Role.BUILDER)
+
+
+# -------------------------------------------------------------------------------------------- on the ladder
+
+
+@pytest.mark.parametrize(
+    ("name", "other_play"),
+    [("symbols-place-v0", False), ("symbols-place-v0", True), ("symbols-two-v0", False)],
+)
+def test_pairs_learn_on_rungs(
+    torch: Any, monkeypatch: pytest.MonkeyPatch, name: str, other_play: bool
+) -> None:
+    from benchmarks import rungs
+
+    rung = find(name)
+    monkeypatch.setitem(rungs.PAIRS, rung.name, {**TINY, "every": 25})
+    weights, told = rungs.pair(rung, 0, other_play)
+    assert 8 + 16 <= told["steps"] == told["curve"][-1][0] <= (8 + 16) * rung.max_steps
+    found = run(rung, [rungs.agents_of(rung, weights)], episodes=2)
+    assert found.runs[0].controls.keys() == {"muted", "scrambled"}
+
+
+def test_games_of_a_rung_have_its_meanings_and_its_body(torch: Any) -> None:
+    from benchmarks import rungs
+
+    example, settings = rungs.example_on(find("symbols-place-v0"))
+    split = example.meanings(settings)
+    assert (len(split.trained), len(split.held_out)) == (20, 4)
+    assert {tuple(np.flatnonzero(row)) for row in split.trained} == {(0,), (2,), (4,), (6,)}
+    games = example.Games(settings, 20, 0)
+    games.begin(split.trained)
+    assert not games.pose[:, 3:].any(), "as the rung begins"
+    said = np.tile([1, 8], (20, 1))
+    games.step(np.full(20, 4), said)  # look down
+    assert games.pose[:, 3].tolist() == [-45.0] * 20
+    assert games.heard.tolist() == said.tolist()
+    _, done = games.step(np.full(20, arrays.PLACE))
+    assert done.tolist() == [row[0] == 1 for row in split.trained.tolist()], "blue in the north"
+    wishes = example.own_wishes(np.random.default_rng(0), 50, 6)
+    assert set(np.flatnonzero(wishes.any(0))) == {0, 2, 4, 6}
+    assert (wishes > 0).sum(1).tolist() == [1] * 50
+
+
+def test_a_wish_of_one_block_is_a_cell_and_a_colour(torch: Any) -> None:
+    from benchmarks import rungs
+
+    example, settings = rungs.example_on(find("symbols-place-v0"))
+    torch.manual_seed(0)
+    pair, heard = example.Pair(settings), torch.tensor([[1, 1], [3, 8]])
+    torch.nn.init.normal_(pair.listen[-1].weight)
+    hoped = pair.wish(heard)
+    every = torch.tensor(
+        [[color * (place == 2 * cell) for place in range(8)] for cell in range(4) for color in range(1, 7)]
+    )
+    for row in range(2):
+        one = rungs.OneBlock(
+            *(example.Categorical(logits=part.logits[[row]]) for part in (hoped.cell, hoped.color)),
+            hoped.cells,
+        )
+        chances = torch.cat([one.log_prob(wish[None])[0] for wish in every])
+        assert chances.exp().sum().item() == pytest.approx(1.0, abs=1e-5)
+        assert -(chances.exp() * chances).sum().item() == pytest.approx(hoped.entropy()[row].item(), abs=1e-4)
+        assert torch.equal(every[chances.argmax()], hoped.logits.argmax(-1)[row])
+    assert ((hoped.sample() > 0).sum(1) == 1).all()
+    weights = {name: part.numpy() for name, part in pair.state_dict().items()}
+    builder = rungs.agents_of(find("symbols-place-v0"), weights)[1](make("symbols-place-v0"))
+    for words, wish in zip(heard.numpy(), hoped.logits.argmax(-1).tolist(), strict=True):
+        assert builder._wished(words)[0].tolist() == wish, "the agent wishes as it did in training"
+    seen = rungs.parts_view(example.task_of(np.array([0, 0, 5, 0, 0, 0, 0, 0])).target_grid[None])
+    assert np.flatnonzero(seen[0]).tolist() == [2, 8 + 4]

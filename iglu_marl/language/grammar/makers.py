@@ -1080,9 +1080,7 @@ def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
 
 
 _value("mod_like_it", lambda: Mods(like=It()))
-_value(
-    "mod_times", lambda t, of=None: Mods(like=It() if of is None else of, times=0.5 if t == "half" else 2)
-)
+_value("mod_times", lambda t, of=None: Mods(like=It() if of is None else of, times=0.5 if t == "half" else 2))
 _value("mod_more", lambda n, of=None: Mods(like=It() if of is None else of, taller=n))
 _value("mod_less", lambda n, of=None: Mods(like=It() if of is None else of, taller=-n))
 _value("mod_bare", lambda: Mods(bare=True))
@@ -1536,6 +1534,8 @@ def height_like(
 
 
 _value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
+
+
 @maker
 def more_at_end(n: int, of: Any = None, color: int | None = None) -> Any:
     return Resize(It() if of is None else of, n, color=color)
