@@ -17,6 +17,7 @@ import itertools
 import json
 import pstats
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,6 @@ def serve(folder: Path, games: int, seconds: float) -> None:
             await asyncio.sleep(0.05)
         rooms = app.state.rooms
         rooms.note_lateness = late.append  # of games that begin from here on
-        print("ready", flush=True)
         empty, patience = resident_mb(), time.monotonic() + PATIENCE_S
 
         def playing() -> int:
@@ -178,7 +178,14 @@ def begin(partner: str, role: str = "builder") -> str:
 
 
 async def people(games: int, agents: int, seconds: float) -> None:
-    """All who play."""
+    """All who play, as soon as the server is there."""
+    patience = time.monotonic() + PATIENCE_S
+    while time.monotonic() < patience:
+        try:
+            socket.create_connection(("127.0.0.1", PORT), 1.0).close()
+            break
+        except OSError:
+            await asyncio.sleep(0.2)
     delays: list[tuple[float, float]] = []
     courses = (one_game(number, number < agents, delays) for number in range(games))
     failures = [one for one in await asyncio.gather(*courses, return_exceptions=True) if one is not None]
@@ -211,13 +218,8 @@ def main() -> None:
     options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
     options += ["--profile"] if asked.profile else []
     command = [sys.executable, __file__, *options]
-    with subprocess.Popen([*command, "--part=serve"], stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        for line in server.stdout:
-            if line.strip() == "ready":
-                break
-        subprocess.run([*command, "--part=people"], check=False)
-        print(server.stdout.read().strip())
+    with subprocess.Popen([*command, "--part=serve"]), subprocess.Popen([*command, "--part=people"]):
+        pass  # each prints what it has measured
 
 
 if __name__ == "__main__":
