@@ -13,9 +13,11 @@ import argparse
 import asyncio
 import contextlib
 import cProfile
+import itertools
 import json
 import pstats
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,11 +32,13 @@ from iglu_marl.language import CellEdit, render
 
 PORT = 8791
 HOST = f"127.0.0.1:{PORT}"
+PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there on until it is measured
 
 
-def serve(folder: Path, seconds: float) -> None:
-    """The server, which prints at its end how late its ticks were."""
+def serve(folder: Path, games: int, seconds: float) -> None:
+    """The server, which prints at its end how late its ticks were while all games were played."""
     import uvicorn
+    import uvloop
 
     from iglu_marl.web import ServerOptions, create_app, warm_up
 
@@ -42,43 +46,44 @@ def serve(folder: Path, seconds: float) -> None:
     options = ServerOptions(folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000)
     app = create_app(options)
     late: list[float] = []
+    config = uvicorn.Config(
+        app,
+        port=PORT,
+        log_level="error",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,
+    )
 
     async def run() -> None:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                port=PORT,
-                log_level="error",
-                ws="websockets-sansio",
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=1,
-            )
-        )
+        server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0.05)
         rooms = app.state.rooms
         rooms.note_lateness = late.append  # of games that begin from here on
-        print("ready", flush=True)
-        empty = resident_mb()
-        await asyncio.sleep(seconds / 2)  # games begin
+        empty, patience = resident_mb(), time.monotonic() + PATIENCE_S
+
+        def playing() -> int:
+            return sum(room.playing for room in rooms.rooms.values())
+
+        while playing() < games and time.monotonic() < patience:
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(SETTLE_S)
         late.clear()
         used, begun = time.process_time(), time.monotonic()
-        await asyncio.sleep(seconds / 2 - 3)
+        await asyncio.sleep(seconds)
         cores = (time.process_time() - used) / (time.monotonic() - begun)
-        playing = sum(room.playing for room in rooms.rooms.values())
-        p50, p95, p99 = np.percentile(late, [50, 95, 99]) * 1000
-        memory, each = resident_mb(), max(playing, 1)
+        p50, p95, p99 = np.percentile(late or [np.nan], [50, 95, 99]) * 1000
+        memory, each = resident_mb(), max(playing(), 1)
         print(
-            f"{playing} games, {cores:.2f} cores ({1000 * cores / each:.1f} ms a second for each); lateness ms p50 "
-            f"{p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max {max(late) * 1000:.0f} in {len(late)} ticks; "
+            f"{playing()} games, {cores:.2f} cores ({1000 * cores / each:.1f} ms a second for each); lateness ms p50 "
+            f"{p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max {max(late, default=0) * 1000:.0f} in {len(late)} ticks; "
             f"{memory:.0f} MB, {(memory - empty) / each:.2f} MB for each game",
             flush=True,
         )
         server.should_exit = True
         await task
-
-    import uvloop
 
     uvloop.run(run())
 
@@ -89,78 +94,75 @@ def resident_mb() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-async def one_game(number: int, agent: bool, delays: list[float], end: float) -> None:
-    """Two people, or one and an agent."""
-    if agent and number % 2:
-        await explain(await asyncio.to_thread(begin, "scripted", "architect"), end)
-        return
-    token = await asyncio.to_thread(begin, "scripted" if agent else "person")
-    async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as builder:
+async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
+    """Two people, or one and an agent, until the server ends. delays: gets when and how late an input was seen."""
+    with contextlib.suppress(websockets.ConnectionClosed):
+        if agent and number % 2:
+            await explain(await asyncio.to_thread(begin, "scripted", "architect"))
+        else:
+            await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
+
+
+def connected() -> Any:
+    """A connection to the server."""
+    return websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None)  # type: ignore[arg-type]
+
+
+async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> None:
+    """A builder who is never still, and the architect who looks on where one is invited."""
+    async with connected() as builder:
         await builder.send(json.dumps({"t": "join", "token": token}))
         welcome: dict[str, Any] = json.loads(await builder.recv())
-        architect = None
-        if not agent:
-            architect = asyncio.create_task(listen(welcome["invite"], end))
+        others = [asyncio.create_task(look_on(welcome["invite"]))] if welcome["invite"] else []
         sent: dict[int, float] = {}
 
         async def send() -> None:
-            with contextlib.suppress(websockets.ConnectionClosed):
-                await send_frames()
-
-        async def send_frames() -> None:
-            count = 0
             due = time.monotonic() + number % 20 / 400
-            while time.monotonic() < end:
+            for count in itertools.count(1):
                 due += 0.05
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
-                count += 1
                 sent[count] = time.monotonic()
                 held = (1, 4, 2, 8)[count // 12 % 4]
                 await builder.send(
                     json.dumps({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
                 )
 
-        sending = asyncio.create_task(send())
-        acknowledged = 0
-        while time.monotonic() < end:
-            told = json.loads(await builder.recv())
-            if told.get("ack", 0) > acknowledged:
-                acknowledged = told["ack"]
-                if acknowledged in sent:
-                    delays.append(time.monotonic() - sent[acknowledged])
-        await sending
-        if architect is not None:
-            await architect
+        others.append(asyncio.create_task(send()))
+        try:
+            async for text in builder:
+                acknowledged = json.loads(text).get("ack", 0)
+                if (at := sent.pop(acknowledged, None)) is not None:
+                    delays.append((time.monotonic(), time.monotonic() - at))
+        finally:
+            for task in others:
+                task.cancel()
 
 
-async def explain(token: str, end: float) -> None:
-    """An architect who has a builder place a block every few seconds, and take it away again."""
-    async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as architect:
+async def look_on(token: str) -> None:
+    """An architect who looks on."""
+    async with connected() as architect:
+        await architect.send(json.dumps({"t": "join", "token": token}))
+        async for _ in architect:
+            pass
+
+
+async def explain(token: str) -> None:
+    """An architect who has a builder place a block every few seconds."""
+    async with connected() as architect:
         await architect.send(json.dumps({"t": "join", "token": token}))
 
         async def speak() -> None:
-            count = 0
-            with contextlib.suppress(websockets.ConnectionClosed):
-                while time.monotonic() < end:
-                    edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
-                    await architect.send(json.dumps({"t": "say", "text": render(edit)}))
-                    count += 1
-                    await asyncio.sleep(4.0)
+            for count in itertools.count():
+                edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
+                await architect.send(json.dumps({"t": "say", "text": render(edit)}))
+                await asyncio.sleep(4.0)
 
         speaking = asyncio.create_task(speak())
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while time.monotonic() < end:
-                await architect.recv()
-        speaking.cancel()
-
-
-async def listen(token: str, end: float) -> None:
-    """An architect who looks on."""
-    async with websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None) as architect:
-        await architect.send(json.dumps({"t": "join", "token": token}))
-        with contextlib.suppress(websockets.ConnectionClosed):
-            while time.monotonic() < end:
-                await architect.recv()
+        try:
+            async for _ in architect:
+                pass
+        finally:
+            speaking.cancel()
 
 
 def begin(partner: str, role: str = "builder") -> str:
@@ -176,15 +178,21 @@ def begin(partner: str, role: str = "builder") -> str:
 
 
 async def people(games: int, agents: int, seconds: float) -> None:
-    """All who play."""
-    delays: list[float] = []
-    end = time.monotonic() + seconds - 1
-    courses = (one_game(number, number < agents, delays, end) for number in range(games))
+    """All who play, as soon as the server is there."""
+    patience = time.monotonic() + PATIENCE_S
+    while time.monotonic() < patience:
+        try:
+            socket.create_connection(("127.0.0.1", PORT), 1.0).close()
+            break
+        except OSError:
+            await asyncio.sleep(0.2)
+    delays: list[tuple[float, float]] = []
+    courses = (one_game(number, number < agents, delays) for number in range(games))
     failures = [one for one in await asyncio.gather(*courses, return_exceptions=True) if one is not None]
     if failures:
         print(f"{len(failures)} games have failed: {failures[0]!r}")
-    late = delays[len(delays) // 2 :]
-    p50, p95, p99 = np.percentile(late, [50, 95, 99]) * 1000
+    measured = [delay for at, delay in delays if at > delays[-1][0] - seconds]
+    p50, p95, p99 = np.percentile(measured or [np.nan], [50, 95, 99]) * 1000
     print(f"input to state ms p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f}", flush=True)
 
 
@@ -200,7 +208,7 @@ def main() -> None:
     if asked.part == "serve":
         profile = cProfile.Profile()
         with tempfile.TemporaryDirectory() as folder, profile if asked.profile else contextlib.nullcontext():
-            serve(Path(folder), asked.seconds)
+            serve(Path(folder), asked.games, asked.seconds)
         if asked.profile:
             pstats.Stats(profile).sort_stats("tottime").print_stats(40)
         return
@@ -210,13 +218,8 @@ def main() -> None:
     options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
     options += ["--profile"] if asked.profile else []
     command = [sys.executable, __file__, *options]
-    with subprocess.Popen([*command, "--part=serve"], stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        for line in server.stdout:
-            if line.strip() == "ready":
-                break
-        subprocess.run([*command, "--part=people"], check=False)
-        print(server.stdout.read().strip())
+    with subprocess.Popen([*command, "--part=serve"]), subprocess.Popen([*command, "--part=people"]):
+        pass  # each prints what it has measured
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data import EpisodeRecorder, write_sessions
 from iglu_marl.recording import Recording, read_recording, replay
@@ -21,8 +22,8 @@ RECORDINGS, SESSIONS = "recordings", "sessions"  # folders of an export
 def export_study(store: Store, study: str, games: Path, output: Path, sessions: bool = False) -> list[Path]:
     """Write the tables of a study and the recordings of its games into a folder; the paths of the recordings.
 
-    games: the folder where they were recorded. sessions: also in the multi-turn layout, one for each game in which
-    something was built, named like its recording.
+    games: the folder where they were recorded. sessions: also in the multi-turn layout, one for each game in which the
+    architect has spoken and something was built, named like its recording; no folder where there is none.
     """
     names = store.do(db.export, study, output)
     folder = output / RECORDINGS
@@ -45,7 +46,8 @@ def _write_sessions(paths: Iterable[Path], folder: Path) -> None:
             found.append(recorder.session(path.stem, str(recording.task.task_id or "structure")))
         except DataError:
             continue  # nothing was built
-    write_sessions(folder, found)
+    if any(said.role == Role.ARCHITECT for each in found for turn in each.turns for said in turn.dialogue):
+        write_sessions(folder, found)
 
 
 def write_datasets(paths: Sequence[Path], dataset_id: str, agent: str) -> dict[str, int]:

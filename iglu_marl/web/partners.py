@@ -8,9 +8,11 @@ from typing import Any
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.game.agent import begin
+from iglu_marl.game.agent import begin, is_idle
 
-TURN_TICKS = 20  # an architect looks up once a second, and at once when the builder speaks or ends its turn
+TURN_TICKS = (
+    20  # who has nothing to do looks up once a second, and at once when somebody speaks or ends a turn
+)
 
 
 class Partner:
@@ -37,11 +39,11 @@ class Partner:
         """Show it the game, if it is not thinking and its time has come."""
         if self._thought is not None or self._closed:
             return
-        if self.role == Role.ARCHITECT:
-            now = len(game.episode.dialogue), game.episode.floor
-            if game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
-                return
-            self._asked_at, self._asked_about = game.ticks, now
+        now = len(game.episode.dialogue), game.episode.floor
+        waits = self.role == Role.ARCHITECT or is_idle(self._agent)
+        if waits and game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
+            return
+        self._asked_at, self._asked_about = game.ticks, now
         self._thought = self._pool.submit(self._agent.act, game.observe(f"{self.role.value}_0"))
 
     def close(self) -> None:

@@ -64,8 +64,14 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     options = options or ServerOptions()
     if sessions is not None:
         study = sessions.study
-        limits = {"minutes": study.game_minutes, "idle_s": study.idle_s}
-        options = dataclasses.replace(options, gallery=False, agents_named=False, back="Go on", **limits)
+        options = dataclasses.replace(
+            options,
+            gallery=False,
+            agents_named=False,
+            back="Go on",
+            minutes=study.game_minutes,
+            idle_s=study.idle_s,
+        )
         study.check_against(options.tasks, options.agents)
     private_folder(options.folder)
 

@@ -215,8 +215,8 @@ class Sessions:
             theirs = room.seats[other_role(role)]
             self.rooms.claim(theirs.invitation)
             players.append((other, theirs, PERSON))
-        rows = [row, *([] if other is None else [await self.store.call(db.by_id, other) or row])]
-        room.until = time.monotonic() + min(map(self._left, rows))
+        theirs_row = None if other is None else await self.store.call(db.by_id, other)
+        room.until = time.monotonic() + min(self._left(one) for one in (row, theirs_row) if one is not None)
         begun = {
             participant: {
                 "number": number, "task": task, "role": own.role.value, "partner": name,
@@ -281,7 +281,8 @@ class Sessions:
         if row["stage"] in OVER or self._left(row) > 0:
             return row
         await self._advance(row, "expired")
-        return await self.store.call(db.by_id, row["id"]) or row
+        after: dict[str, Any] | None = await self.store.call(db.by_id, row["id"])
+        return row if after is None else after
 
     def _left(self, row: dict[str, Any]) -> float:
         """The seconds that a participant has left."""

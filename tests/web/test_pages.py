@@ -151,9 +151,19 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
     window.open(address + link)
     window.wait("return window.replay !== undefined")
     assert window.run("return replay.data.moments") > 10
+    window.press("right")
+    window.press("right")
+    window.wait("return location.hash === '#2'")  # a link to this moment
+    window.open(address + link, "#7")
+    window.wait("return window.replay !== undefined && replay.state.moment === 7")
     window.open(f"{address}/gallery")
     window.wait("return document.querySelectorAll('#games li').length === 1")
+    assert "A person explains, a person builds" in window.run("return document.body.textContent")
     keep(window, "gallery")
+    phone.open(f"{address}/gallery")
+    phone.wait("return document.querySelectorAll('#games li').length === 1")
+    keep(phone, "gallery-phone")
+    assert phone.run("return document.documentElement.scrollWidth") <= 390
     assert window.messages() == []
 
 
@@ -263,7 +273,10 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
     assert phone.run("return document.documentElement.scrollWidth") <= 390
 
 
-def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("chosen", "stage", "code"), [(1, "done", "C0DE"), (0, "failed", "FA1L")])
+def test_a_participant_of_a_study(
+    window: Browser, tmp_path: Path, chosen: int, stage: str, code: str
+) -> None:
     """From a link as a crowd platform makes it to the completion code, through every screen."""
     study = Study(
         "small",
@@ -275,8 +288,17 @@ def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
             SurveyQuestion("fun", "Was it fun?", "likert", low="not at all", high="very much"),
             SurveyQuestion("device", "What have you used?", "choice", options=("a mouse", "a finger")),
             SurveyQuestion("else", "What else?", required=False),
+            SurveyQuestion(
+                "check",
+                "Please choose 'a finger'.",
+                "choice",
+                options=("a mouse", "a finger"),
+                expected="a finger",
+            ),
         ),
         completion_code="C0DE",
+        failed_checks=1,
+        failed_code="FA1L",
         participant="PID",
     )
     store = Store(f"sqlite:///{tmp_path / 'study.db'}")
@@ -285,10 +307,10 @@ def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
         window.wait("return document.body.dataset.stage === 'consent'")
         assert window.run("return document.getElementById('title').textContent") == study.title
         keep(window, "study-consent")
-        for stage in ("instructions", "game"):
+        for following in ("instructions", "game"):
             window.run("document.querySelector('#form button').click()")
-            window.wait(f"return document.body.dataset.stage === '{stage}'")
-            keep(window, f"study-{stage}")
+            window.wait(f"return document.body.dataset.stage === '{following}'")
+            keep(window, f"study-{following}")
         window.run("document.querySelector('#form button').click()")
         entered(window)
         say(window, "Place a red block one north of the middle.")
@@ -302,10 +324,11 @@ def test_a_participant_of_a_study(window: Browser, tmp_path: Path) -> None:
         window.run(
             "document.querySelectorAll('[name=fun]')[5].click(); document.querySelector('[name=device]').click()"
         )
+        window.run(f"document.querySelectorAll('[name=check]')[{chosen}].click()")
         window.run("document.getElementById('form').requestSubmit()")
-        window.wait("return document.body.dataset.stage === 'done'")
-        assert window.run("return document.querySelector('.code').textContent") == "C0DE"
-        keep(window, "study-done")
+        window.wait(f"return document.body.dataset.stage === '{stage}'")
+        assert window.run("return document.querySelector('.code').textContent") == code
+        keep(window, f"study-{stage}")
         assert window.messages() == []
 
 

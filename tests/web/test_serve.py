@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,75 @@ from iglu_marl.web.gallery import recordings
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 
-@contextmanager
-def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+# A server that is there at once, again and again: the children of a process that has loaded everything.
+STARTER = """
+import os, signal, sys
+from pathlib import Path
+import uvicorn
+from iglu_marl.web import ServerOptions, create_app, warm_up
+
+warm_up()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+print("ready", flush=True)
+for line in sys.stdin:
+    if (child := os.fork()) == 0:
+        app = create_app(ServerOptions(folder=Path(sys.argv[1])))
+        uvicorn.run(app, port=int(line), log_level="warning", ws="websockets-sansio")
+        os._exit(0)
+    print(child, flush=True)
+"""
+
+
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return int(free.getsockname()[1])
+
+
+def until_answered(host: str) -> None:
+    end = time.monotonic() + 120
+    while True:
+        try:
+            urllib.request.urlopen(f"http://{host}/api/lobby", timeout=10).close()
+            return
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+@contextmanager
+def starting(folder: Path) -> Iterator[Callable[[], tuple[str, int]]]:
+    """A function that starts a server, and gives its address and process."""
+    words = [sys.executable, "-c", STARTER, str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == "ready\n"
+        tell, hear = starter.stdin, starter.stdout
+
+        def start() -> tuple[str, int]:
+            port = free_port()
+            print(port, file=tell, flush=True)
+            process = int(hear.readline())
+            until_answered(f"127.0.0.1:{port}")
+            return f"127.0.0.1:{port}", process
+
+        yield start
+        tell.close()
+
+
+def kill(process: int) -> None:
+    """As the system kills a process, which cannot do anything any more; wait until it is gone."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+        while True:
+            os.kill(process, 0)
+            time.sleep(0.01)
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    port = free_port()
     words = [
         sys.executable,
         "-m",
@@ -57,15 +121,7 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[
             if "Play at" in line:
                 break
         host = f"127.0.0.1:{port}"
-        end = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"http://{host}/api/lobby", timeout=10).close()
-                break
-            except OSError:
-                assert time.monotonic() < end
-                assert process.poll() is None
-                time.sleep(0.05)
+        until_answered(host)
         yield host, process
     finally:
         process.kill()
@@ -129,31 +185,37 @@ def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
 
     IGLU_MARL_KILLS: how often, at moments that nobody chooses.
     """
-    kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "2")), np.random.default_rng()
+    kills, rng = int(os.environ.get("IGLU_MARL_KILLS", "5")), np.random.default_rng()
     visitors: list[Visitor] = []
-    for kill in range(kills + 1):
-        with served(tmp_path, "--wait", "60") as (host, process), ExitStack() as stack:
-            if not visitors:
-                visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
-            for visitor in visitors:
-                visitor.join(host, stack)
-            if len(visitors) == 2:
-                visitors.append(Visitor(visitors[1].invitation))
-                visitors[2].join(host, stack)
-            if kill == kills:
-                break  # the last time they leave
-            for _ in range(int(rng.integers(5, 60))):
-                for visitor in visitors[:2]:
-                    visitor.act(rng)
-                while visitors[0].hear()["t"] != "frame":
-                    pass
-                time.sleep(float(rng.uniform(0, 0.05)))
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(20)
-            for visitor in visitors:
-                with suppress(ConnectionClosed):  # what it had sent
-                    while True:
-                        visitor.hear()
+    with starting(tmp_path) as start:
+        for number in range(kills + 1):
+            host, process = start()
+            with ExitStack() as stack:
+                stack.callback(kill, process)
+                if not visitors:
+                    visitors = [Visitor(begin(host, partner)) for partner in ("scripted", "person")]
+                for visitor in visitors:
+                    visitor.join(host, stack)
+                if len(visitors) == 2:
+                    visitors.append(Visitor(visitors[1].invitation))
+                    visitors[2].join(host, stack)
+                if number == kills:
+                    break  # the last time they do nothing more
+                for _ in range(int(rng.integers(5, 60))):
+                    for visitor in visitors[:2]:
+                        visitor.act(rng)
+                    while visitors[0].hear()["t"] != "frame":
+                        pass
+                    time.sleep(float(rng.uniform(0, 0.05)))
+                kill(process)
+                for visitor in visitors:
+                    with suppress(ConnectionClosed):  # what it had sent
+                        while True:
+                            visitor.hear()
+                print(
+                    f"kill {number + 1} of {kills}: told up to ticks {[max(each.told) for each in visitors]}",
+                    flush=True,
+                )
     assert visitors[0].spoken
     assert len(visitors[1].told) > 5 * kills
     with served(tmp_path, "--wait", "1"):  # nobody comes back

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, check_agents, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
 from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
-from iglu_marl.web.rooms import Room, Rooms
+from iglu_marl.web.partners import Partner
+from iglu_marl.web.rooms import Room, Rooms, game_for
 
 ORIGIN = {"origin": "http://testserver"}
 RED = Task("", blocks_to_grid([(0, -1, -1, 6)]), invariant=False, task_id="one-red")
@@ -268,6 +270,35 @@ def test_language_models_play_with_people(options: dict[str, Any], role: Role) -
                 architect.until("status", state="playing")
                 architect.send(t="say", text="Place a red block on the ground, 1 block north of the centre.")
                 assert architect.until("status", state="over")["how"] == "complete"
+
+
+def test_a_builder_without_work_looks_up_once_a_second(options: dict[str, Any]) -> None:
+    class Counting(Executor):
+        count = 0
+
+        def submit(self, work: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+            self.count += 1
+            done: Future[Any] = Future()
+            done.set_result(work(*arguments, **named))
+            return done
+
+    game, pool = game_for(RED, "scripted", ServerOptions(**options)), Counting()
+    game.reset(seed=0)
+    partner = Partner(game, Role.BUILDER, "scripted", pool, 0)
+
+    def run(ticks: int) -> None:
+        for _ in range(ticks):
+            action = partner.decided()
+            game.tick({}, None if action is None else action["act"])
+            partner.consult(game)
+
+    run(60)
+    assert pool.count <= 5
+    game.tick({Role.ARCHITECT: "Place a red block one north of the middle."})
+    while game.agents:
+        run(1)
+        assert game.ticks < 200
+    assert pool.count > 10  # at each step of its work
 
 
 @pytest.mark.parametrize(

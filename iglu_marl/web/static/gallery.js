@@ -1,12 +1,18 @@
 // The games that were recorded, each with a link to the page that replays it.
-import {$, ask, clock, make, title} from "./common.js";
+import {$, ask, clock, make, nameOf, title} from "./common.js";
+
+const who = (name) => (name === "person" ? "a person" : `the ${nameOf(name).replace(/^./, (letter) => letter.toLowerCase())}`);
+const sentence = ({architect, builder}) => title(`${who(architect)} explains, ${who(builder)} builds`);
+/** When it was begun, from the beginning of its name: 20261122-153012-... */
+const day = (name) => name.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d).*/, "$1-$2-$3 $4:$5");
 
 const games = await ask("/api/gallery").catch(() => []);
 $("none").hidden = games.length > 0;
 $("games").append(...games.map((game) => make("li", {},
   make("a", {href: `/replay/${game.name}`},
     make("b", {textContent: title(game.task || "A structure")}),
-    make("span", {textContent: `${game.agents.architect} explains, ${game.agents.builder} builds`}),
+    make("span", {textContent: sentence(game.agents)}),
+    make("span", {className: "day", textContent: day(game.name)}),
     make("span", {className: game.completed ? "good" : "", textContent: game.completed ? "complete" : `${game.right} of ${game.blocks} blocks`}),
     make("span", {textContent: clock(game.seconds)})))));
 document.body.dataset.ready = "yes";

@@ -28,16 +28,16 @@ function field(question) {
   return box;
 }
 
-const code = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
+const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
 
 const STAGES = {
   consent: () => [paragraphs(view.text), [button("I agree", () => next({agree: true})), button("I do not agree", () => next({agree: false}), false)]],
   instructions: () => [paragraphs(view.text || "You are going to play a game."), [button("Go on", () => next({}))]],
   game: () => [paragraphs(view.practice ? "First a game to practise." : view.games > 1 ? `Game ${view.game} of ${view.games}.` : "Now the game."), [button("Play", play)]],
   questions: () => [paragraphs("Some questions about what you have done."), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]],
-  done: () => [[...paragraphs("That was all. Thank you!"), ...code("Your completion code: ")], []],
-  failed: () => [[...paragraphs("Thank you for your time. Some answers were not those of somebody who reads with attention, so this takes no part in the study."), ...code("Your code: ")], []],
-  expired: () => [[...paragraphs("The time for this study is over. Thank you; you can close this page."), ...code("Your code: ")], []],
+  done: () => [[...paragraphs("That was all. Thank you!"), ...shownCode("Your completion code: ")], []],
+  failed: () => [[...paragraphs("Thank you for your time. Some answers were not those of somebody who reads with attention, so this takes no part in the study."), ...shownCode("Your code: ")], []],
+  expired: () => [[...paragraphs("The time for this study is over. Thank you; you can close this page."), ...shownCode("Your code: ")], []],
   refused: () => [paragraphs("You do not take part. Thank you for your time; you can close this page."), []],
 };
 
