@@ -30,16 +30,16 @@ EPISODES = 20  # of each rung, in rows that are compared
 ROWS = "models.json"
 
 
-class Skipped(Exception):
+class NotPlayed(Exception):
     """A rung cannot be played by an agent; says why."""
 
 
 def player(rung: Rung, agent: str) -> tuple[Role, Any]:
-    """The role in which an agent is measured on a rung, and what makes it. Raises `Skipped`."""
+    """The role in which an agent is measured on a rung, and what makes it. Raises `NotPlayed`."""
     role = Role.BUILDER if rung.architects else Role.ARCHITECT
     is_model = agent == "llm" or agent.startswith(NamedModel.PREFIX)
     if not (is_model or agent in known(role)):
-        raise Skipped(f"there is no {role.value} {agent!r}")
+        raise NotPlayed(f"there is no {role.value} {agent!r}")
     if not is_model or role is Role.BUILDER:
         return role, agent
     maker = (
@@ -48,7 +48,7 @@ def player(rung: Rung, agent: str) -> tuple[Role, Any]:
         else NamedModel.of(agent, named("llm", role))
     )
     if not maker.settings().pictures:
-        raise Skipped("the model sees no pictures; where it does: IGLU_MARL_LLM_PICTURES=true")
+        raise NotPlayed("the model sees no pictures; where it does: IGLU_MARL_LLM_PICTURES=true")
     return role, replace(maker, view="picture")
 
 
@@ -81,7 +81,7 @@ def run_models(
         try:
             role, maker = player(rung, agent)
             tasks = some_of(rung.tasks("test"), episodes)
-        except (Skipped, MissingPackError) as reason:
+        except (NotPlayed, MissingPackError) as reason:
             progress(f"{rung.name}: skipped, {str(reason).partition(chr(10))[0]}")
             continue
         progress(rung.name)
