@@ -27,7 +27,7 @@ from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
 from iglu_marl.commands.film import film
 from iglu_marl.commands.language import check, parse, sample
-from iglu_marl.commands.llm import export_prompts
+from iglu_marl.commands.llm import export_prompts, run_benchmark
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -152,7 +152,12 @@ _add_group(
     audit=audit_rungs,
     report=report_results,
 )
-_add_group("llm", "Data to train language models with.", export=export_prompts)
+_add_group(
+    "llm",
+    "Language models: data to train them with, a benchmark.",
+    export=export_prompts,
+    benchmark=run_benchmark,
+)
 _add_group("train", "Training of the models that come with the package.", edits=train_edits, pov=train_pov)
 
 

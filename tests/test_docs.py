@@ -45,8 +45,8 @@ from typer.testing import CliRunner
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import read_audits, read_result
-from iglu_marl.benchmark.report import audit_rows, ladder_rows, rung_rows, undefined_rows
+from iglu_marl.benchmark import read_audits, read_result, reference_results
+from iglu_marl.benchmark.report import audit_rows, ladder_rows, model_table, rung_rows, undefined_rows
 from iglu_marl.cli import app
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
@@ -562,6 +562,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))]
     ),
     "audits": lambda: audit_rows(read_audits()),
+    "models": lambda: rows_of(model_table(reference_results())),
     "rungs": rung_rows,
     "undefined-controls": undefined_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),

@@ -16,7 +16,7 @@ _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?
 
 @dataclass(frozen=True)
 class NamedModel:
-    """LLM agents of a class (`agent`) with a model, and perhaps an endpoint ("" = a local model), of their own.
+    """LLM agents of a class (`agent`) with a model, and perhaps an endpoint ("" = a local model) or view, of their own.
 
     All other settings come from the environment variables. The key of the endpoint that these name goes to no other
     one: that of host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.
@@ -27,6 +27,7 @@ class NamedModel:
     agent: Any
     model: str
     endpoint: str | None
+    view: str = ""
 
     @classmethod
     def of(cls, name: str, agent: Any) -> NamedModel:
@@ -41,9 +42,8 @@ class NamedModel:
 
     def settings(self) -> LLMSettings:
         """Its settings. Raises `ConfigError` for an endpoint that is none."""
-        given: dict[str, Any] = {"model": self.model}
-        if self.endpoint is not None:
-            given["endpoint"] = self.endpoint
+        said = {"model": self.model or None, "endpoint": self.endpoint, "view": self.view or None}
+        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
         found = LLMSettings.from_environment(**given)
         usual = os.environ.get(f"{PREFIX}ENDPOINT")
         if not self.endpoint or f"{PREFIX}KEY_VARIABLE" in os.environ:

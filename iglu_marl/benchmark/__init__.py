@@ -19,10 +19,13 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.benchmark.audits import write_audits as write_audits
     from iglu_marl.benchmark.ladder import FAMILIES as FAMILIES
     from iglu_marl.benchmark.ladder import GRID_ACTIONS as GRID_ACTIONS
+    from iglu_marl.benchmark.ladder import MODEL_RUNGS as MODEL_RUNGS
     from iglu_marl.benchmark.ladder import Rung as Rung
     from iglu_marl.benchmark.ladder import find as find
     from iglu_marl.benchmark.ladder import make as make
     from iglu_marl.benchmark.ladder import rungs as rungs
+    from iglu_marl.benchmark.models import reference_results as reference_results
+    from iglu_marl.benchmark.models import run_models as run_models
     from iglu_marl.benchmark.pairing import OtherPlay as OtherPlay
     from iglu_marl.benchmark.pairing import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run

@@ -24,6 +24,7 @@ from iglu_marl.benchmark.splits import (
     HeldOut,
     HumanInstructions,
     PlacedBlocks,
+    Relative,
     Shapes,
     Spawned,
     SplitName,
@@ -44,7 +45,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
 
-Family = Literal["see", "told", "pictures", "symbols", "words", "partners"]
+Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "models"]
 FAMILIES: dict[Family, str] = {
     "see": "a builder that sees the target",
     "told": "a builder that is told, and sees its pose and the blocks",
@@ -71,8 +72,9 @@ cell forward, back, left or right; break; place one of six colours."""
 class Rung:
     """One step of the ladder.
 
-    content, held_out: what is asked for, and by what the splits differ. controls: "grid" (`GRID_ACTIONS`) or "walking"
-    (the 18 actions). sees: what the builder does; sees_target: whether also the target. max_steps: of an episode.
+    content, held_out: what is asked for, and by what the splits differ. controls: "grid" (`GRID_ACTIONS`), "walking"
+    (the 18 actions) or "flying". sees: what the builder does; sees_target: whether also the target. max_steps: of an
+    episode.
     architects: names of the scripted ones that speak, by split, where some do. game: other fields of `GameConfig`.
     spare: how many changes of blocks more than asked for a success may have taken; None: any number.
     budget: environment steps of training. seeds: how many runs a result is made of.
@@ -82,7 +84,7 @@ class Rung:
     about: str
     content: Content
     held_out: tuple[HeldOut, ...]
-    controls: Literal["grid", "walking"]
+    controls: Literal["grid", "walking", "flying"]
     sees: tuple[str, ...]
     max_steps: int
     budget: int
@@ -334,11 +336,58 @@ _LISTED: tuple[Rung, ...] = (
     ),
 )  # fmt: skip
 
-_BY_NAME = {rung.name: rung for rung in _LISTED}
+_TEXT = {"chat": "text", "builder_can_ask": True}
+
+
+def _for_models(
+    name: str, about: str, content: Content, held_out: HeldOut, steps: int, architect: str
+) -> Rung:
+    return Rung(
+        f"models-{name}-v0", about, content, (held_out,), "flying", ("dialog", "inventory", "pose", "grid"), steps, 0,
+        spare=None, seeds=1, architects={"test": (architect,)} if architect else {}, game=_TEXT,
+    )  # fmt: skip
+
+
+MODEL_RUNGS: tuple[Rung, ...] = (
+    _for_models(
+        "absolute", "One block anywhere on the ground, told by its coordinates in one of 8 wordings.",
+        PlacedBlocks(GROUND, wordings=8), HeldOut("pairs", 6), 200, "replay",
+    ),
+    _for_models(
+        "relative", "One block on or beside one of 4 others, which is named by its colour.", Relative(),
+        HeldOut("combinations", 0.25), 200, "replay",
+    ),
+    _for_models(
+        "shapes", "A row, tower, wall or square, told in one sentence.", Shapes(), HeldOut("sizes", 6), 600, "replay"
+    ),
+    _for_models(
+        "structures", "Structures of 6 to 12 blocks in up to 4 layers, told block by block.", Structures(6, 12),
+        HeldOut("shapes", 0.25), 2000, "scripted",
+    ),
+    _for_models(
+        "human", "Changes that people asked for in the IGLU single-turn corpus.", HumanInstructions(),
+        HeldOut("structures"), 1000, "replay",
+    ),
+    _for_models(
+        "clarification", "Structures of 3 to 6 blocks, told by an architect who leaves out things until asked.",
+        Structures(3, 6, 2, 3, 3), HeldOut("shapes", 0.25), 1000, "vague",
+    ),
+    _for_models(
+        "vision", "Structures of 3 to 6 blocks, of which an architect sees pictures, and which it tells a builder.",
+        Structures(3, 6, 2, 3, 3), HeldOut("shapes", 0.25), 1000, "",
+    ),
+)  # fmt: skip
+"""The rungs for language models (`iglu_marl.benchmark.models`): the builder is measured; without an architect, the
+architect is."""
+
+_BY_NAME = {rung.name: rung for rung in (*_LISTED, *MODEL_RUNGS)}
 
 
 def rungs(family: Family | None = None) -> tuple[Rung, ...]:
-    """All rungs, or those of a family, from the easiest to the full game. Raises `ConfigError` for another family."""
+    """All rungs of learning, or those of a family, from the easiest to the full game.
+
+    Raises `ConfigError` for another family.
+    """
     if family is not None and family not in FAMILIES:
         raise ConfigError(f"family is {family!r}, expected one of {', '.join(FAMILIES)}")
     return tuple(rung for rung in _LISTED if family in (None, rung.family))

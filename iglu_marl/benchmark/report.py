@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits, undefined
-from iglu_marl.benchmark.ladder import FAMILIES, find, rungs
+from iglu_marl.benchmark.ladder import FAMILIES, MODEL_RUNGS, find, rungs
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import replacing, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import Interval, share_interval
+from iglu_marl.evaluation.report import by_kind
 
 COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
 """Of the CSV, before those of the controls and of the audit."""
@@ -158,8 +159,14 @@ def markdown(
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
 ) -> str:
-    """All tables as Markdown; shares in per cent."""
-    rows = result_rows(results, audits)
+    """All tables as Markdown; shares in per cent. Results of language models have one of their own."""
+    known = read_audits() if audits is None else audits
+    of_models = [result for result in results if find(result.rung) in MODEL_RUNGS]
+    if of_models:
+        others = [result for result in results if result not in of_models]
+        rest = "\n" + markdown(others, audits=known, published=published) if others else ""
+        return model_table(of_models) + rest
+    rows = result_rows(results, known)
     text = (
         "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap; of "
         "one run over its games (Wilson's). "
@@ -252,6 +259,44 @@ def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None)
     rows = entries(results, audits)
     names = list(rows[0]) if rows else list(COLUMNS)
     return csv_text([names, *([row[name] for name in names] for row in rows)])
+
+
+MODEL_HEADS = (
+    "rung", "agent", "games", "success", "F1 of changes", "requests", "tokens", "cost", "unread", "failures",
+    "failed games",
+)  # fmt: skip
+
+
+def model_rows(results: Sequence[Result]) -> list[list[str]]:
+    """A row for each result; success and F1 in per cent."""
+    rows = []
+    for result in results:
+        took, scores = result.models, result.runs[0].scores
+        low, high = took["interval"]
+        tokens = took.get("prompt_tokens", 0) + took.get("completion_tokens", 0)
+        asked = "requests" in took
+        rows.append(
+            [
+                f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
+                markdown_text(result.name),
+                str(took["games"]),
+                f"{100 * scores['success']:.1f} ({100 * low:.0f}–{100 * high:.0f})",
+                f"{100 * scores['f1']:.1f}",
+                *([f"{took['requests']:,}", f"{tokens:,}", f"{took['cost']:.4g}"] if asked else ["–"] * 3),
+                str(took.get("parse_failures", "–")),
+                by_kind(took["failures"]) if asked else "–",
+                str(took["failed"]),
+            ]
+        )
+    return rows
+
+
+def model_table(results: Sequence[Result]) -> str:
+    """Results as Markdown, agents beside each other in each rung."""
+    order = [rung.name for rung in MODEL_RUNGS]
+    return markdown_table(
+        MODEL_HEADS, model_rows(sorted(results, key=lambda result: order.index(result.rung)))
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- plots

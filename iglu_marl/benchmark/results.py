@@ -47,7 +47,7 @@ class Result:
 
     rung, digest: of the rung as it was. name: of the agent. split, episodes, tasks: what was played; tasks is the
     digest of all of them. budget: environment steps of training. command: that trained and measured. versions: of what
-    it ran on.
+    it ran on. models: of language models, what they were and took (see `iglu_marl.benchmark.models`).
     """
 
     rung: str
@@ -60,6 +60,7 @@ class Result:
     runs: tuple[Run, ...]
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, measure: str = "success") -> list[float]:
         """A measure of each run."""
@@ -87,7 +88,13 @@ class Result:
         ]
         names = ("rung", "digest", "name", "split", "episodes", "tasks", "budget", "command")
         about = {name: getattr(self, name) for name in names}
-        return {"format": FORMAT, "version": VERSION, **about, "versions": dict(self.versions), "runs": runs}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            **about,
+            "versions": dict(self.versions),
+            "runs": runs,
+        } | ({"models": dict(self.models)} if self.models else {})
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Result:
@@ -116,6 +123,7 @@ class Result:
             budget=int(content["budget"]),
             runs=runs,
             versions=dict(content["versions"]),
+            models=dict(content.get("models", {})),
         )
 
     def write(self, path: str | os.PathLike[str]) -> Path:

@@ -20,7 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import ConfigError, TaskError
-from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
+from iglu_marl.core.grid import (
+    COLOR_NAMES,
+    ZONE_SHAPE,
+    Cell,
+    blocks_to_grid,
+    canonical,
+    cells_of,
+    color_at,
+    in_zone,
+    index_of,
+)
 from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
@@ -250,6 +260,48 @@ class Changes(Content):
                 cell, color = (x, height - 1, z), int(rng.integers(1, 7))
                 grid[index_of(cell)] = color
                 return cell, color
+
+
+RELATIONS: dict[str, Cell] = {
+    "on top of": (0, 1, 0),
+    "north of": (0, 0, -1),
+    "east of": (1, 0, 0),
+    "south of": (0, 0, 1),
+    "west of": (-1, 0, 0),
+}
+
+
+@dataclass(frozen=True)
+class Relative(Content):
+    """A block on or beside one of `others` blocks on the ground, which is named by its colour."""
+
+    others: int = 4
+
+    def sample(self, rng: np.random.Generator) -> Task:
+        """Any task."""
+        while True:
+            chosen = rng.choice(len(GROUND), self.others, replace=False)
+            stand = [
+                (*GROUND[cell], int(color))
+                for cell, color in zip(chosen, rng.permutation(COLORS), strict=False)
+            ]
+            start = blocks_to_grid(stand)
+            relation = list(RELATIONS)[int(rng.integers(len(RELATIONS)))]
+            color = int(rng.integers(1, 7))
+            x, y, z, named = stand[0]
+            right, up, south = RELATIONS[relation]
+            cell = (x + right, y + up, z + south)
+            if not (in_zone(*cell) and color_at(start, cell) == 0):
+                continue
+            target = start.copy()
+            target[index_of(cell)] = color
+            text = f"Place {_a_block(color)} {relation} the {COLOR_NAMES[named]} block."
+            return Task(_told(text), target, starting_grid=stand, invariant=False, ids="iglu")
+
+
+def _a_block(color: int) -> str:
+    name = COLOR_NAMES[color]
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name} block"
 
 
 _WAYS = ("north", "east", "south", "west")

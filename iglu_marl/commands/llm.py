@@ -1,8 +1,9 @@
-"""`iglu-marl llm export`: prompts, answers and verifiable targets, to train language models with."""
+"""`iglu-marl llm`: prompts, answers and verifiable targets to train language models with, and their benchmark."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,8 +12,19 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from iglu_marl.commands.corpora import CORPORA, open_corpus
-from iglu_marl.commands.options import Json, PackPath, Seed, at_least, choice, one_of
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import (
+    Concurrency,
+    Json,
+    LLMEndpoint,
+    LLMModel,
+    PackPath,
+    Seed,
+    an_agent,
+    at_least,
+    choice,
+    one_of,
+)
+from iglu_marl.commands.output import stoppable, text_console
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data.splits import Split
@@ -71,6 +83,53 @@ def export_prompts(
     console = text_console(as_json)
     told = ", ".join(f"{number:,} {name}" for name, number in found.items())
     console.print(f"{told}: {output}")
+
+
+def run_benchmark(
+    agent: Annotated[
+        str, Argument(help="llm, llm:MODEL@ENDPOINT, or any other by name.", autocompletion=an_agent)
+    ] = "llm",
+    rung: Annotated[list[str] | None, Option(help="A rung; several times for several. Default: all.")] = None,
+    name: Annotated[str, Option(help="What the agent is called in tables.")] = "",
+    episodes: Annotated[int, Option(help="Games of each rung.", callback=at_least(1))] = 20,
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    concurrency: Concurrency = None,
+    processes: Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))] = 1,
+    seed: Seed = 0,
+    beside: Annotated[
+        bool, Option("--beside/--alone", help="Also show players without sense, and scripted ones.")
+    ] = True,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder for result files and games; it is gone on with.")
+    ] = Path("iglu-marl-models"),
+    as_json: Json = False,
+) -> bool:
+    """Play the benchmark of language models. Exit code 1 where games failed; the same command plays them again."""
+    from iglu_marl.benchmark import reference_results, run_models
+    from iglu_marl.benchmark.report import model_table
+
+    console = text_console(as_json)
+    kept = f"The games that were played are in {output}; the same command goes on with them."
+    with stoppable(lambda: kept):
+        results = run_models(
+            agent,
+            rung or (),
+            name=name,
+            episodes=episodes,
+            seed=seed,
+            output=output,
+            processes=processes,
+            concurrency=concurrency,
+            command=" ".join(["iglu-marl", *sys.argv[1:]]),
+            progress=lambda text: console.print(text, style="dim", markup=False),
+        )
+    if as_json:
+        print(json.dumps([result.to_json() for result in results]))
+    played = {result.rung for result in results}
+    rows = [row for row in reference_results() if row.rung in played] if beside else []
+    console.print(model_table([*rows, *results]), markup=False)
+    return not any(result.models["failed"] or result.models["errors"] for result in results)
 
 
 def _recorded(
