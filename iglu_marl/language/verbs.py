@@ -679,7 +679,9 @@ def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
     if isinstance(instruction.blocks, (It, Them)) and setting.before is not None:
         gone = not any(map(setting.color_at, setting.last))
         if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
-            return [ExpectedWorld(setting.grid, setting.last)]  # "the red block is wrong, remove it, take it away"
+            return [
+                ExpectedWorld(setting.grid, setting.last)
+            ]  # "the red block is wrong, remove it, take it away"
     cells = _cells(instruction.blocks, setting)
     world = _changed(setting, [(cell, 0) for cell in cells])
     if _is_part_of_it(instruction.blocks):  # "it" is still what it was: what is left of it
@@ -1055,7 +1057,11 @@ def _amended(instruction: Amend, last: Any) -> Any:
             beside = where and isinstance(where[0], Beside) and len(where[0].offset) == 1
             if beside and new.way is None and not where[0].offset[0][0].vertical:  # on another side
                 where = (replace(where[0], offset=((instruction.way, where[0].offset[0][1]),)), *where[1:])
-            elif beside or new.kind not in (Kind.ROW, Kind.BLOCK) or (new.kind is Kind.BLOCK and new.count == 1):
+            elif (
+                beside
+                or new.kind not in (Kind.ROW, Kind.BLOCK)
+                or (new.kind is Kind.BLOCK and new.count == 1)
+            ):
                 raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
             else:
                 new = replace(new, way=instruction.way)

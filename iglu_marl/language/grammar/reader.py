@@ -222,7 +222,9 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             )
         where, then = first_place(before), first_place(now)
         nth = getattr(getattr(where, "of", None), "nth", None)
-        if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():  # "on the first one and on the last one"
+        if (
+            nth == 1 and isinstance(then, Beside) and then.of == LastBlock()
+        ):  # "on the first one and on the last one"
             same = replace(then, of=Recent(count=1, nth=-1))
             found[number] = replace(now, where=same if isinstance(now, Place) else (same,))
     told = [*found]
