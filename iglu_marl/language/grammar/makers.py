@@ -1236,7 +1236,7 @@ def put(
         made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total == 4 and made.count == 1:  # "on each side, four in total"
         wheres = tuple(
-            replace(where, which="four") if where == Sides(getattr(where, "of", None), "every") else where
+            replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
             for where in wheres
         )
     if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
