@@ -82,7 +82,9 @@ class Opposite:
 
 @dataclass(frozen=True)
 class OtherSide:
-    """Opposite to the place of what was placed last, from the same thing."""
+    """Opposite to the place of what was placed last, or to what stands on one side of something."""
+
+    of: Reference | None = None
 
 
 Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite | OtherSide
@@ -99,9 +101,9 @@ class New:
     told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
     it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
     each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that, so many `times`, and `taller` more. centred: in the middle of its place. vague: it was
-    said that there are several, and not how many. bare_ends: all but the two ends of its place. again: "another one",
-    of the shape of what was placed last. until: so many in all, with those that stand there already.
+    its middle. like: as tall or long as that, so many `times`, and `taller` more. centred: in the middle of its
+    place. vague: it was said that there are several, and not how many. bare_ends: all but the two ends of its place.
+    again: "another one", of the shape of what was placed last. until: so many in all, with those that stand there.
     """
 
     count: int | None = 1
@@ -247,7 +249,7 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         x, _, z = resolve(where.of or It(), setting)[0][0]
         return [Anchors((_column(-x, -z, setting),))]
     if isinstance(where, OtherSide):
-        raise Unresolved(Reason.NO_PLACE, "the other side of what")
+        return [_other_side(where, setting)]
     items = resolve(where.of, setting)
     if isinstance(where, NextTo):
         found = []
@@ -286,6 +288,17 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
             replace(group, cells=tuple(_climbed(cell, setting) for cell in group.cells)) for group in found
         ]
     return found
+
+
+def _other_side(where: OtherSide, setting: Setting) -> Anchors:
+    if where.of is None:
+        raise Unresolved(Reason.NO_PLACE, "the other side of what")
+    (item, *more), vectors = resolve(where.of, setting), [VECTORS[way] for way in COMPASS]
+    taken = [vector for vector in vectors if any(map(setting.color_at, _outer(item, vector)))]
+    if more or len(taken) != 1:
+        raise Unresolved(Reason.NO_PLACE, "the other side from what")
+    x, y, z = taken[0]
+    return Anchors(_outer(item, (-x, y, -z)), (-x, y, -z), item)
 
 
 def _climbed(cell: Cell, setting: Setting) -> Cell:

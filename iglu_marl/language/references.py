@@ -650,22 +650,20 @@ def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) 
 
 
 def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """The block on top of the tower: of another colour, where it else would belong to the tower; or its top block."""
+    """The block on top of the tower: where it is of another colour, and else would belong to the tower."""
     where = reference.where
-    if not (isinstance(where, Beside) and isinstance(where.of, Blocks)):
+    if not (
+        isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
+    ):
         return []
     found: dict[Item, None] = {}
-    plain = where.of == Blocks((), where.of.kind)
-    for color in range(1, 7) if plain and where.of.kind in _RUNS else ():
+    for color in range(1, 7) if where.of.kind in _RUNS else ():
         try:
             told = replace(where, of=replace(where.of, colors=(color,)))
             fits = _placed(reference, told, items, setting)
         except Unresolved:
             continue
         found |= dict.fromkeys(fits)
-    if not found and where.offset == ((Direction.UP, 1),) and where.of.kind in (Kind.TOWER, Kind.COLUMN):
-        tops = [max(item, key=lambda cell: cell[1]) for item in resolve(where.of, setting)]
-        return [item for item in items if item[0] in tops] if reference.kind is Kind.BLOCK else []
     return list(found)
 
 

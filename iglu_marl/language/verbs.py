@@ -1054,17 +1054,14 @@ def _amended(instruction: Amend, last: Any) -> Any:
             sized = new.kind is not Kind.BLOCK and len(new.sizes) == 1
             new = replace(new, sizes=(instruction.count,)) if sized else replace(new, count=instruction.count)
         if instruction.way is not None:
-            beside = where and isinstance(where[0], Beside) and len(where[0].offset) == 1
-            if beside and new.way is None and not where[0].offset[0][0].vertical:  # on another side
-                where = (replace(where[0], offset=((instruction.way, where[0].offset[0][1]),)), *where[1:])
-            elif (
-                beside
-                or new.kind not in (Kind.ROW, Kind.BLOCK)
-                or (new.kind is Kind.BLOCK and new.count == 1)
-            ):
-                raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
-            else:
+            first = where[0] if where else None
+            line = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and new.count != 1)
+            if isinstance(first, Beside) and len(first.offset) == 1 and new.way is None:  # on another side
+                where = (replace(first, offset=((instruction.way, first.offset[0][1]),)), *where[1:])
+            elif line and not isinstance(first, Beside):
                 new = replace(new, way=instruction.way)
+            else:
+                raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
         if instruction.where is not None:
             where = (_told_from(part, instruction.where),)
         return replace(part, new=new, where=where)

@@ -17,7 +17,7 @@ from iglu_marl.language import Context, Failure, outcomes, parse
 FILES = [path.stem for path in sorted(Path(__file__).parent.glob("*.jsonl"))]
 GROUND = -1
 YAW = {"north": 0.0, "east": 90.0, "south": 180.0, "west": -90.0}
-DONE = 1365
+DONE = 1440
 """So many paraphrases are done, at least."""
 
 
@@ -150,6 +150,7 @@ def test_every_refusal_says_what_it_lacks(results: dict[str, Any]) -> None:
 
 ROW = [(x, -1, 0, "red") for x in range(3)]
 TOWER = [(0, y, 0, "red") for y in (-1, 0, 1)]
+RING = [(x, z) for x in (-1, 0, 1) for z in (-1, 0, 1) if (x, z) != (0, 0)]
 PAIR = [(-2, -1, 0, "red"), (-2, 0, 0, "red"), (2, -1, 0, "blue"), (2, 0, 0, "blue")]
 
 
@@ -182,12 +183,53 @@ def told(before: list[tuple[Any, ...]], *said: str) -> np.ndarray | Failure:
             [(-3, -1, 0, "red"), (3, -1, 0, "red"), (0, -1, -3, "blue")],
             "Connect all three blocks with green blocks.",
         ),
+        # several that are one; corners of what has none
+        (TOWER + [(2, -1, 0, "blue"), (2, 0, 0, "blue")], "Remove the top blocks."),
+        ([(0, -1, 0, "red")], "Put a blue block on each corner of the block."),
+        # what cannot be done again, and which place is meant
+        ([], "Build a red tower of 2 in the middle. And again."),
+        ([], "Put a 3x3 blue square on the ground in the centre with a red block in the middle of it."),
+        ([(0, -1, 0, "red")], "Put a red block on the other side of the red block."),
     ],
 )
 def test_nothing_that_was_said_is_dropped(before: list[tuple[Any, ...]], said: str) -> None:
     found = told(before, said)
     assert isinstance(found, Failure), found
     assert found.missing is not None or found.detail
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "adds"),
+    [
+        ([(0, -1, 0, "red")], "Put a blue block on the red block. And again.", [(0, 0, 0), (0, 1, 0)]),
+        (
+            [],
+            "Make a blue line from the northwest corner to the southwest corner.",
+            [(-5, -1, z) for z in range(-5, 6)],
+        ),
+        (
+            [],
+            "Make a blue 3x1 rectangle in the centre going north to south.",
+            [(0, -1, z) for z in range(-1, 2)],
+        ),
+        ([], "Make a hollow 3x3 blue square in the centre.", [(x, -1, z) for x, z in RING]),
+        (
+            [(1, -1, 0, "red"), (2, -1, 0, "red")],
+            "Put a blue block next to the red one on the west.",
+            [(0, -1, 0)],
+        ),
+        (
+            [(-1, -1, 0, "red"), (0, -1, 0, "green")],
+            "Put a blue block on the other side of the green block.",
+            [(1, -1, 0)],
+        ),
+    ],
+)
+def test_all_that_was_said_is_done(before: list[Any], said: str, adds: list[tuple[int, ...]]) -> None:
+    found = told(before, said)
+    assert not isinstance(found, Failure), found
+    kept: dict[tuple[int, ...], str] = {tuple(cell): color for *cell, color in before}
+    assert np.array_equal(found, world({**kept, **dict.fromkeys(adds, "blue")}))
 
 
 def test_things_and_their_number_are_no_check_of_what_was_done() -> None:

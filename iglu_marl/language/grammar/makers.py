@@ -165,6 +165,7 @@ _SINGLE = (
     "taller",
     "times",
     "long_side",
+    "alone",
 )
 
 
@@ -198,6 +199,7 @@ class Mods:
     taller: int | None = None
     times: float | None = None
     long_side: str | None = None
+    alone: bool | None = None
     more: tuple[tuple[Any, Mods], ...] = ()
 
     def plus(self, other: Mods) -> Mods | None:
@@ -375,7 +377,7 @@ def corners(z: Any = None) -> Any:
 
 
 _value("opposite", lambda of=None: Opposite(of))
-_value("other_side", OtherSide)
+_value("other_side", lambda of=None: OtherSide(of))
 _value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
 
 
@@ -959,6 +961,7 @@ _value(
     "mod_color",
     lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
 )
+_value("mod_color_of_one", lambda color: Mods(color=color, alone=True))
 _value("mod_like", lambda of: Mods(like=of))
 _value("mod_like_color", lambda: Mods(color=ALIKE))
 _value("put_as", lambda shape, new, mods: put(new, mods))
@@ -1100,8 +1103,11 @@ def look_gap(of: Any) -> Any:
     return Look(of)
 
 
+_value("remove_middle", lambda of: Remove(Portion(of, "middle")))
+_value("remove_ends", lambda of: Remove(Portion(of, "ends")))
 _value("look_past", lambda n, way, of=None: Look(Beside(((way, n + 1),), It() if of is None else of)))
 _value("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Mods(origin=of))
+_value("mod_centre", lambda: Mods((Spot(0, 0),)))
 _value("mod_middle", lambda where: mod_where(where))
 _value("mod_centred", lambda: Mods(centred=True))
 
@@ -1178,7 +1184,11 @@ def put(
             mods = more
     if mods.more:  # "with a red block on top"
         made = [put(new, replace(mods, more=())), *(put(other, told) for other, told in mods.more)]
+        middle = Beside(
+            ((Direction.UP, 1),), Portion(It(), "middle")
+        )  # "with a red block in its middle": in or on?
         whole = NOTHING in made or any(isinstance(part, Then) for part in made)
+        whole = whole or (new.kind in FIGURES and any(middle in told.where for _, told in mods.more))
         return NOTHING if whole else Then(tuple(made))
     if isinstance(new, Around):
         mods = Mods((new.where, *mods.where), each=mods.each, also=mods.also)
@@ -1226,7 +1236,7 @@ def put(
         made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total == 4 and made.count == 1:  # "on each side, four in total"
         wheres = tuple(
-            replace(where, which="four") if where == Sides(getattr(where, "of", None), "every") else where
+            replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
             for where in wheres
         )
     if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
@@ -1240,6 +1250,18 @@ def put(
     ):
         return _in_full(made, wheres[0]) or Put(made, wheres)
     return Put(made, wheres)
+
+
+@maker
+def put_fronted(new: Any, mods: Mods, before: Mods) -> Any:
+    plain = isinstance(new, New) and new == New(1, SAME)  # "... of the first one" is no new one
+    return NOTHING if plain and mods == Mods() else put(new, mods, before)
+
+
+@maker
+def put_filled(new: New, mods: Mods, color: int, more: Mods) -> Any:
+    told = mods.plus(more)
+    return NOTHING if told is None or new.color != SAME else put(replace(new, color=color), told)
 
 
 @maker
@@ -1257,6 +1279,8 @@ def _described(new: New, mods: Mods) -> Any:
     """What is new, with all that is told of it behind it."""
     kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
     color = new.color
+    if mods.alone and count != 1:
+        return NOTHING  # "two blocks: an orange one and ..."
     if mods.color is not None:
         if color not in (None, SAME) and mods.color != color:
             return NOTHING
@@ -1346,6 +1370,9 @@ def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
                 return (one,)  # said twice
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
+            up = Beside(((Direction.UP, 1),), It())
+            if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
+                return (replace(up, of=Portion(one.of, "ends")),)
     return wheres
 
 
@@ -1590,6 +1617,7 @@ def again(where: Any = Mods, color: int | None = None, k: Any = None) -> Any:
 _value("again_side", lambda way: Beside(((way, 1),), It()))
 _value("again_ref", lambda of: Again(of=of) if not isinstance(of, (It, You)) else NOTHING)
 _value("amend_color", lambda color: Amend(color=color))
+_value("amend_corner", lambda x: Amend(where=Spot(*x)))
 _value("amend_count", lambda n: Amend(count=n))
 _value("amend_way", lambda way: Amend(way=way))
 _value(
@@ -1775,7 +1803,7 @@ def first_then(later: Any, first: Any) -> Any:
 
 _value("undo", Undo)
 _value("view", lambda way: View(way))
-_value("look", lambda of: Look(of))
+_value("look", lambda of, n=None: Look(of))
 _value("look_spot", lambda place: Look(place))
 _value("undo_two", lambda: Undo(2))
 
