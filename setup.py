@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say: on a package page the links of README.md are absolute.
 
-They lead to the files of this version below `Source` of `[project.urls]`; while none is set, the text is README.md as it is.
+They lead to the files of this version below `Source` of `[project.urls]`; while none is set, the text is README.md
+as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def described(text: str, source: str | None, version: str) -> str:
 
 if __name__ == "__main__":
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    version = re.search(r'__version__ = "(.*)"', (ROOT / "iglu_marl" / "_version.py").read_text(encoding="utf-8"))
+    version = re.search(
+        r'__version__ = "(.*)"', (ROOT / "iglu_marl" / "_version.py").read_text(encoding="utf-8")
+    )
     assert version is not None
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     setup(

@@ -74,7 +74,12 @@ PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     ROOT / "iglu_marl/data/bundled/README.md",
 ]
-OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "NOTICES.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+OTHER_PAGES = [
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "NOTICES.md",
+    *sorted((ROOT / "docs" / "api").glob("*.md")),
+]
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/changes.md",
