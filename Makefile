@@ -38,6 +38,7 @@ $(STAMP): pyproject.toml
 	@echo "Compiling the rules of the world, once: half a minute of computing"
 	@$(VENV)/bin/iglu-marl demo --output $(VENV)/first-demo >/dev/null
 	@touch $@
+	@echo "Ready. Its commands come onto your path with:  source $(VENV)/bin/activate"
 
 demo: setup  ## play one game; says where pictures, replay page and transcript are
 	$(VENV)/bin/iglu-marl demo
