@@ -32,7 +32,6 @@ NOT_RUN = {
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
     r"iglu-marl (play|watch)": "opens a window: tests/commands/test_play.py and test_game_viewer.py",
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
-    r".*--corpus ": "reads a corpus: tests/evaluation/test_action_prediction.py",
     r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_llm_play.py",
     r".*--model |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
     r".*mypackage": "names the reader's own package",
