@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-CODE := iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
+CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters clean
@@ -33,9 +33,12 @@ $(STAMP): pyproject.toml
 	    exit 1; }; \
 	fi
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@echo "Installing iglu_marl and its tools into $(VENV): about half a minute"
+	@echo "Installing iglu_marl and its tools into $(VENV): half a minute of computing, and some 250 MB to download"
 	@$(PY) -m pip install --disable-pip-version-check -e '.[dev]'
+	@echo "Compiling the rules of the world, once: half a minute of computing"
+	@$(VENV)/bin/iglu-marl demo --output $(VENV)/first-demo >/dev/null
 	@touch $@
+	@echo "Ready. Its commands come onto your path with:  source $(VENV)/bin/activate"
 
 demo: setup  ## play one game; says where pictures, replay page and transcript are
 	$(VENV)/bin/iglu-marl demo

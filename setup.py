@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say: on a package page the links of README.md are absolute.
 
-They lead to the files of this version below `Source` of `[project.urls]`; while none is set, the text is README.md as it is.
+They lead to the files of this version below `Source` of `[project.urls]`; while none is set, the text is README.md
+as it is.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def actions(environment: Environment) -> Rows:
     ] + (
         [
             [
-                "[`perfect`](../controls.md#perfect)",
+                "[`perfect`](../controls.md#acting-on-a-cell)",
                 cell(spelled(environment.make(action_space="perfect").action_space)),
                 "",
             ]

@@ -18,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,21 +141,20 @@ def snippets(text: str) -> Iterator[Snippet]:
 def run_page(text: str, name: str) -> int:
     """Run the Python blocks of a page, each alone, in an empty folder; compare outputs; return how many there are."""
     count, begun_in = 0, Path.cwd()
-    try:
-        for snippet in snippets(text):
-            if snippet.kind != "python":
-                continue
-            count += 1
-            folder = begun_in / f"line-{snippet.line}"
-            folder.mkdir()
+    for snippet in snippets(text):
+        if snippet.kind != "python":
+            continue
+        count += 1
+        code = compile("\n" * snippet.line + snippet.code, name, "exec")
+        shown = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(shown):
             os.chdir(folder)
-            shown = io.StringIO()
-            with contextlib.redirect_stdout(shown):
-                exec(compile("\n" * snippet.line + snippet.code, name, "exec"), {"__name__": name})  # noqa: S102 (our own pages)
-            if snippet.output is not None:
-                assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
-    finally:
-        os.chdir(begun_in)
+            try:
+                exec(code, {"__name__": name})  # noqa: S102 (our own pages)
+            finally:
+                os.chdir(begun_in)
+        if snippet.output is not None:
+            assert shown.getvalue() == snippet.output, f"{name}, line {snippet.line}"
     return count
 
 
@@ -206,7 +206,6 @@ def test_snippets_import_what_registers_the_ids(name: str) -> None:
             assert ours.search(snippet.code), f"{name}, line {snippet.line}"
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_a_failing_snippet_fails() -> None:
     with pytest.raises(NameError):
         run_page("```python\nx = 1\n```\n\nwords\n\n```python\n1 / x\n```\n", "page")

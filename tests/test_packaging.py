@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -240,6 +241,43 @@ def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> No
         entry.lower()
         for entry in tables["dependencies"]  # type: ignore[index]
     )
+
+
+def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path) -> None:
+    described = runpy.run_path(str(root / "setup.py"))["described"]
+    readme = (root / "README.md").read_text("utf-8")
+    assert described(readme, None, "1.2") == readme
+    text = described(
+        "[a](docs/a.md#b) ![c](docs/c.png) [d](https://d.e/f) [g](#h)", "https://home/it/", "1.2"
+    )
+    assert text == (
+        "[a](https://home/it/blob/v1.2/docs/a.md#b) ![c](https://home/it/raw/v1.2/docs/c.png)"
+        " [d](https://d.e/f) [g](#h)"
+    )
+    assert not re.search(r"\]\((?!https://|#)", described(readme, "https://home/it", "1.2"))
+
+
+def test_the_version_is_the_same_wherever_it_is_told(root: Path) -> None:
+    told = {
+        "CITATION.cff": rf"^version: {re.escape(iglu_marl.__version__)}$",
+        "docs/citing.md": rf"version=\{{{re.escape(iglu_marl.__version__)}\}}",
+        "CHANGELOG.md": rf"^## \[{re.escape(iglu_marl.__version__)}\]",
+        "docs/changes.md": rf"^## {re.escape(iglu_marl.__version__)}$",
+    }
+    for name, pattern in told.items():
+        assert re.search(pattern, (root / name).read_text("utf-8"), re.MULTILINE), name
+
+
+def test_the_container_copies_and_runs_what_there_is(root: Path) -> None:
+    """Without a daemon it is not built here; its lines are those of the package."""
+    lines = (root / "Dockerfile").read_text("utf-8").splitlines()
+    assert 'ENTRYPOINT ["iglu-marl"]' in lines
+    extras = project(root)["project"]["optional-dependencies"]  # type: ignore[index]
+    (extra,) = re.findall(r"/source\[(\w+)\]", "\n".join(lines))
+    assert extra in extras
+    ignored = (root / ".dockerignore").read_text("utf-8").split()
+    assert {".git", ".venv*"} <= set(ignored)
+    assert not {"README.md", "pyproject.toml", "setup.py", "agents", "iglu_marl"} & set(ignored)
 
 
 def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None:

@@ -1,0 +1,120 @@
+"""Every console line of every page runs, each in a process of its own, in an empty folder for each page.
+
+The lines of a page run in order, since the later ones may read what the earlier ones wrote. What is not run stands in
+`NOT_RUN`, with its reason and, where there is one, the test that runs it instead.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from requirements import ROOT, require
+from test_docs import OTHER_PAGES, PAGES, commands, names, read, snippets
+
+pytestmark = [pytest.mark.system, pytest.mark.slow]
+
+# What a line matches first decides; the reason why it is not run here.
+NOT_RUN = {
+    r"make ": "installs, or runs everything: CI does both",
+    r"\.ci/run": "is CI",
+    r"docker ": "needs a daemon",
+    r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",
+    r"(\.venv-\w+/bin/)?python -m benchmarks": "hours; the tests of each benchmark run a small one",
+    r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
+    r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
+    r"iglu-marl (play|watch)": "opens a window: tests/commands/test_play.py and test_game_viewer.py",
+    r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
+    r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_llm_play.py",
+    r".*--model |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
+    r".*mypackage": "names the reader's own package",
+    r"iglu-marl train": "hours: tests/agents/test_pov_builder.py and test_learned.py run small ones",
+    r"iglu-marl llm export transcript": "reads what a language model said: tests/text/test_export.py",
+    r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",
+    r"iglu-marl benchmark audit": "minutes: tests/commands/test_benchmark_command.py",
+    r"iglu-marl bench ": "minutes: tests/commands/test_bench.py",
+    r"iglu-marl evaluate --architect partners": "minutes; two of the pairs are in README",
+    r"iglu-marl render replay games.jsonl": "reads the reader's recordings: tests/commands/test_render.py",
+    r"iglu-marl replay more.jsonl": "reads others' recordings: tests/recording/test_minari.py",
+}
+# Options that come after the documented ones, and so win over them.
+SHORTER = {
+    "iglu-marl evaluate": "--count 1 --max-steps 40 --processes 1",
+    "iglu-marl demo": "--video none",
+    "iglu-marl record": "--max-steps 40",
+    "iglu-marl benchmark run": "--episodes 1",
+    "iglu-marl language check": "--count 200",
+    "iglu-marl language sample": "--count 2",
+    "iglu-marl llm export generated": "--count 4",
+}
+FAILS_SHORTENED = ("evaluate", "record")  # exit code 1 says that no structure was completed
+
+
+def reason(line: str) -> str | None:
+    """Why a line is not run."""
+    return next((why for pattern, why in NOT_RUN.items() if re.match(pattern, line)), None)
+
+
+def shortened(line: str) -> list[str]:
+    """The arguments of a line, and those that make it quick."""
+    words = shlex.split(line, comments=True)
+    more = max((start for start in SHORTER if line.startswith(start)), key=len, default=None)
+    return words[1:] + (shlex.split(SHORTER[more]) if more else [])
+
+
+def lines_of(name: str) -> list[str]:
+    return [line for line in commands(read(ROOT / name)) if reason(line) is None]
+
+
+RUN = [name for name in names(PAGES + OTHER_PAGES) if lines_of(name)]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
+    for snippet in snippets(read(ROOT / name)):  # files that a snippet of the page writes, and a line reads
+        if "my-structures.json" in snippet.code and snippet.kind == "python":
+            subprocess.run([sys.executable, "-c", snippet.code], cwd=tmp_path, check=True, timeout=120)
+    if any("--minari" in line for line in lines_of(name)):
+        require("minari", importlib.util.find_spec("minari"), "minari is not installed")
+    environment = {
+        **os.environ,
+        "IGLU_MARL_CACHE": str(tmp_path / "cache"),
+        "IGLU_MARL_OFFLINE": "1",
+        "MINARI_DATASETS_PATH": str(tmp_path / "datasets"),
+    }
+    for name_ in ("IGLU_DATA_PATH", "IGLU_HEADLESS"):
+        environment.pop(name_, None)
+    for line in lines_of(name):
+        assert line.startswith("iglu-marl "), (
+            f"{line!r} is no command of ours; say in NOT_RUN why it is not run"
+        )
+        command = [sys.executable, "-m", "iglu_marl", *shortened(line)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
+        )
+        allowed = (0, 1) if line.split()[1] in FAILS_SHORTENED else (0,)
+        assert done.returncode in allowed, f"{line}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
+        assert "Traceback" not in done.stderr, f"{line}\n{done.stderr[-2000:]}"
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+def test_every_reason_is_needed() -> None:
+    every = [line for page in PAGES + OTHER_PAGES for line in commands(read(page))]
+    first = {
+        next(pattern for pattern in NOT_RUN if re.match(pattern, line)) for line in every if reason(line)
+    }
+    assert first >= NOT_RUN.keys() - {r"docker ", r"python docs/assets/"}  # in other kinds of block
+    assert sum(reason(line) is None for line in every) > 35
+
+
+def test_named_tests_of_the_reasons_exist() -> None:
+    for why in NOT_RUN.values():
+        for path in re.findall(r"tests/[\w/]+\.py|tests/\w+/(?= |$)", why):
+            assert (ROOT / path).exists(), path
