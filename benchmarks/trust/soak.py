@@ -22,7 +22,7 @@ import gymnasium as gym
 import numpy as np
 
 from benchmarks.trust import doors
-from benchmarks.trust.driver import ROOT, Figures, expect, main
+from benchmarks.trust.driver import ROOT, Figures, expect, main, tell
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
 from iglu_marl.envs import VectorGame
@@ -108,6 +108,7 @@ def drive(amount: int, seed: int) -> Figures:
             everything(rng, folder, server, figures)
             held.append(memory_mib())
             opened.append(handles())
+            tell({**figures, "mib": round(held[-1], 1), "handles": opened[-1]})
         warm = len(held) // 3
         figures |= {"mib_warm": round(held[warm], 1), "mib_end": round(held[-1], 1)}
         figures |= {"handles_warm": opened[warm], "handles_end": opened[-1]}

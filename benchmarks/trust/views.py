@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from benchmarks.trust.driver import Figures, expect, main
+from benchmarks.trust.driver import Figures, expect, main, tell
 from iglu_marl import IgluMarlError, Role
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.state_bounds import check_state
@@ -95,6 +95,7 @@ class Views(RuleBasedStateMachine):
         one, other = (game.moves(count) for game in self.both)
         expect(one == other, f"two environments of {self.kind} led alike show different things")
         self.figures["moves"] += count * len(self.both)
+        tell(self.figures)
 
     @rule(count=st.integers(1, 12))
     def back_and_forth(self, count: int) -> None:
