@@ -223,13 +223,8 @@ class _Live(_Single):
 
     def _move(self) -> Any:
         env, rng = self.env, self.player
-        token = env.config.chat == "tokens"
-        words = (
-            np.array([1, 2, 0, 0], np.int64)[: env.config.max_message_tokens]
-            if token
-            else "Place a red block."
-        )
-        said = {role: words for role in Role if rng.random() < 0.05} if not token else {}
+        words = "Place a red block." if env.config.chat == "text" else None
+        said = {role: words for role in Role if words and rng.random() < 0.05}
         act = None
         if rng.random() < 0.8:
             self._controls.space.seed(int(rng.integers(2**31)))
