@@ -113,7 +113,7 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
     ]
     outside["HYPOTHESIS_PROFILE"] = "fast"
     done = subprocess.run(
-        [inside, "-m", "pytest", *options, *TESTS],
+        [str(folder / "bin" / "pytest"), *options, *TESTS],
         cwd=ROOT,
         env=outside,
         capture_output=True,

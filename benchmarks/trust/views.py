@@ -8,6 +8,7 @@ changes nothing; what was saved goes on as it went. The amount is a number of mo
 from __future__ import annotations
 
 import copy
+import json
 import math
 import warnings
 from typing import Any, ClassVar
@@ -229,9 +230,15 @@ class _Live(_Single):
         if rng.random() < 0.8:
             self._controls.space.seed(int(rng.integers(2**31)))
             act = self._controls.space.sample()
-        since = int(rng.integers(-1, env.ticks + 1))
         tick = env.tick(said, act)
-        return (*tick[:2], tick.terminated, tick.truncated, *(env.delta(role, since) for role in Role))
+        since = int(rng.integers(-1, env.ticks + 1))
+        json.dumps([env.delta(role, since) for role in Role])  # "whole" after a state was put back
+        return (
+            *tick[:2],
+            tick.terminated,
+            tick.truncated,
+            *(env.observe(f"{role.value}_0") for role in Role),
+        )
 
     def odd(self, values: Values) -> None:
         if self.env.agents:
