@@ -72,6 +72,7 @@ OTHER_PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / 
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/conformance.md",
+    "docs/reliability.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
     "docs/tutorials/index.md",
