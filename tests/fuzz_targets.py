@@ -469,7 +469,7 @@ TARGETS: dict[str, FuzzTarget] = {
     "recording": reader_target("recording"),
     "replay": reader_target("replay"),
     "evaluation log": reader_target("evaluation"),
-    "saved state": FuzzTarget(run_state, lambda: [a_state().tobytes()], (b"\x7f", b"\xff" * 8, b"\0" * 6 + b"\xf8\x7f")),
+    "saved state": FuzzTarget(run_state, lambda: [a_state().tobytes()], (b"\x7f", b"\xff" * 8, b"\0" * 7 + b"\x7f")),
     "npz": FuzzTarget(run_npz, npz_seeds, (b"PK\x03\x04", b"\x93NUMPY", b"'descr': '|O'", b"'shape': (")),
     "MDC": reader_target("session"),
     "MDC gold": reader_target("gold"),

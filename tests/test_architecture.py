@@ -65,7 +65,9 @@ OWNERS = {
     "sqlalchemy": ["web/"],
     "torch": ["agents/"],
     "transformers": ["agents/"],
-    "pickle": [],  # nothing that is read can run code
+    **{
+        name: [] for name in ("pickle", "marshal", "shelve", "dill", "joblib")
+    },  # what is read can run no code
     "random": [],  # randomness is an argument
 }
 # File -> what it may not import, although its floor could.
@@ -79,6 +81,13 @@ NO_CONSTANTS = {
     f"{PACKAGE}.core.errors",
 }  # what kernels may import although their cache does not look at it
 
+UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}
+SAFE_KEYWORDS = {
+    "allow_pickle": False,
+    "shell": False,
+    "trust_remote_code": False,
+    "weights_only": True,
+}
 GENERATORS = {"Generator", "BitGenerator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "default_rng"}
 
 
@@ -239,15 +248,17 @@ def global_randomness(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def unsafe_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """`eval(...)`, `exec(...)`, `allow_pickle=True`: data that could run code."""
+    """What could run what was read: `eval(...)`, a shell, `allow_pickle=True`."""
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"):
-            yield node.lineno, f"calls {node.func.id}()"
+        called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+        if called in UNSAFE_CALLS:
+            yield node.lineno, f"calls {called}()"
         for keyword in node.keywords:
-            if keyword.arg == "allow_pickle" and getattr(keyword.value, "value", None) is not False:
-                yield node.lineno, "reads arrays with allow_pickle"
+            safe = SAFE_KEYWORDS.get(keyword.arg or "")
+            if safe is not None and getattr(keyword.value, "value", None) is not safe:
+                yield node.lineno, f"passes {keyword.arg}={ast.unparse(keyword.value)}"
 
 
 def complaints(root: Path) -> list[str]:
@@ -396,6 +407,14 @@ FAULTS = {
     "pickle": ("iglu_marl/data/packs/store.py", "import pickle", "imports pickle"),
     "allow_pickle": ("iglu_marl/data/packs/store.py", "np.load(f, allow_pickle=True)", "allow_pickle"),
     "eval": ("iglu_marl/data/packs/store.py", "x = eval('1')", "calls eval()"),
+    "marshal": ("iglu_marl/data/packs/store.py", "from marshal import loads", "imports marshal"),
+    "shell": ("iglu_marl/data/packs/store.py", "run('ls', shell=True)", "passes shell=True"),
+    "os.system": ("iglu_marl/data/packs/store.py", "import os\nos.system('ls')", "calls os.system()"),
+    "torch.load": (
+        "iglu_marl/data/packs/store.py",
+        "load(f, weights_only=False)",
+        "passes weights_only=False",
+    ),
 }
 
 

@@ -86,6 +86,7 @@ WITHOUT_SNIPPETS = {
     "docs/changes.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/reliability.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
     "docs/tutorials/index.md",

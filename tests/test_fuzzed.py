@@ -10,7 +10,7 @@ pytest.importorskip("starlette")
 
 from fuzz_targets import TARGETS, run_target, scratch
 
-CASES = sorted((Path(__file__).with_name("fuzzed")).glob("*/*"))
+CASES = sorted(Path(__file__).with_name("fuzzed").glob("*/*"))
 
 
 @pytest.fixture(autouse=True)

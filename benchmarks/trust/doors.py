@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trust.driver import Figures, expect, main
+from benchmarks.trust.driver import Figures, expect, main, tell
 from iglu_marl import StateError
 from iglu_marl.text import TextGame
 from iglu_marl.text.game import edits_of, order_text
@@ -31,9 +31,11 @@ def drive(amount: int, seed: int) -> Figures:
     figures = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
     while figures["replies"] < amount // 2:
         text_game(rng, figures)
+        tell(figures)
     server = Server()
     while figures["messages"] < amount // 2:
         web_game(server, rng, figures)
+        tell(figures)
     return figures
 
 

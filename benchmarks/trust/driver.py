@@ -26,6 +26,17 @@ def expect(holds: object, *said: object) -> None:
         raise Broken(" ".join(map(str, said)))
 
 
+_told_at = time.monotonic()
+
+
+def tell(figures: Mapping[str, Any]) -> None:
+    """Say how far a driver is, on the error stream, three times a minute at most."""
+    global _told_at
+    if time.monotonic() > _told_at + 20:
+        _told_at = time.monotonic()
+        print(json.dumps(dict(figures)), file=sys.stderr, flush=True)
+
+
 def main(
     drive: Callable[[int, int], Mapping[str, Any]],
     amounts: tuple[int, int],

@@ -25,7 +25,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from benchmarks.trust.driver import ROOT, Broken, Figures, expect, main
+from benchmarks.trust.driver import ROOT, Broken, Figures, expect, main, tell
 from iglu_marl import IgluMarlError, Recorder, Task, evaluate, replay
 from iglu_marl.data.packs.cache import cached
 from iglu_marl.data.packs.fetch import Download, download
@@ -470,6 +470,7 @@ def drive(amount: int, seed: int) -> Figures:
             for _ in range(max(1, round(amount * weight / share / PER_ROUND.get(work, 1)))):
                 work(rng, place)
                 figures["kills"] += PER_ROUND.get(work, 1)
+                tell(figures)
         for fault in FAULTS:
             figures[fault.__name__] = fault(folder)
     finally:

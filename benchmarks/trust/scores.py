@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.trust import oracle
-from benchmarks.trust.driver import Figures, expect, main
+from benchmarks.trust.driver import Figures, expect, main, tell
 from iglu_marl import intersection_scores
 from iglu_marl.core.scoring import Target, align
 
@@ -20,6 +20,7 @@ def drive(amount: int, seed: int) -> Figures:
     rng = np.random.default_rng(seed)
     figures = {"scores": 0, "alignments": 0, "exact": 0}
     while figures["scores"] < amount:
+        tell(figures)
         target = drawn(rng)
         grid = changed(rng, target) if rng.random() < 0.6 else drawn(rng)
         full = (

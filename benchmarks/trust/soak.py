@@ -22,7 +22,7 @@ import gymnasium as gym
 import numpy as np
 
 from benchmarks.trust import doors
-from benchmarks.trust.driver import ROOT, Figures, expect, main
+from benchmarks.trust.driver import ROOT, Figures, expect, main, tell
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
 from iglu_marl.envs import VectorGame
@@ -108,6 +108,7 @@ def drive(amount: int, seed: int) -> Figures:
             everything(rng, folder, server, figures)
             held.append(memory_mib())
             opened.append(handles())
+            tell({**figures, "mib": round(held[-1], 1), "handles": opened[-1]})
         warm = len(held) // 3
         figures |= {"mib_warm": round(held[warm], 1), "mib_end": round(held[-1], 1)}
         figures |= {"handles_warm": opened[warm], "handles_end": opened[-1]}
@@ -166,50 +167,49 @@ def play_a_little(seed: int) -> bytes:
 def ended_by(number: signal.Signals, folder: Path) -> str:
     """An evaluation in two processes ends at a signal, leaves no process, and says what is kept and how to go on."""
     output = folder / number.name
-    tool = [
-        sys.executable,
-        "-m",
-        "iglu_marl",
-        "evaluate",
-        "--processes",
-        "2",
-        "--output",
-        str(output),
-        "--episodes",
-    ]
+    tool = [sys.executable, "-m", "iglu_marl", "evaluate", "--processes", "2", "--tasks", "bundled"]
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # where this was begun in the background, it is ignored
     process = subprocess.Popen(
-        [*tool, "200", "--tasks", "bundled"],
+        [*tool, "--episodes", "200", "--output", str(output)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
-    until = time.monotonic() + 120
     log = output / "games.jsonl"
-    while (
-        time.monotonic() < until
-        and process.poll() is None
-        and not (log.exists() and log.stat().st_size > 3000)
-    ):
-        time.sleep(0.2)
-    expect(process.poll() is None, f"the evaluation ended: {process.stdout.read() if process.stdout else ''}")
-    process.send_signal(number)
-    said, _ = process.communicate(timeout=60)
-    time.sleep(1.0)
-    left = subprocess.run(
-        ["ps", "-o", "pid=", "-g", str(process.pid)], capture_output=True, text=True, check=False
-    ).stdout.split()
-    expect(not left, f"{number.name} left {len(left)} processes")
+    try:
+        while process.poll() is None and not (log.exists() and log.stat().st_size > 3000):
+            time.sleep(0.2)
+        expect(process.poll() is None, "the evaluation ended by itself")
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=120)
+        until = time.monotonic() + 20
+        while (left := members(process.pid)) and time.monotonic() < until:
+            time.sleep(0.2)
+        expect(not left, f"{number.name} left {len(left)} processes")
+    finally:
+        for left in members(process.pid):
+            os.kill(left, signal.SIGKILL)
     expect("Traceback" not in said, said[-1500:])
     expect(
-        "kept" in said or "go on" in said or str(output) in said,
-        f"{number.name}: nothing is said of what is kept: {said!r}",
+        "Stopped. " in said and "goes on" in said,
+        f"{number.name}: nothing is said of what is kept: {said[-300:]!r}",
     )
-    expect(process.returncode not in (0, -11, -6), f"exit code {process.returncode}")
+    expect(process.returncode == 128 + number, f"exit code {process.returncode}")
     rows = log.read_bytes().split(b"\n")
     expect(rows[-1] == b"" and len(rows) > 2, "a line is cut off")
-    return f"exit code {process.returncode}, {len(rows) - 2} games kept"
+    return f"exit code {process.returncode}, {len(rows) - 2} games kept: {said.strip().splitlines()[-1]!r}"
+
+
+def members(session: int) -> list[int]:
+    """The processes of a session."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False
+    )
+    return [int(part) for part in found.stdout.split()]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ changes nothing; what was saved goes on as it went. The amount is a number of mo
 from __future__ import annotations
 
 import copy
+import json
 import math
 import warnings
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from benchmarks.trust.driver import Figures, expect, main
+from benchmarks.trust.driver import Figures, expect, main, tell
 from iglu_marl import IgluMarlError, Role
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.state_bounds import check_state
@@ -95,6 +96,7 @@ class Views(RuleBasedStateMachine):
         one, other = (game.moves(count) for game in self.both)
         expect(one == other, f"two environments of {self.kind} led alike show different things")
         self.figures["moves"] += count * len(self.both)
+        tell(self.figures)
 
     @rule(count=st.integers(1, 12))
     def back_and_forth(self, count: int) -> None:
@@ -222,20 +224,21 @@ class _Live(_Single):
 
     def _move(self) -> Any:
         env, rng = self.env, self.player
-        token = env.config.chat == "tokens"
-        words = (
-            np.array([1, 2, 0, 0], np.int64)[: env.config.max_message_tokens]
-            if token
-            else "Place a red block."
-        )
-        said = {role: words for role in Role if rng.random() < 0.05} if not token else {}
+        words = "Place a red block." if env.config.chat == "text" else None
+        said = {role: words for role in Role if words and rng.random() < 0.05}
         act = None
         if rng.random() < 0.8:
             self._controls.space.seed(int(rng.integers(2**31)))
             act = self._controls.space.sample()
-        since = int(rng.integers(-1, env.ticks + 1))
         tick = env.tick(said, act)
-        return (*tick[:2], tick.terminated, tick.truncated, *(env.delta(role, since) for role in Role))
+        since = int(rng.integers(-1, env.ticks + 1))
+        json.dumps([env.delta(role, since) for role in Role])  # "whole" after a state was put back
+        return (
+            *tick[:2],
+            tick.terminated,
+            tick.truncated,
+            *(env.observe(f"{role.value}_0") for role in Role),
+        )
 
     def odd(self, values: Values) -> None:
         if self.env.agents:

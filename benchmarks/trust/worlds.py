@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trust import oracle
-from benchmarks.trust.driver import Figures, expect, main
+from benchmarks.trust.driver import Figures, expect, main, tell
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, COVER
@@ -52,6 +52,7 @@ def drive(amount: int, seed: int) -> Figures:
         controls = encodings[number % len(encodings)]
         Round(rng, controls, f"seed {seed}, round {number}, {controls.name}").run(figures)
         number += 1
+        tell(figures)
     return figures
 
 

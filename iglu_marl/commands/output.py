@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -26,14 +27,25 @@ def score(value: float, digits: int = 3) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
 @contextlib.contextmanager
 def stoppable(kept: Callable[[], str]) -> Iterator[None]:
-    """Say what is kept when a command is stopped with Ctrl+C; its exit code is then 130, as shells have it."""
+    """Say what is kept when a command is stopped by Ctrl+C or SIGTERM; it exits with 130 and 143, as shells have it."""
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print(f"Stopped. {kept()}", file=sys.stderr)
-        raise Exit(130) from None
+        raise Exit(128 + (signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT)) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def progress_bar(as_json: bool, console: Console | None = None) -> Progress:

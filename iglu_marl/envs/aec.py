@@ -15,7 +15,7 @@ from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
-_BY_AGENT = {
+_BY_AGENT: dict[str, type] = {
     "rewards": Real,  # PettingZoo writes whole zeros when an episode is over
     "_cumulative_rewards": Real,
     "terminations": bool,

@@ -146,6 +146,8 @@ class LiveGame(TwoAgentGame):
         """
         if not self.agents:
             raise StateError("the game is over or has not begun: call reset() before tick()")
+        if not isinstance(said, Mapping | None):
+            raise ActionError(f"said is {said!r:.80}, expected a dict of texts by role")
         texts: dict[Role, str] = {}
         for role, words in (said or {}).items():
             if role not in tuple(Role):

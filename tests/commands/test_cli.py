@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -125,6 +126,7 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("words", "function", "said"),
     [
@@ -137,17 +139,26 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
     ],
 )
 def test_a_stopped_command_says_what_is_kept(
-    words: str, function: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str,
+    function: str,
+    said: str,
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+
     def stopped(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(function, stopped)
     done = CliRunner().invoke(app, words.split())
-    assert done.exit_code == 130
+    assert done.exit_code == 128 + number
     assert "Stopped. " in done.output
     assert said in done.output
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_choices_are_those_of_the_code() -> None:

@@ -76,6 +76,14 @@ def test_what_cannot_be_read_changes_nothing(said: Any, act: Any) -> None:
     assert len(game.episode.dialogue) == game.ticks == 0
 
 
+@pytest.mark.parametrize("said", [1, "Place a red block.", [("architect", "x")], True])
+def test_words_come_by_role(said: Any) -> None:
+    game = begun()
+    with pytest.raises(ActionError, match="expected a dict of texts by role"):
+        game.tick(said)
+    assert game.ticks == 0
+
+
 def test_it_ends_as_other_games_do() -> None:
     game = begun(max_steps=2)
     assert not game.tick().truncated
