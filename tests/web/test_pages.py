@@ -240,8 +240,8 @@ def test_a_language_model_explains_and_another_builds(window: Browser, tmp_path:
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
     """One that sees pictures alone."""
     pytest.importorskip("torch")
-    with serving(folder=tmp_path, agents={Role.BUILDER: ("pov-walker-v0",)}) as address:
-        begin(window, address, "architect", "pov-walker-v0")
+    with serving(folder=tmp_path, agents={Role.BUILDER: ("pov-walker-v1",)}) as address:
+        begin(window, address, "architect", "pov-walker-v1")
         say(window, "Place a red block two north of the middle.")
         window.wait("return play.world.grid.some((cell) => cell !== 0)", 60)
         keep(window, "architect-learned")
