@@ -18,37 +18,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
-from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, step_by_step
-from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
-from iglu_marl.agents.learned.model import EditModel, ModelConfig, losses, tensors
-from iglu_marl.agents.learned.text import RIGHT, UNKNOWN, Vocabulary
+from iglu_marl.agents.learned.decoding import Path as Made
+from iglu_marl.agents.learned.decoding import ended_at, exceeding, sampled, scored, step_by_step
+from iglu_marl.agents.learned.examples import (
+    Example,
+    examples_of,
+    framed,
+    training_prefix,
+    training_view,
+)
+from iglu_marl.agents.learned.frames import frame_of
+from iglu_marl.agents.learned.model import EditModel, ModelConfig, batch_of, loss_of, targets_of
+from iglu_marl.agents.learned.text import SPECIAL, UNKNOWN, Vocabulary
 from iglu_marl.core.files import replacing
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import Counts, micro
 
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
-COLUMNS = (
-    "epoch",
-    "seconds",
-    "place_loss",
-    "remove_loss",
-    "color_loss",
-    "f1",
-    "precision",
-    "recall",
-    "threshold",
-)
-THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
-STEP_THRESHOLDS = (0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
+COLUMNS = ("epoch", "seconds", "loss", "held_out_loss")
+THRESHOLDS = tuple(round(0.06 + 0.01 * step, 3) for step in range(37))  # 0.06 to 0.42
+STEP_THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7)
 WARM_UP = 200  # optimizer steps
 _LONGEST = 60  # actions: longer sequences are no training examples
-
-Actions = list[npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -102,11 +97,11 @@ def _cpu_has_bfloat16() -> bool:
         return False
 
 
-def score(examples: Sequence[Example], made: Actions) -> Counts:
+def score(examples: Sequence[Example], made: Sequence[Made]) -> Counts:
     """The micro counts of predicted actions against those of the examples."""
     rows = []
     for example, part in zip(examples, made, strict=True):
-        asked, found = {tuple(row) for row in example.actions.tolist()}, {tuple(row) for row in part.tolist()}
+        asked, found = {tuple(row) for row in example.actions.tolist()}, set(part)
         rows.append(Counts(len(asked & found), len(found), len(asked)))
     return micro(rows)
 
@@ -129,7 +124,7 @@ class Training:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.model = EditModel(replace(config.model, words=len(self.vocabulary)))
-        self.model.to(self.config.device).to(memory_format=torch.channels_last_3d)
+        self.model.to(self.config.device).float()
         self.average = copy.deepcopy(self.model)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
@@ -156,28 +151,39 @@ class Training:
                 self._step([self.examples[index] for index in order[first : first + size]], rng, number)
                 for number, first in enumerate(range(0, len(order), size), self.epoch * self.steps)
             ]
-        loss = np.mean(parts, axis=0)
-        found = marginals(self.average, self.held_out, **self._where())
-        counts = {
-            threshold: score(self.held_out, in_one_look(found, self.held_out, threshold))
-            for threshold in THRESHOLDS
-        }
-        threshold = max(counts, key=lambda key: counts[key].f1)
+        judged = self._held_out_loss()
         self.epoch += 1
         self.seconds += time.perf_counter() - began
-        best = counts[threshold]
-        row = dict(
-            zip(
-                COLUMNS,
-                (self.epoch, self.seconds, *loss.tolist(), best.f1, best.precision, best.recall, threshold),
-                strict=True,
-            )
-        )
+        row = dict(zip(COLUMNS, (self.epoch, self.seconds, float(np.mean(parts)), judged), strict=True))
         self.curve.append(row)
-        if not self.best or best.f1 > self.best["f1"]:
+        if not self.best or judged < self.best["loss"]:
             state = {name: part.detach().clone() for name, part in self.average.state_dict().items()}
-            self.best = {"f1": best.f1, "epoch": self.epoch, "threshold": threshold, "weights": state}
+            self.best = {"loss": judged, "epoch": self.epoch, "weights": state}
         return row
+
+    def _held_out_loss(self) -> float:
+        """The mean loss of the average model at the start of the held-out examples and halfway through."""
+        found = []
+        self.average.eval()
+        for first in range(0, len(self.held_out), self.config.batch_size):
+            part = self.held_out[first : first + self.config.batch_size]
+            views = [framed(example, frame_of(example.pose[3])) for example in part]
+            prefixes = [np.arange(length) for view in views for length in (0, (len(view.actions) + 1) // 2)]
+            with torch.no_grad():
+                found.append(self._loss(self.average, views, prefixes))
+        return float(torch.cat(found).mean())
+
+    def _loss(
+        self, model: EditModel, views: Sequence[Example], prefixes: Sequence[Any], rng: np.random.Generator | None = None
+    ) -> torch.Tensor:
+        """The loss of each state; every view has as many prefixes. rng: in training, words are forgotten."""
+        owners = np.repeat(np.arange(len(views)), len(prefixes) // len(views)).tolist()
+        batch = batch_of(views, prefixes, owners, thin=rng, device=self.config.device)
+        if rng is not None:
+            words = batch["words"]
+            odd = torch.from_numpy(rng.random(tuple(words.shape)) < self.config.word_dropout)
+            batch["words"] = words.masked_fill(odd.to(words.device) & (words >= SPECIAL), UNKNOWN)
+        return loss_of(scored(model, batch, self.config.precision), targets_of(batch, views, prefixes))
 
     def _where(self) -> dict[str, Any]:
         return {"device": self.config.device, "precision": self.config.precision}
@@ -188,16 +194,14 @@ class Training:
         falling = 0.5 * (1 + math.cos(math.pi * min(1.0, number / total)))
         return self.config.learning_rate * min(1.0, (number + 1) / min(WARM_UP, 1 + total // 10)) * falling
 
-    def _step(self, examples: Sequence[Example], rng: np.random.Generator, number: int) -> list[float]:
-        """One step of the optimizer; returns the losses."""
-        drawn = training_batch(examples, rng)
-        forgotten = (rng.random(drawn.words.shape) < self.config.word_dropout) & (drawn.words > RIGHT)
-        drawn = replace(drawn, words=np.where(forgotten, UNKNOWN, drawn.words))
-        batch = tensors(drawn, self.config.device)
+    def _step(self, examples: Sequence[Example], rng: np.random.Generator, number: int) -> float:
+        """One step of the optimizer; returns the loss."""
+        views = [training_view(example, rng) for example in examples]
+        prefixes = [training_prefix(view, rng, start) for view in views for start in (True, False)]
         self.model.train()
-        loss = losses(scored(self.model, batch, self.config.precision), batch)
+        loss = self._loss(self.model, views, prefixes, rng).mean()
         self.optimizer.zero_grad()
-        loss.sum().backward()
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(number)
@@ -206,7 +210,7 @@ class Training:
         with torch.no_grad():
             for mean, now in zip(self.average.parameters(), self.model.parameters(), strict=True):
                 mean.lerp_(now, 1 - kept)
-        return loss.tolist()
+        return float(loss.detach())
 
     # -- saving
 
@@ -261,22 +265,36 @@ class Training:
     def finish(self, notes: dict[str, Any]) -> TrainedModel:
         """The best model, with a threshold for each decoding; written to the folder."""
         self.average.load_state_dict(self.best["weights"])
-        steps = {
-            threshold: score(
-                self.held_out, step_by_step(self.average, self.held_out, threshold, **self._where())
-            ).f1
-            for threshold in STEP_THRESHOLDS
+        self.average.load_state_dict(
+            {name: part.half().float() for name, part in self.average.state_dict().items()}
+        )  # as it is written
+        models, where = [self.average.eval()], self._where()
+        chances, _ = sampled(models, self.held_out, **where)
+        followed = step_by_step(models, self.held_out, STEP_THRESHOLDS[-1], **where)
+        found = {
+            "threshold": {
+                threshold: score(
+                    self.held_out,
+                    [exceeding(one, of, threshold) for one, of in zip(chances, self.held_out, strict=True)],
+                ).f1
+                for threshold in THRESHOLDS
+            },
+            "steps": {
+                threshold: score(self.held_out, [ended_at(*one, threshold) for one in followed]).f1
+                for threshold in STEP_THRESHOLDS
+            },
         }
-        threshold = max(steps, key=lambda key: steps[key])
+        best = {name: max(part, key=lambda key: part[key]) for name, part in found.items()}
         trained = TrainedModel(
-            self.average.eval(),
+            models,
             self.vocabulary,
-            {"threshold": self.best["threshold"], "steps": threshold},
+            best,
             notes={
                 **notes,
                 "training": self._settings(),
                 "epoch": self.best["epoch"],
-                "held_out_f1": {"threshold": self.best["f1"], "steps": steps[threshold]},
+                "held_out_loss": self.best["loss"],
+                "held_out_f1": {name: part[best[name]] for name, part in found.items()},
                 "seconds": round(self.seconds, 1),
             },
             device=self.config.device,

@@ -39,7 +39,7 @@ def train_edits(
     epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
     learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
-    channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
+    hidden: Annotated[int, Option(help="Width of what scores the candidates.", callback=at_least(1))] = 64,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
@@ -71,9 +71,7 @@ def train_edits(
 
     def show(row: dict[str, float]) -> None:
         console.print(
-            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['place_loss']:6.2f} "
-            f"{row['remove_loss']:5.2f} {row['color_loss']:5.2f}  held out: F1 {row['f1']:.3f}  "
-            f"precision {row['precision']:.3f}  recall {row['recall']:.3f}  at {row['threshold']:.3f}"
+            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['loss']:.3f}  held out {row['held_out_loss']:.3f}"
         )
 
     config = TrainingConfig(
@@ -84,7 +82,7 @@ def train_edits(
         device=device,
         precision=precision,
         threads=threads,
-        model=ModelConfig(words=0, channels=channels),
+        model=ModelConfig(words=0, hidden=hidden),
     )
     with stoppable(lambda: _stopped(out)):
         trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
