@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,12 +21,11 @@ import torch
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.decoding import (
     Decoding,
-    Path as Made,
     as_actions,
     exceeding,
+    most_agreed,
     next_actions,
     sampled,
-    step_by_step,
 )
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, ModelConfig
@@ -43,7 +43,7 @@ DESCRIPTION, WEIGHTS = "model.json", "weights.npz"
 class TrainedModel:
     """A model with its vocabulary and thresholds; a predictor for `iglu_marl.evaluation.action_prediction`.
 
-    thresholds: by decoding ("threshold" and "steps"). decoding: the one that calls use. notes: how it was made.
+    thresholds: by decoding: that of `exceeding`, and the bias of `most_agreed` ("steps"). decoding: the one that calls use. notes: how it was made.
     """
 
     models: list[EditModel]
@@ -65,13 +65,12 @@ class TrainedModel:
         """The actions for examples; their own are not looked at."""
         chosen: Decoding = decoding or self.decoding
         threshold = self.thresholds[chosen]
-        rows: list[Made]
-        if chosen == "steps":
-            found = step_by_step(self.models, examples, threshold, device=self.device)
-            rows = [path for path, _ in found]
-        else:
-            chances, _ = sampled(self.models, examples, device=self.device)
-            rows = [exceeding(one, of, threshold) for one, of in zip(chances, examples, strict=True)]
+        chances, paths = sampled(self.models, examples, device=self.device)
+        rows = (
+            map(exceeding, chances, examples, repeat(threshold))
+            if chosen == "threshold"
+            else map(most_agreed, chances, paths, repeat(threshold))
+        )
         return [as_actions(part) for part in rows]
 
     def sureness(self, situation: Situation) -> float:

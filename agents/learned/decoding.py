@@ -1,11 +1,9 @@
 """From the probabilities of the next action to actions, step by step or as a set.
 
-`"steps"`: the most probable action is done, then the model looks again, until it is done. It makes up its mind, so a
-builder in a game uses it. `"threshold"`: many sequences are sampled, and everything that is done in more than a
-fraction of them is answered at once. Where the words leave several places open this names more than one of them,
-which is what an F1 over actions rewards.
-
-Several models, and each model's answers to the world and to its mirror image, are averaged.
+Sequences are sampled, action by action: the model looks at the world after each. `"steps"` answers with the one that
+agrees best with all of them (minimum Bayes risk). It makes up its mind, so a builder in a game uses it.
+`"threshold"` answers with everything that is done in more than a fraction of them. Where the words leave several places
+open this names more than one of them, which is what an F1 over actions rewards.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from iglu_marl.data.mdc.action_sequences import Action
 Decoding = Literal["threshold", "steps"]
 MOST_STEPS = 40
 DONE = 7 * CELLS  # the column of being done
+SAMPLES = 12
 _AT_ONCE = 128  # states
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -44,6 +43,7 @@ def next_actions(
     examples: Sequence[Example],
     paths: Sequence[tuple[int, Path]],
     *,
+    mirrored: bool = True,
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> Floats:
@@ -51,14 +51,14 @@ def next_actions(
 
     Column 7 × cell is taking its block away, 7 × cell + color placing one, the last being done. paths: the number of an
     example, and what was done since it began; the actions of the examples are not looked at. What would undo a part
-    of the path is impossible.
+    of the path is impossible. mirrored: the mean of what is said of the world and of its mirror image.
     """
     found = np.zeros((len(paths), DONE + 1), np.float32)
     for first in range(0, len(paths), _AT_ONCE):
         part = paths[first : first + _AT_ONCE]
         here = sorted({index for index, _ in part})
-        for mirrored in (0, MIRROR):
-            frames = [frame_of(examples[index].pose[3]) + mirrored for index in here]
+        for mirror in (0, MIRROR) if mirrored else (0,):
+            frames = [frame_of(examples[index].pose[3]) + mirror for index in here]
             views = {
                 index: framed(replace(examples[index], actions=np.zeros((0, 3), np.int64)), frame)
                 for index, frame in zip(here, frames, strict=True)
@@ -67,7 +67,9 @@ def next_actions(
             where = {index: number for number, index in enumerate(here)}
             made = [_in_frame(path, taken[where[index]]) for index, path in part]
             # examples with their paths as actions share the words of the first
-            states = [replace(views[index], actions=path) for (index, _), path in zip(part, made, strict=True)]
+            states = [
+                replace(views[index], actions=path) for (index, _), path in zip(part, made, strict=True)
+            ]
             batch = batch_of(
                 [views[index] for index in here], [np.arange(len(path)) for path in made],
                 [where[index] for index, _ in part], states=states, device=device,
@@ -120,48 +122,13 @@ def _after(path: Path, column: int, example: Example) -> Path:
     return (*path, (cell, 0, placed[-1] if placed else int(example.grid[cell])))
 
 
-def step_by_step(
-    models: Sequence[EditModel],
-    examples: Sequence[Example],
-    threshold: float,
-    *,
-    device: torch.device | str = "cpu",
-    precision: str = "float32",
-) -> list[tuple[Path, list[float]]]:
-    """For each example the most probable actions, one after the other, until done is more probable than a threshold.
-
-    And how probable done was before each action, and after the last: lower thresholds end earlier on the same path
-    (`ended_at`).
-    """
-    paths: list[Path] = [() for _ in examples]
-    ends: list[list[float]] = [[] for _ in examples]
-    busy = list(range(len(examples)))
-    while busy:
-        table = next_actions(
-            models, examples, [(index, paths[index]) for index in busy], device=device, precision=precision
-        )
-        going = []
-        for index, row in zip(busy, table, strict=True):
-            column = int(row[:DONE].argmax())
-            ends[index].append(float(row[DONE]))
-            if row[DONE] <= threshold and row[column] > 0:
-                paths[index] = _after(paths[index], column, examples[index])
-                going.append(index)
-        busy = going
-    return list(zip(paths, ends, strict=True))
-
-
-def ended_at(path: Path, ends: Sequence[float], threshold: float) -> Path:
-    """A path of `step_by_step` as it is with a lower threshold."""
-    return path[: next((length for length, end in enumerate(ends) if end > threshold), len(path))]
-
-
 def sampled(
     models: Sequence[EditModel],
     examples: Sequence[Example],
-    count: int = 16,
+    count: int = SAMPLES,
     *,
     seed: int = 0,
+    mirrored: bool = False,
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> tuple[list[dict[int, float]], list[list[Path]]]:
@@ -172,17 +139,17 @@ def sampled(
     """
     chances: list[dict[int, float]] = []
     drawn: list[list[Path]] = []
-    for first in range(0, len(examples), 8):
-        part = examples[first : first + 8]
-        for found, paths in _sampled(models, part, count, seed, device, precision):
+    for first in range(0, len(examples), 16):
+        part = examples[first : first + 16]
+        for found, paths in _sampled(models, part, count, seed, mirrored, device, precision):
             chances.append(found)
             drawn.append(paths)
     return chances, drawn
 
 
 def _sampled(
-    models: Sequence[EditModel], examples: Sequence[Example], count: int, seed: int, device: torch.device | str,
-    precision: str,
+    models: Sequence[EditModel], examples: Sequence[Example], count: int, seed: int, mirrored: bool,
+    device: torch.device | str, precision: str,
 ) -> Iterator[tuple[dict[int, float], list[Path]]]:  # fmt: skip
     rngs = [np.random.default_rng(seed) for _ in examples]
     chances: list[dict[int, float]] = [{} for _ in examples]
@@ -190,7 +157,7 @@ def _sampled(
     busy: dict[tuple[int, Path], int] = {(index, ()): count for index in range(len(examples))}
     while busy:
         states = list(busy)
-        table = next_actions(models, examples, states, device=device, precision=precision)
+        table = next_actions(models, examples, states, mirrored=mirrored, device=device, precision=precision)
         going: dict[tuple[int, Path], int] = {}
         for (index, path), row in zip(states, table, strict=True):
             times = busy[index, path]
@@ -208,27 +175,31 @@ def _sampled(
 
 
 def exceeding(chances: dict[int, float], example: Example, threshold: float) -> Path:
-    """The actions more likely than a threshold: removals, then placements, one colour a cell.
+    """The actions more likely than a threshold, the most likely first, one colour a cell.
 
-    An occupied cell has to be emptied for it.
+    An occupied cell has to be emptied before something else is placed there.
     """
-    rows: list[tuple[int, int, int]] = []
-    best: dict[int, tuple[float, int]] = {}
-    for column, chance in sorted(chances.items()):
-        cell, color = divmod(column, 7)
-        if chance <= threshold:
-            continue
-        if color == 0 and example.grid[cell]:
-            rows.append((cell, 0, int(example.grid[cell])))
-        elif color:
-            best[cell] = max(best.get(cell, (0.0, 0)), (chance, color))
-    out = {cell for cell, _, _ in rows}
-    rows += [
-        (cell, 1, color)
-        for cell, (_, color) in best.items()
-        if not example.grid[cell] or (cell in out and color != example.grid[cell])
-    ]
-    return tuple(rows)
+    likely = {column: chance for column, chance in chances.items() if chance > threshold}
+    found: list[tuple[float, int, tuple[int, int, int]]] = []  # with what they are ordered by
+    for cell in sorted({column // 7 for column in likely}):
+        old, gone = int(example.grid[cell]), likely.get(7 * cell, 0.0)
+        chance, color = max((likely.get(7 * cell + color, 0.0), color) for color in range(1, 7))
+        if old and gone:
+            found.append((-gone, 0, (cell, 0, old)))
+        if chance and (not old or (gone and color != old)):
+            found.append((-min(chance, gone) if old else -chance, 1, (cell, 1, color)))
+    return tuple(row for _, _, row in sorted(found))
+
+
+def most_agreed(chances: dict[int, float], paths: Sequence[Path], bias: float) -> Path:
+    """The path with the highest expected F1, by how likely each action is. A higher bias favours longer paths."""
+    total = sum(chances.values()) + bias
+
+    def expected(path: Path) -> float:
+        right = sum(chances.get(7 * cell + color * placing, 0.0) for cell, placing, color in path)
+        return 2 * right / max(1e-9, len(path) + total)
+
+    return max(sorted(set(paths)), key=expected)
 
 
 def as_actions(path: Path) -> list[Action]:

@@ -21,7 +21,10 @@ from iglu_marl.evaluation.action_prediction import Sample, Situation
 
 NEVER = 99  # actions ago
 CENTRE = (0.0, 0.25, 0.0, 0.0, -30.0)  # a builder of whom nothing is known: x, y, z, yaw, pitch
+LONG = 12  # actions: longer sequences count as this
 Ints = npt.NDArray[np.int64]
+State = tuple[Ints, float]
+"""Rows of an example's actions that are done already, and how many states it stands for."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +127,27 @@ def training_view(example: Example, rng: np.random.Generator) -> Example:
     return framed(drawn, frame_of(example.pose[3] + rng.normal(0.0, 8.0)) + MIRROR * int(rng.integers(2)))
 
 
-def training_prefix(example: Example, rng: np.random.Generator, start: bool) -> Ints:
-    """What of an example is done already: nothing at its start, else at random, mostly in the person's order."""
+def training_states(example: Example, rng: np.random.Generator) -> list[State]:
+    """The start of an example, and one to three of the states after it, mostly in the person's order.
+
+    Together they stand for all: who does n things goes through n states after the start.
+    """
     count = len(example.actions)
-    length = 0 if start or not count else int(rng.integers(1, count + 1))
-    order = np.arange(count) if rng.random() < 0.7 else rng.permutation(count)
-    return order[:length]
+    some = 0 if not count else 1 if count <= 2 else 2 if count <= 6 else 3
+    found: list[State] = [(np.arange(0), 1.0)]
+    for _ in range(some):
+        order = np.arange(count) if rng.random() < 0.7 else rng.permutation(count)
+        found.append((order[: rng.integers(1, count + 1)], min(count, LONG) / some))
+    return found
+
+
+def judged_states(example: Example) -> list[State]:
+    """Its start, middle and end, standing for all of its states."""
+    count = len(example.actions)
+    found: list[State] = [(np.arange(0), 1.0), (np.arange(count), 1.0)]
+    if count > 1:
+        found.append((np.arange(count // 2), min(count, LONG) - 1.0))
+    return found
 
 
 def shifted(example: Example, rng: np.random.Generator, most: int = 2) -> Example:

@@ -28,10 +28,14 @@ def _steps(offsets: list[tuple[int, int, int]]) -> Ints:
     return np.array(offsets) @ _STRIDES
 
 
-_FACES = _steps([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])  # below, above, left, ...
+_FACES = _steps(
+    [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)]
+)  # below, above, left, ...
 _CORNERS = _steps([step for step in product((-1, 0, 1), repeat=3) if np.abs(step).sum() > 1])
 _ALL = np.concatenate([_FACES, _CORNERS])
-OUT, EMPTY, OLD, LATEST, NOW = range(5)  # what a cell is: of the blocks, those of the sequence before and of this one
+OUT, EMPTY, OLD, LATEST, NOW = range(
+    5
+)  # what a cell is: of the blocks, those of the sequence before and of this one
 _FAR = 6  # cells: anchors that are further are told apart no more
 _SPAN = 2 * _FAR + 1
 
@@ -39,7 +43,7 @@ _SPAN = 2 * _FAR + 1
 class Candidates(NamedTuple):
     """Candidates of n states, C at most; occupied cells come first, those changed last before others.
 
-    cells: int64 [n, C]. valid, filled: bool [n, C]. features: uint8 [n, C, FEATURES], zeros and ones. around: float32
+    cells: int64 [n, C]. valid, filled: bool [n, C]. features: uint8 [FEATURES, n, C], zeros and ones. around: float32
     [n, C, 2, 7], how many blocks of each colour there are in the cell or below it, and at its six faces.
     """
 
@@ -94,10 +98,12 @@ def candidates(states: States, kept: npt.NDArray[np.bool_] | None = None) -> Can
     rows = np.arange(n)[:, None]
     valid = possible[rows, cells]
     own = filled[rows, cells] & valid
-    columns = _described(states, wide, cells, own)
-    features = np.zeros((n, count, FEATURES), np.uint8)
-    np.put_along_axis(features, columns, 1, 2)
-    features[:, :, 0] = 0  # nothing
+    features = np.zeros(FEATURES * n * count, np.uint8)  # each feature in one piece: quick to fill
+    each, start = np.arange(n * count), 0
+    for number, size in _described(states, wide, cells, own):
+        features[(start + number.reshape(-1)) * (n * count) + each] = 1
+        start += size
+    features = features.reshape(FEATURES, n, count)
     return Candidates(cells, valid, own, features, _around(grid, cells, own))
 
 
@@ -111,19 +117,15 @@ def _around(grid: Ints, cells: Ints, own: npt.NDArray[np.bool_]) -> npt.NDArray[
     return np.stack([colors[within], faces], 2)
 
 
-_sizes: list[int] = []
-
-
-def _described(states: States, wide: Ints, cells: Ints, own: npt.NDArray[np.bool_]) -> Ints:
-    """The columns of `features` that are one, int64 [n, C, ...]."""
-    n = len(cells)
-    rows = np.arange(n)[:, None]
+def _described(states: States, wide: Ints, cells: Ints, own: npt.NDArray[np.bool_]) -> list[tuple[Ints, int]]:
+    """What is known of candidates: each a number [n, C], and how many different ones there are of it."""
+    rows = np.arange(len(cells))[:, None]
     place = _PADDED[cells]
     at = PLACES[cells]
     x, y, z = at[..., 0], at[..., 1], at[..., 2]
-    parts: list[tuple[Any, int]] = []  # a number [n, C], and how many there are of it
+    parts: list[tuple[Ints, int]] = []
 
-    def add(number: Any, size: int) -> None:
+    def add(number: Ints, size: int) -> None:
         parts.append((number, size))
 
     add(own.astype(np.int64), 2)
@@ -135,7 +137,9 @@ def _described(states: States, wide: Ints, cells: Ints, own: npt.NDArray[np.bool
         add(np.maximum(around[..., corner] - 1, 0), 4)
     add((around[..., :6] > EMPTY).sum(2), 7)
     for step in _FACES:
-        run = np.cumprod(wide[rows[..., None], place[..., None] + step * np.arange(1, _PAD + 1)] > EMPTY, 2).sum(2)
+        run = np.cumprod(
+            wide[rows[..., None], place[..., None] + step * np.arange(1, _PAD + 1)] > EMPTY, 2
+        ).sum(2)
         add(run, 5)
     since, kind = states.since[rows, cells], states.kind[rows, cells]
     age = np.digitize(since, (1, 2, 4, 8, 16, 32, 99))
@@ -163,10 +167,7 @@ def _described(states: States, wide: Ints, cells: Ints, own: npt.NDArray[np.bool
     add(np.where(x == 0, 0, 1) + np.where(z == 0, 0, 2), 4)
     add(x + 5, 11)
     add(z + 5, 11)
-    if not _sizes:
-        _sizes.extend(size for _, size in parts)
-    starts = 1 + np.cumsum([0, *(size for _, size in parts)])[:-1]
-    return np.stack([start + number for start, (number, _) in zip(starts.tolist(), parts, strict=True)], 2)
+    return parts
 
 
 def _outlook(add: Any, at: Ints, pose: npt.NDArray[np.float32]) -> None:
@@ -181,7 +182,9 @@ def _outlook(add: Any, at: Ints, pose: npt.NDArray[np.float32]) -> None:
     add(np.digitize(np.where(along > 0, off, 99), (0.5, 1, 1.5, 2, 3, 4, 6)), 8)
     add(np.digitize(distance, (1.5, 2.5, 3.5, 4.5, 5.5, 7, 9)), 8)
     # where the gaze meets the ground, not further than the zone's border
-    reach = np.clip(np.where(gaze[:, 1] < -0.05, -(pose[:, 1] + 1) / np.minimum(gaze[:, 1], -0.05), 20), 0, 20)
+    reach = np.clip(
+        np.where(gaze[:, 1] < -0.05, -(pose[:, 1] + 1) / np.minimum(gaze[:, 1], -0.05), 20), 0, 20
+    )
     hit = np.clip(pose[:, [0, 2]] + reach[:, None] * gaze[:, [0, 2]], -6, 6)
     for axis, side in enumerate((0, 2)):
         for point in (hit[:, None, axis], eye[..., side]):
@@ -205,15 +208,14 @@ def _borders(add: Any, at: Ints, blocks: npt.NDArray[np.bool_]) -> None:
 
 
 def _count_features() -> int:
-    """The number of columns; the first stands for nothing."""
+    """The number of columns."""
     nothing = np.zeros((1, CELLS), np.int64)
     states = States(
         nothing, nothing + 99, nothing, nothing, nothing > 0, np.full((1, 4), -1), np.zeros(1, np.int64),
         np.zeros((1, 5), np.float32),
     )  # fmt: skip
     cells = np.zeros((1, 1), np.int64)
-    _described(states, _padded(nothing + EMPTY, OUT), cells, cells > 0)
-    return 1 + sum(_sizes)
+    return sum(size for _, size in _described(states, _padded(nothing + EMPTY, OUT), cells, cells > 0))
 
 
 FEATURES = _count_features()

@@ -181,9 +181,7 @@ class EditModel(nn.Module):
                 nn.Parameter(0.3 * torch.randn(size, config.reach)) for size in _SPAN
             )
             self.away = nn.Parameter(0.1 * torch.randn(int(np.prod(_SPAN)) + 1, config.reach))
-        self.color_own = nn.Sequential(
-            nn.Linear(config.mention + text, 32), nn.ReLU(), nn.Linear(32, 1)
-        )
+        self.color_own = nn.Sequential(nn.Linear(config.mention + text, 32), nn.ReLU(), nn.Linear(32, 1))
         self.color_here = nn.Linear(hidden, config.mention)
         self.stop = nn.Sequential(nn.Linear(text + 2 * hidden, 32), nn.ReLU(), nn.Linear(32, 1))
         self.register_buffer("places", torch.from_numpy(PLACES.astype(np.int64)), persistent=False)
@@ -199,7 +197,7 @@ class EditModel(nn.Module):
         near = torch.einsum("ncks,nsm->nckm", batch["around"].to(colors.dtype), colors).flatten(2)
         filled = batch["filled"][..., None]
         near = torch.cat([near * filled, near * ~filled], 2)
-        world = self.first(batch["features"].to(text.dtype)) + self.colored(near)
+        world = self.first(batch["features"].to(text.dtype).permute(1, 2, 0)) + self.colored(near)
         world = _steered(world, self.first_steer(text))
         world = world + _steered(self.second(world), self.second_steer(text))
         action = self.last(world)[..., 0]
@@ -218,7 +216,9 @@ class EditModel(nn.Module):
         owner, count = batch["owner"], self.config.queries
         keys = self.keys(torch.cat([words, said], 2))[owner]
         asked = self.queries(outlook).unflatten(1, (count, 32))
-        scores = (asked @ keys.transpose(1, 2) / 32**0.5).masked_fill((batch["manner"] == 0)[owner][:, None], -1e4)
+        scores = (asked @ keys.transpose(1, 2) / 32**0.5).masked_fill(
+            (batch["manner"] == 0)[owner][:, None], -1e4
+        )
         seen = (scores.softmax(2) @ words[owner]).flatten(1)
         return self.drop(functional.relu(self.summary(torch.cat([seen, outlook], 1))))
 

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,18 @@ import torch
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
 from iglu_marl.agents.learned.decoding import Path as Made
-from iglu_marl.agents.learned.decoding import ended_at, exceeding, sampled, scored, step_by_step
+from iglu_marl.agents.learned.decoding import exceeding, most_agreed, sampled, scored
 from iglu_marl.agents.learned.examples import (
     Example,
+    State,
     examples_of,
     framed,
-    training_prefix,
+    judged_states,
+    training_states,
     training_view,
 )
 from iglu_marl.agents.learned.frames import frame_of
+from iglu_marl.agents.learned.lessons import lessons
 from iglu_marl.agents.learned.model import EditModel, ModelConfig, batch_of, loss_of, targets_of
 from iglu_marl.agents.learned.text import SPECIAL, UNKNOWN, Vocabulary
 from iglu_marl.core.files import replacing
@@ -41,7 +45,7 @@ from iglu_marl.evaluation.metrics import Counts, micro
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
 COLUMNS = ("epoch", "seconds", "loss", "held_out_loss")
 THRESHOLDS = tuple(round(0.06 + 0.01 * step, 3) for step in range(37))  # 0.06 to 0.42
-STEP_THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7)
+BIASES = (0.0, 0.5, 1.0, 2.0, 4.0)
 WARM_UP = 200  # optimizer steps
 _LONGEST = 60  # actions: longer sequences are no training examples
 
@@ -50,11 +54,15 @@ _LONGEST = 60  # actions: longer sequences are no training examples
 class TrainingConfig:
     """How to train. Everything random follows from the seed.
 
+    lessons: how many made-up samples (`lessons`) are learned from first, and how often. epochs: over people's, after that.
     device: "auto" takes a GPU where there is one. precision: of the arithmetic in the model, "auto" is bfloat16 where
     the machine has instructions for it. average: of the weights, per step. threads: 0 leaves PyTorch's choice.
     """
 
-    epochs: int = 24
+    epochs: int = 10
+    lessons: int = 8000
+    lesson_epochs: int = 3
+    members: int = 1
     batch_size: int = 32
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
@@ -71,7 +79,7 @@ class TrainingConfig:
         for name in ("epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected 1 or more")
-        for name in ("learning_rate", "weight_decay", "threads", "seed"):
+        for name in ("learning_rate", "weight_decay", "threads", "seed", "lessons", "lesson_epochs"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected 0 or more")
         if self.precision not in ("auto", "float32", "bfloat16"):
@@ -118,7 +126,9 @@ class Training:
                 f"{len(samples)} samples to train on and {len(held_out)} to judge by: nothing to learn"
             )
         self.config, self.folder = config.here(), folder
-        self.vocabulary = Vocabulary.of(_whole_dialogues(samples))
+        made_up = lessons(config.lessons) if config.lesson_epochs else []
+        self.vocabulary = Vocabulary.of(_whole_dialogues([*samples, *made_up]))
+        self.lessons = examples_of(made_up, self.vocabulary)
         self.examples = examples_of(samples, self.vocabulary)
         self.held_out = examples_of(held_out, self.vocabulary)
         with torch.random.fork_rng(devices=[]):
@@ -134,9 +144,17 @@ class Training:
         self.best: dict[str, Any] = {}
 
     @property
-    def steps(self) -> int:
-        """Optimizer steps of an epoch."""
-        return math.ceil(len(self.examples) / self.config.batch_size)
+    def epochs(self) -> int:
+        """Of lessons and people's samples."""
+        return self.config.epochs + self.config.lesson_epochs * bool(self.lessons)
+
+    def _taught(self, epoch: int) -> list[Example]:
+        """The examples of an epoch."""
+        return self.lessons if epoch < self.epochs - self.config.epochs else self.examples
+
+    def _steps(self, epochs: int) -> int:
+        """Optimizer steps of the first epochs."""
+        return sum(math.ceil(len(self._taught(epoch)) / self.config.batch_size) for epoch in range(epochs))
 
     # -- an epoch
 
@@ -146,10 +164,11 @@ class Training:
         rng = np.random.default_rng([self.config.seed, self.epoch])
         with torch.random.fork_rng(devices=_cuda(self.config.device)):
             torch.manual_seed(int(rng.integers(2**63)))
-            order, size = rng.permutation(len(self.examples)), self.config.batch_size
+            taught, size = self._taught(self.epoch), self.config.batch_size
+            order = rng.permutation(len(taught))
             parts = [
-                self._step([self.examples[index] for index in order[first : first + size]], rng, number)
-                for number, first in enumerate(range(0, len(order), size), self.epoch * self.steps)
+                self._step([taught[index] for index in order[first : first + size]], rng, number)
+                for number, first in enumerate(range(0, len(order), size), self._steps(self.epoch))
             ]
         judged = self._held_out_loss()
         self.epoch += 1
@@ -162,44 +181,51 @@ class Training:
         return row
 
     def _held_out_loss(self) -> float:
-        """The mean loss of the average model at the start of the held-out examples and halfway through."""
-        found = []
+        """The loss of the average model at the start of the held-out examples, halfway through, and at their end."""
+        parts = []
         self.average.eval()
         for first in range(0, len(self.held_out), self.config.batch_size):
             part = self.held_out[first : first + self.config.batch_size]
             views = [framed(example, frame_of(example.pose[3])) for example in part]
-            prefixes = [np.arange(length) for view in views for length in (0, (len(view.actions) + 1) // 2)]
             with torch.no_grad():
-                found.append(self._loss(self.average, views, prefixes))
-        return float(torch.cat(found).mean())
+                parts.append(self._loss(self.average, views, [judged_states(view) for view in views]))
+        return float(sum(loss for loss, _ in parts) / sum(weight for _, weight in parts))
 
     def _loss(
-        self, model: EditModel, views: Sequence[Example], prefixes: Sequence[Any], rng: np.random.Generator | None = None
-    ) -> torch.Tensor:
-        """The loss of each state; every view has as many prefixes. rng: in training, words are forgotten."""
-        owners = np.repeat(np.arange(len(views)), len(prefixes) // len(views)).tolist()
+        self,
+        model: EditModel,
+        views: Sequence[Example],
+        states: Sequence[Sequence[State]],
+        rng: np.random.Generator | None = None,
+    ) -> tuple[torch.Tensor, float]:
+        """The summed loss of the views' states, and their summed weight. rng: in training, words are forgotten."""
+        owners = [index for index, own in enumerate(states) for _ in own]
+        prefixes = [prefix for own in states for prefix, _ in own]
+        weights = torch.tensor([weight for own in states for _, weight in own], device=self.config.device)
         batch = batch_of(views, prefixes, owners, thin=rng, device=self.config.device)
         if rng is not None:
             words = batch["words"]
             odd = torch.from_numpy(rng.random(tuple(words.shape)) < self.config.word_dropout)
             batch["words"] = words.masked_fill(odd.to(words.device) & (words >= SPECIAL), UNKNOWN)
-        return loss_of(scored(model, batch, self.config.precision), targets_of(batch, views, prefixes))
+        found = loss_of(scored(model, batch, self.config.precision), targets_of(batch, views, prefixes))
+        return (found * weights).sum(), float(weights.sum())
 
-    def _where(self) -> dict[str, Any]:
+    @property
+    def where(self) -> dict[str, Any]:
         return {"device": self.config.device, "precision": self.config.precision}
 
     def _rate(self, number: int) -> float:
         """The learning rate of a step: a warm-up, then half a cosine."""
-        total = self.config.epochs * self.steps
+        total = self._steps(self.epochs)
         falling = 0.5 * (1 + math.cos(math.pi * min(1.0, number / total)))
         return self.config.learning_rate * min(1.0, (number + 1) / min(WARM_UP, 1 + total // 10)) * falling
 
     def _step(self, examples: Sequence[Example], rng: np.random.Generator, number: int) -> float:
         """One step of the optimizer; returns the loss."""
         views = [training_view(example, rng) for example in examples]
-        prefixes = [training_prefix(view, rng, start) for view in views for start in (True, False)]
         self.model.train()
-        loss = self._loss(self.model, views, prefixes, rng).mean()
+        total, weight = self._loss(self.model, views, [training_states(view, rng) for view in views], rng)
+        loss = total / weight
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
@@ -217,7 +243,7 @@ class Training:
     def save(self) -> None:
         """Write `checkpoint.pt` and `curve.csv`."""
         state = {
-            "settings": self._settings(),
+            "settings": self.settings,
             "epoch": self.epoch,
             "seconds": self.seconds,
             "curve": self.curve,
@@ -245,8 +271,8 @@ class Training:
             raise DataError(
                 f"{path} is no checkpoint ({error!s:.200}); start anew in another folder"
             ) from None
-        if settings != self._settings():
-            odd = [name for name, value in self._settings().items() if settings.get(name) != value]
+        if settings != self.settings:
+            odd = [name for name, value in self.settings.items() if settings.get(name) != value]
             raise ConfigError(f"{path} was begun with other settings ({', '.join(odd)}); use another folder")
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
@@ -254,7 +280,8 @@ class Training:
         self.epoch, self.seconds = state["epoch"], state["seconds"]
         self.curve, self.best = state["curve"], state["best"]
 
-    def _settings(self) -> dict[str, Any]:
+    @property
+    def settings(self) -> dict[str, Any]:
         """What has to be the same in a run that is gone on with."""
         config = {
             name: value for name, value in asdict(self.config).items() if name not in ("threads", "device")
@@ -262,45 +289,45 @@ class Training:
         words = len(self.vocabulary)
         return {**config, "examples": len(self.examples), "held_out": len(self.held_out), "words": words}
 
-    def finish(self, notes: dict[str, Any]) -> TrainedModel:
-        """The best model, with a threshold for each decoding; written to the folder."""
-        self.average.load_state_dict(self.best["weights"])
-        self.average.load_state_dict(
-            {name: part.half().float() for name, part in self.average.state_dict().items()}
-        )  # as it is written
-        models, where = [self.average.eval()], self._where()
-        chances, _ = sampled(models, self.held_out, **where)
-        followed = step_by_step(models, self.held_out, STEP_THRESHOLDS[-1], **where)
-        found = {
-            "threshold": {
-                threshold: score(
-                    self.held_out,
-                    [exceeding(one, of, threshold) for one, of in zip(chances, self.held_out, strict=True)],
-                ).f1
-                for threshold in THRESHOLDS
-            },
-            "steps": {
-                threshold: score(self.held_out, [ended_at(*one, threshold) for one in followed]).f1
-                for threshold in STEP_THRESHOLDS
-            },
-        }
-        best = {name: max(part, key=lambda key: part[key]) for name, part in found.items()}
-        trained = TrainedModel(
-            models,
-            self.vocabulary,
-            best,
-            notes={
-                **notes,
-                "training": self._settings(),
-                "epoch": self.best["epoch"],
-                "held_out_loss": self.best["loss"],
-                "held_out_f1": {name: part[best[name]] for name, part in found.items()},
-                "seconds": round(self.seconds, 1),
-            },
-            device=self.config.device,
-        )
-        trained.save(self.folder)
-        return trained
+    @property
+    def best_model(self) -> EditModel:
+        """The model of the best epoch, with its weights as they are written."""
+        weights = {name: part.half().float() for name, part in self.best["weights"].items()}
+        self.average.load_state_dict(weights)
+        return self.average.eval()
+
+
+def finished(members: Sequence[Training], folder: Path, notes: dict[str, Any]) -> TrainedModel:
+    """The average of trained models, with a threshold for each decoding; written to a folder."""
+    first = members[0]
+    models, held_out = [one.best_model for one in members], first.held_out
+    chances, paths = sampled(models, held_out, **first.where)
+    found = {
+        "threshold": {
+            threshold: score(held_out, [*map(exceeding, chances, held_out, repeat(threshold))]).f1
+            for threshold in THRESHOLDS
+        },
+        "steps": {
+            bias: score(held_out, [*map(most_agreed, chances, paths, repeat(bias))]).f1 for bias in BIASES
+        },
+    }
+    best = {name: max(part, key=lambda key: part[key]) for name, part in found.items()}
+    trained = TrainedModel(
+        models,
+        first.vocabulary,
+        best,
+        notes={
+            **notes,
+            "training": first.settings,
+            "epochs": [one.best["epoch"] for one in members],
+            "held_out_loss": [round(one.best["loss"], 4) for one in members],
+            "held_out_f1": {name: part[best[name]] for name, part in found.items()},
+            "seconds": round(sum(one.seconds for one in members), 1),
+        },
+        device=first.config.device,
+    )
+    trained.save(folder)
+    return trained
 
 
 def _cuda(device: str) -> list[str]:
@@ -329,7 +356,8 @@ def train(
 ) -> TrainedModel:
     """Train a model on samples, judge it by others after each epoch, and write it to a folder.
 
-    folder: gets `model.json`, `weights.pt`, `curve.csv` and `checkpoint.pt`. resume: go on from the checkpoint there,
+    folder: gets `model.json`, `weights.npz`, `curve.csv` and `checkpoint.pt`; further members have the latter two in
+    folders of their own. resume: go on from the checkpoint there,
     if there is one; without it, a folder that has one is refused. notes: kept in `model.json`. on_epoch: is called
     with the epoch's row of the curve.
 
@@ -337,17 +365,23 @@ def train(
     """
     config = TrainingConfig() if config is None else config
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
     if config.threads:
         torch.set_num_threads(config.threads)
-    training = Training(samples, held_out, path, config)
-    if (path / CHECKPOINT).exists():
-        if not resume:
-            raise ConfigError(f"{path} holds a run already; go on with it (resume), or choose another folder")
-        training.load()
-    while training.epoch < config.epochs:
-        row = training.run_epoch()
-        training.save()
-        if on_epoch is not None:
-            on_epoch(row)
-    return training.finish(notes or {})
+    members = []
+    for number in range(config.members):
+        own = path if number == 0 else path / f"member-{number}"
+        own.mkdir(parents=True, exist_ok=True)
+        training = Training(samples, held_out, own, replace(config, seed=config.seed + number))
+        if (own / CHECKPOINT).exists():
+            if not resume:
+                raise ConfigError(
+                    f"{own} holds a run already; go on with it (resume), or choose another folder"
+                )
+            training.load()
+        while training.epoch < training.epochs:
+            row = training.run_epoch()
+            training.save()
+            if on_epoch is not None:
+                on_epoch(row)
+        members.append(training)
+    return finished(members, path, notes or {})

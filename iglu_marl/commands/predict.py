@@ -187,14 +187,18 @@ def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     """The averages of each builder."""
     wide = [Column(title, no_wrap=True) for title in ("builder", f"F1 ({protocol})")]
     samples = max(len(result.scored) for result in results.values())
-    titles = ("precision", "recall", "placing", "removing", "changes")
+    titles = ("precision", "recall", "placing", "removing", "changes", "if counted", "if near")
     shown = Table(
-        *wide, *titles, title=f"Net actions of {samples} samples, micro averages; mean F1 of changes"
+        *wide,
+        *titles,
+        title=f"Net actions of {samples} samples, micro averages; mean F1 of changes; F1 if their number were known, and if a neighbouring cell counted",
     )
     for name, result in results.items():
         f1 = result.score(protocol)
         cells: list[Any] = [f1.told()]
         cells += [score(result.interval(measure).value) for measure in ("precision", "recall")]
         cells += [score(result.interval("f1", kind).value) for kind in ("placed", "removed")]
-        shown.add_row(name, *cells, score(result.mean_f1().value))
+        cells.append(score(result.mean_f1().value))
+        cells += [score(result.interval("f1", kind).value) for kind in ("counted", "near")]
+        shown.add_row(name, *cells)
     return shown

@@ -36,10 +36,17 @@ def train_edits(
     iglu: Annotated[
         Path | None, Option(help="Learn from IGLU's single turns, too: their zip or folder.")
     ] = None,
-    epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
+    epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 10,
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
     learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
     hidden: Annotated[int, Option(help="Width of what scores the candidates.", callback=at_least(1))] = 64,
+    lessons: Annotated[
+        int, Option(help="Made-up samples to begin with; 0: people's alone.", callback=at_least(0))
+    ] = 8000,
+    members: Annotated[
+        int,
+        Option(help="Models that are trained and averaged, one seed after the other.", callback=at_least(1)),
+    ] = 3,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
@@ -82,6 +89,9 @@ def train_edits(
         device=device,
         precision=precision,
         threads=threads,
+        lessons=lessons,
+        lesson_epochs=TrainingConfig.lesson_epochs if lessons else 0,
+        members=members,
         model=ModelConfig(words=0, hidden=hidden),
     )
     with stoppable(lambda: _stopped(out)):
@@ -96,7 +106,7 @@ def train_edits(
 
 
 def _stopped(folder: Path) -> str:
-    if not any(folder.glob("checkpoint*")):
+    if not any(folder.rglob("checkpoint*")):
         return "Nothing is kept: the first checkpoint was not reached."
     return f"The last checkpoint is in {folder}; the same command with --resume goes on from it."
 

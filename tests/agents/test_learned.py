@@ -127,7 +127,9 @@ def test_words_become_numbers() -> None:
     assert tokens.colors[used].tolist() == [0, 6, 0, 6, 0, 0, 0, 1, 0, 0, 0]
     acted = [(1, [Action(True, x, -1, 0, 6) for x in range(3)]), (2, [Action(False, 0, -1, 0, 6)])]
     told = vocabulary.encode(said, 1, acted)
-    kinds = [(word, color) for word, color in zip(told.words, told.colors, strict=True) if color or word > RIGHT]
+    kinds = [
+        (word, color) for word, color in zip(told.words, told.colors, strict=True) if color or word > RIGHT
+    ]
     three = vocabulary.number("three")
     assert (PLACED, 0) in kinds
     assert kinds.index((REMOVED, 0)) > kinds.index((PLACED, 0))
@@ -256,9 +258,7 @@ def test_a_prefix_is_done() -> None:
 
     actions = [Action(False, 1, 0, 2, 6), Action(True, 1, 0, 2, 1), Action(True, 3, -1, 3, 2)]
     example = example_of(rich_situation(), Vocabulary([]), actions)
-    top, far, late, gone = (
-        cell_number(*cell) for cell in ((1, 0, 2), (3, -1, 3), (-2, -1, 0), (4, -1, 4))
-    )
+    top, far, late, gone = (cell_number(*cell) for cell in ((1, 0, 2), (3, -1, 3), (-2, -1, 0), (4, -1, 4)))
     assert (example.since[late], example.since[top], example.since[far]) == (0, 2, NEVER)
     assert example.latest.sum() == 2
     states = states_of([example] * 3, [np.arange(0), np.arange(1), np.arange(3)])
@@ -297,7 +297,7 @@ def test_candidates_are_blocks_and_the_cells_around_them() -> None:
     assert len(cells) == len(set(cells))
     ground, corner, far = (cell_number(*cell) for cell in ((5, -1, 5), (2, 1, 3), (4, 2, 4)))
     assert ground in cells and corner in cells and far not in cells
-    assert found.features.shape[2] == FEATURES
+    assert found.features.shape == (FEATURES, 1, len(found.cells[0]))
     own = found.around[0, :, 0]
     assert own[:4].argmax(1).tolist() == [6, 6, 3, 1]
     above = cells.index(cell_number(1, 1, 2))
@@ -321,9 +321,7 @@ def test_any_of_what_is_left_is_right(torch: Any) -> None:
     assert [sorted(row[row > 0].tolist()) for row in targets] == [[2, 4, 7], [4], [7]]
     assert targets[:, -1].tolist() == [0, 0, 7]
     count = targets.shape[1]
-    even = Scores(
-        torch.zeros(3, count).log_softmax(1), torch.zeros(3, count - 1, 6).log_softmax(2)
-    )
+    even = Scores(torch.zeros(3, count).log_softmax(1), torch.zeros(3, count - 1, 6).log_softmax(2))
     chances = [(1 + 2 / 6) / count, 1 / 6 / count, 1 / count]
     assert np.allclose(loss_of(even, targets).numpy(), -np.log(chances), atol=1e-5)
     # in training a part of the empty cells stands for all, and what is asked is always there
@@ -362,16 +360,21 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         return np.stack([end if (block, 0, 3) in path else second if path else first for _, path in paths])
 
     monkeypatch.setattr(decoding, "next_actions", pretended)
-    path, ends = decoding.step_by_step([], [example], 0.7)[0]
-    assert path == ((free, 1, 5), (block, 0, 3))
-    assert np.allclose(ends, [0.1, 0.4, 1.0])
-    assert decoding.ended_at(path, ends, 0.3) == path[:1] == decoding.step_by_step([], [example], 0.3)[0][0]
     found, drawn = decoding.sampled([], [example], 400)
     done = [sum(part in path for path in drawn[0]) / 400 for part in ((free, 1, 5), (block, 0, 3))]
     assert np.allclose([found[0][7 * free + 5], found[0][7 * block]], done, atol=0.06)
     assert abs(found[0][7 * free + 5] - 0.6) < 1e-6, "it is never chosen later"
     again = decoding.sampled([], [example], 400)
     assert (found, drawn) == again
+    longest = ((free, 1, 5), (block, 0, 3))
+    assert longest in drawn[0]
+    assert decoding.most_agreed(found[0], drawn[0], 0.0) == longest
+    assert (
+        decoding.most_agreed(
+            {7 * block: 0.9, 7 * free + 5: 0.1}, [(), longest[:1], longest[1:], longest], 0.0
+        )
+        == longest[1:]
+    )
 
 
 def test_nothing_is_undone_on_the_way(torch: Any) -> None:
@@ -392,7 +395,14 @@ def small(torch: Any, **changes: Any) -> Any:
     from iglu_marl.agents.learned.training import TrainingConfig
 
     model = ModelConfig(0, embedding=24, hidden=24, text=32, mention=8, dropout=0.0)
-    settings = {"epochs": 2, "device": "cpu", "precision": "float32", "average": 0.9, "batch_size": 16}
+    settings = {
+        "epochs": 2,
+        "lesson_epochs": 0,
+        "device": "cpu",
+        "precision": "float32",
+        "average": 0.9,
+        "batch_size": 16,
+    }
     return TrainingConfig(model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes})
 
 
@@ -609,7 +619,9 @@ def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         controls="flying", builder_sees=("dialog", "inventory", "pose", "grid"), turn_steps=40, max_turns=2
     )
     monkeypatch.delenv("IGLU_MARL_MODEL", raising=False)
-    assert iglu_marl.play(env, agents_for(env, builder="learned"), seed=0).builder_steps > 0  # that of the zoo
+    assert (
+        iglu_marl.play(env, agents_for(env, builder="learned"), seed=0).builder_steps > 0
+    )  # that of the zoo
     with pytest.raises(AgentError, match="architect"):
         LearnedBuilder(obedient).reset("architect", 0)  # type: ignore[arg-type]
     vocabulary = Vocabulary(["block"])
@@ -677,7 +689,22 @@ def small_corpus(folder: Path) -> Path:
 
 def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
     pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
-    train = ["train", "edits", "--data", str(pack), "--hidden", "8", "--device", "cpu", "-o", str(model)]
+    train = [
+        "train",
+        "edits",
+        "--data",
+        str(pack),
+        "--hidden",
+        "8",
+        "--lessons",
+        "40",
+        "--members",
+        "2",
+        "--device",
+        "cpu",
+        "-o",
+        str(model),
+    ]
     done = CliRunner().invoke(app, [*train, "--epochs", "1", "--json"])
     assert done.exit_code == 0, done.output
     assert {"model.json", "weights.npz", "curve.csv", "checkpoint.pt"} <= {
