@@ -45,7 +45,8 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
     architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (a language model, as the environment
     variables say), one of `iglu_marl.agents.scripted.partners`, or of `iglu_marl.agents.learned.zoo`. builder:
     "scripted" (has to observe its pose and the grid), "learned" and "hybrid" (so do they; their model is the
-    folder that the environment variable IGLU_MARL_MODEL names, else one of the zoo), "oracle", "random", "llm", or one of the partners or the zoo.
+    folder that the environment variable IGLU_MARL_MODEL names, else one of the zoo), "oracle", "random", "llm", or one
+    of the partners or the zoo.
     `llm:MODEL` and `llm:MODEL@ENDPOINT` name a language model themselves.
     A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
     """

@@ -43,7 +43,8 @@ DESCRIPTION, WEIGHTS = "model.json", "weights.npz"
 class TrainedModel:
     """A model with its vocabulary and thresholds; a predictor for `iglu_marl.evaluation.action_prediction`.
 
-    thresholds: by decoding: that of `exceeding`, and the bias of `most_agreed` ("steps"). decoding: the one that calls use. notes: how it was made.
+    thresholds: by decoding: that of `exceeding`, and the bias of `most_agreed` ("steps"). decoding: the one
+    that calls use. notes: how it was made.
     """
 
     models: list[EditModel]

@@ -80,7 +80,7 @@ def next_actions(
                 with torch.no_grad():
                     scores = scored(model, batch, precision)
                 found[first : first + len(part)] += _as_table(scores, batch, order)
-    _forbid(found, examples, paths)
+    _forbid(found, paths)
     total: Floats = found / np.maximum(found.sum(1, keepdims=True), 1e-9)
     return total
 
@@ -104,8 +104,9 @@ def _as_table(scores: Scores, batch: dict[str, torch.Tensor], into: Ints) -> Flo
     return np.concatenate([table, action[:, -1:]], 1)
 
 
-def _forbid(table: Floats, examples: Sequence[Example], paths: Sequence[tuple[int, Path]]) -> None:
-    for row, (index, path) in enumerate(paths):
+def _forbid(table: Floats, paths: Sequence[tuple[int, Path]]) -> None:
+    """Take away what would undo a part of a path, and everything where a path is long enough."""
+    for row, (_, path) in enumerate(paths):
         for cell, placing, color in path:
             table[row, 7 * cell + (0 if placing else color)] = 0
         if len(path) >= MOST_STEPS:
@@ -128,7 +129,7 @@ def sampled(
     count: int = SAMPLES,
     *,
     seed: int = 0,
-    mirrored: bool = False,
+    mirrored: bool = True,
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> tuple[list[dict[int, float]], list[list[Path]]]:

@@ -1,7 +1,7 @@
 """Situations as arrays, and the states that lead through what was done in them.
 
-An `Example` is in the map's frame; `framed` turns it until the builder looks ahead, or mirrors it. A state is an example
-after some of its actions: `states_of` collects many for the model.
+An `Example` is in the map's frame; `framed` turns it until the builder looks ahead, or mirrors it. A state is an
+example after some of its actions: `states_of` collects many for the model.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ builder's feet and gaze, the centre and the borders of what is built. All in the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -24,8 +25,8 @@ _STRIDES = np.array([_SHAPE[1] * _SHAPE[2], _SHAPE[2], 1])
 _PADDED = ((PLACES[:, [1, 0, 2]] + [1, 5, 5] + _PAD) @ _STRIDES).astype(np.int64)  # by cell
 
 
-def _steps(offsets: list[tuple[int, int, int]]) -> Ints:
-    return np.array(offsets) @ _STRIDES
+def _steps(offsets: Iterable[tuple[int, ...]]) -> Ints:
+    return np.array(list(offsets)) @ _STRIDES
 
 
 _FACES = _steps(
@@ -80,7 +81,7 @@ def _padded(values: npt.NDArray[Any], outside: int) -> npt.NDArray[Any]:
 
 
 def candidates(states: States, kept: npt.NDArray[np.bool_] | None = None) -> Candidates:
-    """The candidates of states, described. kept: bool [n, 1089], the empty cells that may be among them; default all."""
+    """The candidates of states, described. kept: bool [n, 1089], the empty cells that may be there; default all."""
     grid = states.grid
     n = len(grid)
     status = np.where(grid == 0, EMPTY, OLD)
@@ -98,12 +99,12 @@ def candidates(states: States, kept: npt.NDArray[np.bool_] | None = None) -> Can
     rows = np.arange(n)[:, None]
     valid = possible[rows, cells]
     own = filled[rows, cells] & valid
-    features = np.zeros(FEATURES * n * count, np.uint8)  # each feature in one piece: quick to fill
+    flat = np.zeros(FEATURES * n * count, np.uint8)  # each feature in one piece: quick to fill
     each, start = np.arange(n * count), 0
     for number, size in _described(states, wide, cells, own):
-        features[(start + number.reshape(-1)) * (n * count) + each] = 1
+        flat[(start + number.reshape(-1)) * (n * count) + each] = 1
         start += size
-    features = features.reshape(FEATURES, n, count)
+    features = flat.reshape(FEATURES, n, count)
     return Candidates(cells, valid, own, features, _around(grid, cells, own))
 
 
@@ -194,7 +195,7 @@ def _outlook(add: Any, at: Ints, pose: npt.NDArray[np.float32]) -> None:
 
 def _borders(add: Any, at: Ints, blocks: npt.NDArray[np.bool_]) -> None:
     """Where candidates lie to the box around blocks, along each axis: before it, at its border, inside, beyond."""
-    some = blocks.any(1)[:, None]
+    some: npt.NDArray[np.bool_] = blocks.any(axis=1, keepdims=True)
     for axis in range(3):
         values = PLACES[:, axis]
         low = np.where(blocks, values, 99).min(1)[:, None]

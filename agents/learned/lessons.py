@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from iglu_marl import Dialogue, Role, Utterance
-from iglu_marl.core.grid import COLOR_NAMES, NetAction, blocks_to_grid, cells_of, color_at
+from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, NetAction, blocks_to_grid, cells_of, color_at
 from iglu_marl.evaluation.action_prediction import Sample, Situation
 from iglu_marl.language import Context, Failure
 from iglu_marl.language.repair import understand
@@ -112,9 +112,9 @@ def _dialogue(rng: np.random.Generator, name: str) -> Iterator[Sample]:
         history, heard = (*history, actions), (*heard, turn + 1)
 
 
-def _edits(before: np.ndarray, after: np.ndarray) -> tuple[NetAction, ...]:
+def _edits(before: BlockGrid, after: BlockGrid) -> tuple[NetAction, ...]:
     """What leads from one grid to another: removals from the top down, then placements from the ground up."""
-    cells = sorted(map(tuple, cells_of(before != after).tolist()), key=lambda cell: cell[1])
+    cells = sorted(((x, y, z) for x, y, z in cells_of(before != after).tolist()), key=lambda cell: cell[1])
     out = [
         NetAction(False, *cell, color_at(before, cell)) for cell in reversed(cells) if color_at(before, cell)
     ]

@@ -57,7 +57,8 @@ class ModelConfig:
 
 class Scores(NamedTuple):
     """Logarithms of probabilities: action [n, C + 1], of a cell, the last for being done; color [n, C, 6], of colours
-    1..6, given that a block is placed there."""
+    1..6, given that a block is placed there.
+    """
 
     action: Tensor
     color: Tensor

@@ -105,7 +105,8 @@ class Vocabulary:
 
     def encode(self, dialogue: Dialogue, new_from: int, done: Done = ()) -> EncodedDialogue:
         """A dialogue as numbers. new_from: the first utterance since the builder last did something. done: what it did,
-        and how many utterances there had been before."""
+        and how many utterances there had been before.
+        """
         columns: list[tuple[int, int, int]] = []
         last = len(dialogue) - 1
         acts: dict[int, list[tuple[int, int, int]]] = {}

@@ -54,7 +54,7 @@ _LONGEST = 60  # actions: longer sequences are no training examples
 class TrainingConfig:
     """How to train. Everything random follows from the seed.
 
-    lessons: how many made-up samples (`lessons`) are learned from first, and how often. epochs: over people's, after that.
+    lessons: how many made-up samples (`lessons`) are learned from first, and how often. epochs: over people's, then.
     device: "auto" takes a GPU where there is one. precision: of the arithmetic in the model, "auto" is bfloat16 where
     the machine has instructions for it. average: of the weights, per step. threads: 0 leaves PyTorch's choice.
     """
@@ -212,6 +212,7 @@ class Training:
 
     @property
     def where(self) -> dict[str, Any]:
+        """Device and precision of this machine."""
         return {"device": self.config.device, "precision": self.config.precision}
 
     def _rate(self, number: int) -> float:

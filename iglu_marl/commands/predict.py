@@ -191,7 +191,8 @@ def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     shown = Table(
         *wide,
         *titles,
-        title=f"Net actions of {samples} samples, micro averages; mean F1 of changes; F1 if their number were known, and if a neighbouring cell counted",
+        title=f"Net actions of {samples} samples, micro averages; mean F1 of changes; if their number were known, "
+        "if a cell beside counted",
     )
     for name, result in results.items():
         f1 = result.score(protocol)

@@ -78,7 +78,8 @@ def train_edits(
 
     def show(row: dict[str, float]) -> None:
         console.print(
-            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['loss']:.3f}  held out {row['held_out_loss']:.3f}"
+            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['loss']:.3f}  "
+            f"held out {row['held_out_loss']:.3f}"
         )
 
     config = TrainingConfig(

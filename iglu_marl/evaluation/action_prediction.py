@@ -331,8 +331,8 @@ class Prediction:
     Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
     actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
 
-    What stands in the way: near: a neighbouring cell counts as the right one (of 26, each action for one other). counted:
-    only as many actions as the person did, the first ones (where the order of the predicted is known).
+    What stands in the way: near: a neighbouring cell counts as the right one (of 26, each action for one other).
+    counted: only as many actions as the person did, the first ones (where the order of the predicted is known).
     """
 
     name: str
