@@ -56,11 +56,14 @@ class TrainedModel:
 
     def __call__(self, situation: Situation) -> list[Action]:
         """What the model would do in a situation."""
-        return self.actions([example_of(situation, self.vocabulary)])[0]
+        return self.predict([situation])[0]
 
     def predict(self, situations: Iterable[Situation]) -> list[list[Action]]:
         """What it would do in each of many situations."""
-        return self.actions([example_of(situation, self.vocabulary) for situation in situations])
+        return self.actions([self._example(situation) for situation in situations])
+
+    def _example(self, situation: Situation) -> Example:
+        return example_of(situation, self.vocabulary, in_line=self.models[0].config.in_line)
 
     def actions(self, examples: Sequence[Example], decoding: Decoding | None = None) -> list[list[Action]]:
         """The actions for examples; their own are not looked at."""
@@ -76,8 +79,9 @@ class TrainedModel:
 
     def sureness(self, situation: Situation) -> float:
         """How probable the most probable next action is; doing nothing is one."""
-        example = example_of(situation, self.vocabulary)
-        return float(next_actions(self.models, [example], [(0, ())], device=self.device).max())
+        return float(
+            next_actions(self.models, [self._example(situation)], [(0, ())], device=self.device).max()
+        )
 
     @property
     def fingerprint(self) -> str:

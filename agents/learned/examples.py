@@ -47,8 +47,10 @@ class Example:
     actions: Ints
 
 
-def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[Action] = ()) -> Example:
-    """A situation, and what was done in it, as arrays."""
+def example_of(
+    situation: Situation, vocabulary: Vocabulary, actions: Iterable[Action] = (), *, in_line: bool = False
+) -> Example:
+    """A situation, and what was done in it, as arrays. in_line: see `ModelConfig`."""
     since, kind = np.full(CELLS, NEVER), np.zeros(CELLS, np.int64)
     latest = np.zeros(CELLS, np.bool_)
     done = [(action, number) for number, part in enumerate(situation.history) for action in part]
@@ -63,7 +65,7 @@ def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[A
         yaw = facing(situation.dialogue)
         pose = CENTRE if yaw is None else (*CENTRE[:3], yaw, CENTRE[4])
     table = [(cell_number(*action.cell), int(action.place), action.color) for action in actions]
-    acted = zip(situation.heard, situation.history, strict=False)
+    acted = zip(situation.heard if in_line else (), situation.history, strict=False)
     return Example(
         np.stack(vocabulary.encode(situation.dialogue, situation.new_from, acted)),
         situation.grid.astype(np.int64).ravel(),
@@ -76,9 +78,9 @@ def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[A
     )
 
 
-def examples_of(samples: Iterable[Sample], vocabulary: Vocabulary) -> list[Example]:
+def examples_of(samples: Iterable[Sample], vocabulary: Vocabulary, *, in_line: bool = False) -> list[Example]:
     """Samples as examples, with their actions."""
-    return [example_of(sample.situation, vocabulary, sample.actions) for sample in samples]
+    return [example_of(one.situation, vocabulary, one.actions, in_line=in_line) for one in samples]
 
 
 def framed(example: Example, frame: int) -> Example:

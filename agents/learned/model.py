@@ -40,6 +40,7 @@ class ModelConfig:
 
     words: int
     length: int = 256  # words that are read
+    in_line: bool = False  # whether what the builder did is told between the words
     embedding: int = 64
     layers: int = 3
     queries: int = 4
@@ -48,7 +49,7 @@ class ModelConfig:
     hidden: int = 64
     pointers: int = 2
     reach: int = 16
-    dropout: float = 0.25
+    dropout: float = 0.3
 
     def to_json(self) -> dict[str, Any]:
         """As a dict."""

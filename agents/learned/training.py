@@ -60,13 +60,13 @@ class TrainingConfig:
     """
 
     epochs: int = 10
-    lessons: int = 8000
+    lessons: int = 0
     lesson_epochs: int = 3
     members: int = 1
     batch_size: int = 32
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
-    word_dropout: float = 0.05
+    word_dropout: float = 0.06
     average: float = 0.998
     seed: int = 0
     device: str = "auto"
@@ -126,11 +126,12 @@ class Training:
                 f"{len(samples)} samples to train on and {len(held_out)} to judge by: nothing to learn"
             )
         self.config, self.folder = config.here(), folder
-        made_up = lessons(config.lessons) if config.lesson_epochs else []
+        made_up = lessons(config.lessons)
         self.vocabulary = Vocabulary.of(_whole_dialogues([*samples, *made_up]))
-        self.lessons = examples_of(made_up, self.vocabulary)
-        self.examples = examples_of(samples, self.vocabulary)
-        self.held_out = examples_of(held_out, self.vocabulary)
+        self.lessons, self.examples, self.held_out = (
+            examples_of(part, self.vocabulary, in_line=config.model.in_line)
+            for part in (made_up, samples, held_out)
+        )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.model = EditModel(replace(config.model, words=len(self.vocabulary)))

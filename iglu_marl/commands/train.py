@@ -40,13 +40,14 @@ def train_edits(
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
     learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
     hidden: Annotated[int, Option(help="Width of what scores the candidates.", callback=at_least(1))] = 64,
-    lessons: Annotated[
-        int, Option(help="Made-up samples to begin with; 0: people's alone.", callback=at_least(0))
-    ] = 8000,
+    lessons: Annotated[int, Option(help="Made-up samples to begin with.", callback=at_least(0))] = 0,
+    in_line: Annotated[
+        bool, Option("--in-line", help="Between the words, tell what the builder did there.")
+    ] = False,
     members: Annotated[
         int,
         Option(help="Models that are trained and averaged, one seed after the other.", callback=at_least(1)),
-    ] = 3,
+    ] = 2,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
@@ -91,9 +92,8 @@ def train_edits(
         precision=precision,
         threads=threads,
         lessons=lessons,
-        lesson_epochs=TrainingConfig.lesson_epochs if lessons else 0,
         members=members,
-        model=ModelConfig(words=0, hidden=hidden),
+        model=ModelConfig(words=0, hidden=hidden, in_line=in_line),
     )
     with stoppable(lambda: _stopped(out)):
         trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)

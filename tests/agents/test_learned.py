@@ -398,7 +398,6 @@ def small(torch: Any, **changes: Any) -> Any:
     model = ModelConfig(0, embedding=24, hidden=24, text=32, mention=8, dropout=0.0)
     settings = {
         "epochs": 2,
-        "lesson_epochs": 0,
         "device": "cpu",
         "precision": "float32",
         "average": 0.9,
@@ -764,6 +763,7 @@ def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cac
         str(pack),
         "--hidden",
         "8",
+        "--in-line",
         "--lessons",
         "40",
         "--members",
