@@ -195,7 +195,7 @@ def _outlook(add: Any, at: Ints, pose: npt.NDArray[np.float32]) -> None:
 
 def _borders(add: Any, at: Ints, blocks: npt.NDArray[np.bool_]) -> None:
     """Where candidates lie to the box around blocks, along each axis: before it, at its border, inside, beyond."""
-    some: npt.NDArray[np.bool_] = blocks.any(axis=1, keepdims=True)
+    some = blocks.sum(1)[:, None] > 0
     for axis in range(3):
         values = PLACES[:, axis]
         low = np.where(blocks, values, 99).min(1)[:, None]

@@ -114,9 +114,8 @@ def _dialogue(rng: np.random.Generator, name: str) -> Iterator[Sample]:
 
 def _edits(before: BlockGrid, after: BlockGrid) -> tuple[NetAction, ...]:
     """What leads from one grid to another: removals from the top down, then placements from the ground up."""
-    cells = sorted(((x, y, z) for x, y, z in cells_of(before != after).tolist()), key=lambda cell: cell[1])
-    out = [
-        NetAction(False, *cell, color_at(before, cell)) for cell in reversed(cells) if color_at(before, cell)
-    ]
-    into = [NetAction(True, *cell, color_at(after, cell)) for cell in cells if color_at(after, cell)]
-    return (*out, *into)
+    cells = [(x, y, z) for x, y, z in cells_of(before != after).tolist()]
+    cells.sort(key=lambda cell: cell[1])
+    out = [NetAction(False, x, y, z, color_at(before, (x, y, z))) for x, y, z in reversed(cells)]
+    into = [NetAction(True, x, y, z, color_at(after, (x, y, z))) for x, y, z in cells]
+    return tuple(action for action in (*out, *into) if action.color)
