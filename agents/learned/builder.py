@@ -77,7 +77,6 @@ class LearnedBuilder(BuilderBase):
         self._heeded = 0  # how many utterances there were when it last began to act
         self._new_from = 0
         self._history: list[tuple[Action, ...]] = []
-        self._heard: list[int] = []  # how many utterances there had been, for each part of the history
         self._question = ""  # what is to be asked at once
         self._intended: list[Action] = []  # the edits of the plan at hand
         self._before: Grid | None = None  # the world that they were meant for
@@ -105,9 +104,7 @@ class LearnedBuilder(BuilderBase):
         executor = self._executor
         self._remember()
         now = executor.state.grid.copy()
-        situation = Situation(
-            Dialogue(self._said), now, self._new_from, executor.pose, tuple(self._history), tuple(self._heard)
-        )
+        situation = Situation(Dialogue(self._said), now, self._new_from, executor.pose, tuple(self._history))
         self._intended = self._edits(situation)
         self._before, self._heeded = now, len(self._said)
         executor.steps, self._goal = [], now
@@ -148,7 +145,6 @@ class LearnedBuilder(BuilderBase):
         )
         if done:
             self._history.append(done)
-            self._heard.append(self._heeded)
             self._new_from = self._heeded
 
     def _way_to(self, goal: Grid) -> list[Any] | None:
@@ -177,7 +173,7 @@ def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
     except ImportError as error:
         raise AgentError(f"a LearnedBuilder needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
     if isinstance(model, Pretrained):
-        return TrainedModel.of(model.card["network"], model.tensors, decoding="steps")
+        return TrainedModel.pretrained(model, decoding="steps")
     return TrainedModel.load(model, decoding="steps")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def draw_curve(table: Path | str, picture: Path | str) -> None:
-    """Draw a `curve.csv`: losses in training and on the held-out part. The suffix says the format."""
+    """Draw a `curve.csv`: losses on the left, precision, recall and F1 on the right. The suffix says the format."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -17,12 +17,20 @@ def draw_curve(table: Path | str, picture: Path | str) -> None:
     with mpl.rc_context(
         {"svg.hashsalt": "curve", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     ):
-        figure = Figure(figsize=(5, 3), layout="constrained")
-        axes = figure.subplots()
-        for name, style in (("loss", ":"), ("held_out_loss", "-")):
-            axes.plot(epochs, [row[name] for row in rows], style, label=name.replace("_", " "))
-        axes.set(title="nats for any of the actions left", xlabel="epoch")
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        figure = Figure(figsize=(8, 3), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        for name, label in (
+            ("place_loss", "placements"),
+            ("remove_loss", "removals"),
+            ("color_loss", "colours"),
+        ):
+            left.plot(epochs, [row[name] for row in rows], label=label)
+        left.set(title="loss in training (nats per sample)", xlabel="epoch", ylim=(0, None))
+        for name, style in (("f1", "-"), ("precision", ":"), ("recall", "--")):
+            right.plot(epochs, [row[name] for row in rows], style, label=name.replace("f1", "F1"))
+        right.set(title="net actions on the held-out part", xlabel="epoch", ylim=(0, None))
+        for axes in (left, right):
+            axes.grid(alpha=0.3)
+            axes.legend(frameon=False)
         metadata = {"Date": None} if str(picture).endswith(".svg") else None
         figure.savefig(picture, metadata=metadata)

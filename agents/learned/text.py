@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import Dialogue, Role
-from iglu_marl.core.grid import NetAction
 
-LENGTH = 256  # words that are read, the latest
+LENGTH = 64  # words that are read, the latest
 PAD, UNKNOWN, COLOR = 0, 1, 2
 COMPASS = 3  # 3 forward, 4 right, 5 back, 6 left in the frame: north, east, south, west in the map
 LEFT, RIGHT = 7, 8
-PLACED, REMOVED = 9, 10  # what the builder did between words: how many, of which colour
-SPECIAL = 11
-WORDS = (
-    "<pad>", "<unknown>", "<color>", "<north>", "<east>", "<south>", "<west>", "left", "right", "<placed>",
-    "<removed>",
-)  # fmt: skip
+WORDS = ("<pad>", "<unknown>", "<color>", "<north>", "<east>", "<south>", "<west>", "left", "right")
 COLOR_WORDS = {
     "blue": 1, "yellow": 2, "green": 3, "orange": 4, "purple": 5, "red": 6,
     "blues": 1, "yellows": 2, "greens": 3, "oranges": 4, "purples": 5, "reds": 6,
@@ -58,15 +52,11 @@ def facing(dialogue: Dialogue) -> float | None:
     return None
 
 
-Done = Iterable[tuple[int, Sequence[NetAction]]]
-
-
 class EncodedDialogue(NamedTuple):
     """The last words of a dialogue, each int64 [LENGTH], padded at the front.
 
     words: numbers in a vocabulary. colors: 1..6 where a colour is named. manner: 0 padding, else 1 + who (0 architect,
-    1 builder, 2 what the builder did) + 3 × (0 old, 1 said since the builder last did something) + 6 × (utterances
-    since, up to 7).
+    1 builder) + 2 × (0 old, 1 said since the builder last did something) + 4 × (utterances since, up to 7).
     """
 
     words: npt.NDArray[np.int64]
@@ -74,7 +64,7 @@ class EncodedDialogue(NamedTuple):
     manner: npt.NDArray[np.int64]
 
 
-MANNERS = 1 + 6 * (_AGES + 1)
+MANNERS = 1 + 4 * (_AGES + 1)
 
 
 class Vocabulary:
@@ -103,33 +93,18 @@ class Vocabulary:
             return COLOR
         return _SIDES.get(word) or self._number.get(word, UNKNOWN)
 
-    def encode(self, dialogue: Dialogue, new_from: int, done: Done = ()) -> EncodedDialogue:
-        """A dialogue as numbers. new_from: the first utterance since the builder last did something. done: what it did,
-        and how many utterances there had been before.
-        """
+    def encode(self, dialogue: Dialogue, new_from: int) -> EncodedDialogue:
+        """A dialogue as numbers. new_from: the first utterance since the builder last did something."""
         columns: list[tuple[int, int, int]] = []
         last = len(dialogue) - 1
-        acts: dict[int, list[tuple[int, int, int]]] = {}
-        for heard, actions in done:
-            manner = 1 + 2 + 6 * min(_AGES, max(0, last - heard + 1))
-            counts = Counter((action.place, action.color) for action in actions)
-            for (place, color), count in counts.items():
-                acts.setdefault(heard - 1, []).extend(
-                    [
-                        (PLACED if place else REMOVED, 0, manner),
-                        (self.number(_NUMBERS[min(count, len(_NUMBERS) - 1)]), 0, manner),
-                        (COLOR, color, manner),
-                    ]
-                )
-        for index in range(last, -2, -1):
-            columns = acts.get(index, []) + columns
-            if len(columns) >= LENGTH or index < 0:
-                break
+        for index in range(last, -1, -1):
             said = dialogue[index]
             who, new = int(said.role is Role.BUILDER), int(index >= new_from)
-            manner = 1 + who + 3 * new + 6 * min(_AGES, last - index)
+            manner = 1 + who + 2 * new + 4 * min(_AGES, last - index)
             spoken = [(self.number(word), COLOR_WORDS.get(word, 0), manner) for word in words_of(said.text)]
             columns = spoken + columns
+            if len(columns) >= LENGTH:
+                break
         table = np.zeros((LENGTH, 3), np.int64)
         kept = columns[-LENGTH:]
         if kept:

@@ -36,18 +36,10 @@ def train_edits(
     iglu: Annotated[
         Path | None, Option(help="Learn from IGLU's single turns, too: their zip or folder.")
     ] = None,
-    epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 10,
+    epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
     learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
-    hidden: Annotated[int, Option(help="Width of what scores the candidates.", callback=at_least(1))] = 64,
-    lessons: Annotated[int, Option(help="Made-up samples to begin with.", callback=at_least(0))] = 0,
-    in_line: Annotated[
-        bool, Option("--in-line", help="Between the words, tell what the builder did there.")
-    ] = False,
-    members: Annotated[
-        int,
-        Option(help="Models that are trained and averaged, one seed after the other.", callback=at_least(1)),
-    ] = 2,
+    channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
@@ -79,8 +71,9 @@ def train_edits(
 
     def show(row: dict[str, float]) -> None:
         console.print(
-            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['loss']:.3f}  "
-            f"held out {row['held_out_loss']:.3f}"
+            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['place_loss']:6.2f} "
+            f"{row['remove_loss']:5.2f} {row['color_loss']:5.2f}  held out: F1 {row['f1']:.3f}  "
+            f"precision {row['precision']:.3f}  recall {row['recall']:.3f}  at {row['threshold']:.3f}"
         )
 
     config = TrainingConfig(
@@ -91,9 +84,7 @@ def train_edits(
         device=device,
         precision=precision,
         threads=threads,
-        lessons=lessons,
-        members=members,
-        model=ModelConfig(words=0, hidden=hidden, in_line=in_line),
+        model=ModelConfig(words=0, channels=channels),
     )
     with stoppable(lambda: _stopped(out)):
         trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
@@ -107,7 +98,7 @@ def train_edits(
 
 
 def _stopped(folder: Path) -> str:
-    if not any(folder.rglob("checkpoint*")):
+    if not any(folder.glob("checkpoint*")):
         return "Nothing is kept: the first checkpoint was not reached."
     return f"The last checkpoint is in {folder}; the same command with --resume goes on from it."
 

@@ -99,7 +99,6 @@ class Situation:
     dialogue: everything said so far. grid: the world, int8 [9, 11, 11], read-only. new_from: the first utterance of
     the dialogue since the builder last did something. pose: eye x, y, z in cells, yaw and pitch in degrees; None if
     unknown. history: the builder's net actions so far, one tuple for each time it acted, oldest first; () if unknown.
-    heard: for each time, how many utterances there had been; () if unknown.
 
     Raises `GridError` for a grid that is none.
     """
@@ -109,7 +108,6 @@ class Situation:
     new_from: int = 0
     pose: tuple[float, float, float, float, float] | None = None
     history: tuple[tuple[NetAction, ...], ...] = ()
-    heard: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         grid = as_grid(self.grid, "grid").astype(np.int8)
@@ -151,16 +149,19 @@ def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[
     for session in sessions:
         tags = () if session.gold is None else (skills(session.gold) or ("plain",))
         history: tuple[tuple[NetAction, ...], ...] = ()
-        heard: tuple[int, ...] = ()
         for sequence in action_sequences(session, empty=rules == "acl2020"):
             if rules == "acl2020" and sequence.leaves_zone:
-                history, heard = (*history, sequence.actions), (*heard, sequence.heard)
+                history = (*history, sequence.actions)
                 continue
             yield Sample(
                 name=sequence.name,
                 unit=session.name,
                 situation=Situation(
-                    sequence.dialogue, sequence.before, sequence.new_from, sequence.pose, history, heard
+                    sequence.dialogue,
+                    sequence.before,
+                    sequence.new_from,
+                    sequence.pose,
+                    history,
                 ),
                 target=edited(sequence.before, sequence.actions),
                 actions=sequence.actions,
@@ -168,7 +169,7 @@ def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[
                 tags=tags,
                 states=(sequence.first_state, sequence.last_state),
             )
-            history, heard = (*history, sequence.actions), (*heard, sequence.heard)
+            history = (*history, sequence.actions)
 
 
 def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:

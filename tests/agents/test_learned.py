@@ -109,9 +109,6 @@ def test_words_become_numbers() -> None:
         COLOR,
         COMPASS,
         LENGTH,
-        PLACED,
-        REMOVED,
-        RIGHT,
         UNKNOWN,
         Vocabulary,
         facing,
@@ -125,24 +122,15 @@ def test_words_become_numbers() -> None:
     tokens = vocabulary.encode(said, new_from=1)
     used = tokens.manner > 0
     assert tokens.colors[used].tolist() == [0, 6, 0, 6, 0, 0, 0, 1, 0, 0, 0]
-    acted = [(1, [Action(True, x, -1, 0, 6) for x in range(3)]), (2, [Action(False, 0, -1, 0, 6)])]
-    told = vocabulary.encode(said, 1, acted)
-    kinds = [
-        (word, color) for word, color in zip(told.words, told.colors, strict=True) if color or word > RIGHT
-    ]
-    three = vocabulary.number("three")
-    assert (PLACED, 0) in kinds
-    assert kinds.index((REMOVED, 0)) > kinds.index((PLACED, 0))
-    assert [told.words[told.manner > 0][number] for number in (3, 4, 5)] == [PLACED, three, COLOR]
     assert (tokens.words[tokens.colors > 0] == COLOR).all()
     assert not tokens.words[~used].any()
     assert UNKNOWN not in tokens.words
     assert vocabulary.encode(Dialogue.of("<Architect> zebra"), 0).words[-1] == UNKNOWN
     assert Vocabulary(vocabulary.words).words == vocabulary.words
     who, new, age = (
-        (tokens.manner[used] - 1) % 3,
-        (tokens.manner[used] - 1) // 3 % 2,
-        (tokens.manner[used] - 1) // 6,
+        (tokens.manner[used] - 1) % 2,
+        (tokens.manner[used] - 1) // 2 % 2,
+        (tokens.manner[used] - 1) // 4,
     )
     assert who.tolist() == [0] * 3 + [1] * 2 + [0] * 6
     assert new.tolist() == [0] * 3 + [1] * 8
@@ -196,78 +184,74 @@ def fresh_model(torch: Any, words: int = 40, **sizes: int) -> Any:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        small = {"embedding": 12, "hidden": 8, "text": 16, "mention": 6, "reach": 4, **sizes}
+        small = {"embedding": 12, "hidden": 8, "text": 16, "mention": 6, "channels": 8, "blocks": 2, **sizes}
         model = EditModel(ModelConfig(words, **small)).eval()
-        for part in model.parameters():
-            torch.nn.init.normal_(part, 0.0, 0.15)
+        for part in model.parameters():  # away from the biases that make everything improbable
+            torch.nn.init.normal_(part, 0.0, 0.3)
     return model
 
 
-def looked_at(model: Any, *situations: Situation, done: Any = ()) -> Any:
-    """How likely each action is the next, [n, 1089, 7], and being done, [n]."""
-    from iglu_marl.agents.learned.decoding import next_actions
+def looked_at(model: Any, *situations: Situation) -> Any:
+    from iglu_marl.agents.learned.decoding import marginals
     from iglu_marl.agents.learned.examples import example_of
     from iglu_marl.agents.learned.text import Vocabulary
 
     vocabulary = Vocabulary(["a", "block", "of", "the", "one", "it", "hello", "?"])
-    examples = [example_of(situation, vocabulary) for situation in situations]
-    found = next_actions([model], examples, [(number, done) for number in range(len(examples))])
-    assert np.allclose(found.sum(1), 1)
-    return found[:, :-1].reshape(-1, 1089, 7), found[:, -1]
+    return marginals(model, [example_of(situation, vocabulary) for situation in situations])
 
 
 def test_a_turned_world_is_answered_with_turned_actions(torch: Any) -> None:
     model = fresh_model(torch)
-    straight = looked_at(model, rich_situation())[0][0].reshape(9, 11, 11, 7)
+    straight = looked_at(model, rich_situation())[0].reshape(9, 11, 11, 7)
     for turn in (1, 2, 3):
-        found = looked_at(model, rich_situation(turn))[0][0].reshape(9, 11, 11, 7)
+        found = looked_at(model, rich_situation(turn))[0].reshape(9, 11, 11, 7)
         # grids are [y, x, z]: a quarter turn clockwise takes x to z
         assert np.allclose(found, np.rot90(straight, turn, (1, 2)), atol=1e-5), turn
-    other = looked_at(model, replace(rich_situation(), pose=(2.0, 0.25, 3.0, 200.0, -10.0)))[0][0]
-    assert not np.allclose(other.reshape(9, 11, 11, 7), straight, atol=1e-4)
+    other = looked_at(model, replace(rich_situation(), pose=(2.0, 0.25, 3.0, 200.0, -10.0)))[0]
+    assert not np.allclose(other.reshape(9, 11, 11, 7), straight, atol=1e-3)
 
 
 def test_other_colors_are_answered_in_other_colors(torch: Any) -> None:
     model = fresh_model(torch)
     order = (0, 4, 2, 6, 5, 1, 3)
-    (straight, other), _ = looked_at(model, rich_situation(), rich_situation(0, order))
+    straight, other = looked_at(model, rich_situation(), rich_situation(0, order))
     assert np.allclose(straight[:, 0], other[:, 0], atol=1e-5)
     for color in range(1, 7):
         assert np.allclose(straight[:, color], other[:, order[color]], atol=1e-5)
-    assert not np.allclose(straight[:, 1], straight[:, 3], atol=1e-5)
+    assert not np.allclose(straight[:, 1], straight[:, 3], atol=1e-3)
 
 
 def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
-    from iglu_marl.agents.learned.decoding import next_actions
+    from iglu_marl.agents.learned.decoding import marginals
     from iglu_marl.agents.learned.examples import example_of
     from iglu_marl.agents.learned.text import Vocabulary
 
     vocabulary, situation = Vocabulary([]), rich_situation()
     plain = example_of(situation, vocabulary)
     told = example_of(situation, vocabulary, [Action(True, 3, -1, 3, 2), Action(False, 1, 0, 2, 6)])
-    models = [fresh_model(torch)]
-    first = next_actions(models, [plain], [(0, ())])
-    assert np.array_equal(first, next_actions(models, [told], [(0, ())]))
-    assert not np.array_equal(first, next_actions(models, [told], [(0, ((5, 1, 2),))]))
+    model = fresh_model(torch)
+    assert np.array_equal(marginals(model, [plain]), marginals(model, [told]))
+    assert not np.array_equal(marginals(model, [plain]), marginals(model, [told], done=True))
 
 
 def test_a_prefix_is_done() -> None:
-    from iglu_marl.agents.learned.examples import NEVER, example_of, shifted, states_of
+    from iglu_marl.agents.learned.examples import NEVER, batch_of, example_of, shifted
     from iglu_marl.agents.learned.frames import cell_number
     from iglu_marl.agents.learned.text import Vocabulary
 
     actions = [Action(False, 1, 0, 2, 6), Action(True, 1, 0, 2, 1), Action(True, 3, -1, 3, 2)]
     example = example_of(rich_situation(), Vocabulary([]), actions)
-    top, far, late, gone = (cell_number(*cell) for cell in ((1, 0, 2), (3, -1, 3), (-2, -1, 0), (4, -1, 4)))
+    top, far, late = cell_number(1, 0, 2), cell_number(3, -1, 3), cell_number(-2, -1, 0)
     assert (example.since[late], example.since[top], example.since[far]) == (0, 2, NEVER)
     assert example.latest.sum() == 2
-    states = states_of([example] * 3, [np.arange(0), np.arange(1), np.arange(3)])
-    assert states.grid[:, top].tolist() == [6, 0, 1]
-    assert states.done[:, top].tolist() == [0, -1, 1]
-    assert states.since[:, late].tolist() == [0, 1, 3]
-    assert states.progress.tolist() == [0, 1, 3]
-    # the last action, the one before, the first of this sequence, the last before it
-    assert states.trail.tolist() == [[late, gone, -1, late], [top, late, top, late], [far, top, top, late]]
+    batch = batch_of([example, example], [np.arange(0), np.arange(2)], [0, 0])
+    assert (batch.grid[:, top].tolist(), batch.done[:, top].tolist()) == ([6, 1], [0, 1])
+    assert batch.since[:, late].tolist() == [0, 2]
+    assert batch.since[1, top] == 0
+    assert np.flatnonzero(batch.remove[0]).tolist() == [top]
+    assert np.flatnonzero(batch.place[0]).tolist() == sorted((top, far))
+    assert not batch.remove[1].any()
+    assert (np.flatnonzero(batch.place[1]).tolist(), batch.progress.tolist()) == ([far], [0, 2])
     assert example.grid[top] == 6, "the example itself has not changed"
 
     rng = np.random.default_rng(0)
@@ -276,63 +260,8 @@ def test_a_prefix_is_done() -> None:
     for one in moved:
         step = int(one.actions[0, 0] - example.actions[0, 0])
         assert np.array_equal(one.actions[:, 0], example.actions[:, 0] + step)
-        assert np.array_equal(one.trail, example.trail + step)
         assert one.grid[one.actions[0, 0]] == 6
         assert (one.since < NEVER).sum() == (example.since < NEVER).sum()
-
-
-def test_candidates_are_blocks_and_the_cells_around_them() -> None:
-    from iglu_marl.agents.learned.examples import example_of, states_of
-    from iglu_marl.agents.learned.features import FEATURES, candidates
-    from iglu_marl.agents.learned.frames import cell_number
-    from iglu_marl.agents.learned.text import Vocabulary
-
-    example = example_of(rich_situation(), Vocabulary([]))
-    found = candidates(states_of([example], [np.arange(0)]))
-    cells = found.cells[0][found.valid[0]].tolist()
-    # the block that was changed last, then the two of before it, then the one of which nothing is known
-    blocks = [(-2, -1, 0), (1, 0, 2), (1, -1, 2), (0, -1, -4)]
-    assert cells[:4] == [cell_number(*cell) for cell in blocks]
-    assert found.filled[0].sum() == 4
-    assert len(cells) == len(set(cells))
-    ground, corner, far = (cell_number(*cell) for cell in ((5, -1, 5), (2, 1, 3), (4, 2, 4)))
-    assert {ground, corner} <= set(cells)
-    assert far not in cells
-    assert found.features.shape == (FEATURES, 1, len(found.cells[0]))
-    own = found.around[0, :, 0]
-    assert own[:4].argmax(1).tolist() == [6, 6, 3, 1]
-    above = cells.index(cell_number(1, 1, 2))
-    assert own[above].argmax() == 6, "an empty cell has the colour of what is below it"
-    kept = np.zeros((1, 1089), np.bool_)
-    kept[0, [ground, far]] = True
-    few = candidates(states_of([example], [np.arange(0)]), kept)
-    assert few.cells[0][few.valid[0]].tolist() == [*cells[:4], ground]
-
-
-def test_any_of_what_is_left_is_right(torch: Any) -> None:
-    from iglu_marl.agents.learned.examples import example_of
-    from iglu_marl.agents.learned.model import Scores, batch_of, loss_of, targets_of
-    from iglu_marl.agents.learned.text import Vocabulary
-
-    actions = [Action(False, 1, 0, 2, 6), Action(True, 3, -1, 3, 2), Action(True, -3, -1, 3, 4)]
-    example = example_of(rich_situation(), Vocabulary([]), actions)
-    prefixes = [np.arange(0), np.arange(2), np.arange(3)]
-    batch = batch_of([example], prefixes, [0, 0, 0])
-    targets = targets_of(batch, [example], prefixes)
-    assert [sorted(row[row > 0].tolist()) for row in targets] == [[2, 4, 7], [4], [7]]
-    assert targets[:, -1].tolist() == [0, 0, 7]
-    count = targets.shape[1]
-    even = Scores(torch.zeros(3, count).log_softmax(1), torch.zeros(3, count - 1, 6).log_softmax(2))
-    chances = [(1 + 2 / 6) / count, 1 / 6 / count, 1 / count]
-    assert np.allclose(loss_of(even, targets).numpy(), -np.log(chances), atol=1e-5)
-    # in training a part of the empty cells stands for all, and what is asked is always there
-    thin = batch_of([example], prefixes, [0, 0, 0], thin=np.random.default_rng(0))
-    some = targets_of(thin, [example], prefixes)
-    assert [sorted(row[row > 0].tolist()) for row in some] == [[2, 4, 7], [4], [7]]
-    weights = thin["stands_for"].exp() * thin["valid"]
-    whole = batch["valid"].sum(1)
-    assert (thin["valid"].sum(1) < 0.6 * whole).all()
-    assert torch.allclose(weights.sum(1), whole.float(), rtol=0.25)
 
 
 # ------------------------------------------------------------------------------------------------------- decoding
@@ -346,46 +275,28 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     example = example_of(rich_situation(), Vocabulary([]))
     block, free, other = cell_number(1, -1, 2), cell_number(2, -1, 2), cell_number(-2, -1, 0)
-    chances = {7 * free + 2: 0.3, 7 * free + 5: 0.6, 7 * block: 0.5, 7 * block + 4: 0.4, 7 * other + 2: 0.9}
-    rows = decoding.exceeding(chances, example, 0.35)
-    assert sorted(rows) == sorted([(block, 0, 3), (block, 1, 4), (free, 1, 5)])
-    assert decoding.exceeding(chances, example, 0.7) == ()
+    chances = np.zeros((1089, 7), np.float32)
+    chances[free, [2, 5]] = 0.3, 0.6
+    chances[block, [0, 4]] = 0.5, 0.4
+    chances[other, 2] = 0.9  # something stands there, and is not taken away
+    chances[cell_number(5, 7, 5), 0] = 1.0  # nothing stands there
+    rows = decoding.chosen(chances, example.grid, 0.35)
+    assert sorted(rows.tolist()) == sorted([[block, 0, 3], [block, 1, 4], [free, 1, 5]])
+    assert decoding.chosen(chances, example.grid, 0.7).tolist() == []
     assert decoding.as_actions(rows)[0] == Action(False, 1, -1, 2, 3)
 
-    first, second, end = np.zeros((3, 7624), np.float32)
-    first[[7 * free + 5, 7 * block, -1]] = 0.6, 0.3, 0.1
-    second[[7 * block, -1]] = 0.6, 0.4
-    end[-1] = 1.0
+    seen = []
 
-    def pretended(models: Any, examples: Any, paths: Any, **_: Any) -> Any:
-        return np.stack([end if (block, 0, 3) in path else second if path else first for _, path in paths])
+    def pretended(model: Any, examples: Any, **_: Any) -> Any:
+        seen.append([one.actions.tolist() for one in examples])
+        return np.stack([chances for _ in examples])
 
-    monkeypatch.setattr(decoding, "next_actions", pretended)
-    found, drawn = decoding.sampled([], [example], 400)
-    done = [sum(part in path for path in drawn[0]) / 400 for part in ((free, 1, 5), (block, 0, 3))]
-    assert np.allclose([found[0][7 * free + 5], found[0][7 * block]], done, atol=0.06)
-    assert abs(found[0][7 * free + 5] - 0.6) < 1e-6, "it is never chosen later"
-    again = decoding.sampled([], [example], 400)
-    assert (found, drawn) == again
-    longest = ((free, 1, 5), (block, 0, 3))
-    assert longest in drawn[0]
-    assert decoding.most_agreed(found[0], drawn[0], 0.0) == longest
-    assert (
-        decoding.most_agreed(
-            {7 * block: 0.9, 7 * free + 5: 0.1}, [(), longest[:1], longest[1:], longest], 0.0
-        )
-        == longest[1:]
-    )
-
-
-def test_nothing_is_undone_on_the_way(torch: Any) -> None:
-    from iglu_marl.agents.learned.frames import cell_number
-
-    block, free = cell_number(1, 0, 2), cell_number(2, -1, 2)
-    chances, _ = looked_at(fresh_model(torch), rich_situation(), done=((block, 0, 6), (free, 1, 2)))
-    assert chances[0, block, 6] == chances[0, free, 0] == 0
-    assert chances[0, block, 1] > 0
-    assert not chances[0, free].any()
+    monkeypatch.setattr(decoding, "marginals", pretended)
+    made = decoding.step_by_step(None, [example, example], 0.35, most=9)  # type: ignore[arg-type]
+    assert made[0].tolist() == [[free, 1, 5], [block, 0, 3], [block, 1, 4]]
+    assert len(seen) == 4
+    assert seen[1] == [[[free, 1, 5]]] * 2
+    assert len(decoding.step_by_step(None, [example], 0.35, most=2)[0]) == 2  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------- training
@@ -395,14 +306,8 @@ def small(torch: Any, **changes: Any) -> Any:
     from iglu_marl.agents.learned.model import ModelConfig
     from iglu_marl.agents.learned.training import TrainingConfig
 
-    model = ModelConfig(0, embedding=24, hidden=24, text=32, mention=8, dropout=0.0)
-    settings = {
-        "epochs": 2,
-        "device": "cpu",
-        "precision": "float32",
-        "average": 0.9,
-        "batch_size": 16,
-    }
+    model = ModelConfig(0, embedding=16, hidden=12, text=32, mention=8, channels=12, blocks=1, dropout=0.0)
+    settings = {"epochs": 2, "device": "cpu", "precision": "float32", "average": 0.9, "batch_size": 16}
     return TrainingConfig(model=model, **{**settings, "learning_rate": 1e-2, "word_dropout": 0.0, **changes})
 
 
@@ -412,7 +317,8 @@ def test_it_learns_a_little_language(torch: Any, tmp_path: Path) -> None:
     taught, held_out, unseen = lessons(96, 1), lessons(12, 2), lessons(24, 3)
     curve: list[dict[str, float]] = []
     model = train(taught, held_out, tmp_path, small(torch, epochs=12), on_epoch=curve.append)
-    assert curve[-1]["loss"] < 0.5 * curve[0]["loss"]
+    assert curve[-1]["place_loss"] < 0.5 * curve[0]["place_loss"]
+    assert curve[-1]["color_loss"] < 0.5 * curve[0]["color_loss"]
     f1 = predict_actions(model, unseen).interval().value
     assert f1 > 0.35
     assert predict_actions(nothing, unseen).interval().value == 0.0
@@ -450,7 +356,7 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
         taught, held_out, tmp_path / "cut", small(torch, epochs=3), resume=True, on_epoch=rows.append
     )
     assert [row["epoch"] for row in rows] == [3]
-    assert same(whole.tensors, again.tensors)
+    assert same(whole.model.state_dict(), again.model.state_dict())
     assert whole.thresholds == again.thresholds
     curves = []
     for folder in ("whole", "cut"):
@@ -459,7 +365,7 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
     assert curves[0] == curves[1]
     assert len(curves[0]) == 3
     other = train(taught, held_out, tmp_path / "other", small(torch, epochs=3, seed=1))
-    assert not same(whole.tensors, other.tensors)
+    assert not same(whole.model.state_dict(), other.model.state_dict())
 
 
 def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
@@ -467,16 +373,17 @@ def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
     from iglu_marl.agents.learned.text import Vocabulary
 
     vocabulary = Vocabulary(["block", "put", "a"])
-    model = TrainedModel([fresh_model(torch, len(vocabulary))], vocabulary, {"threshold": 0.3, "steps": 0.4})
+    model = TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4})
     model.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.pt"]
     again = TrainedModel.load(tmp_path)
-    assert same(model.tensors, again.tensors)
+    assert same(model.model.state_dict(), again.model.state_dict())
     assert again.vocabulary.words == vocabulary.words
     situations = [one.situation for one in lessons(5, 1)]
     assert again.predict(situations) == model.predict(situations)
     assert TrainedModel.load(tmp_path, decoding="steps").decoding == "steps"
     assert again.fingerprint == model.fingerprint
+    assert all(0 < again.sureness(situation) <= 1 for situation in situations)
     again.thresholds["steps"] = 0.5
     assert again.fingerprint != model.fingerprint
 
@@ -491,16 +398,14 @@ def test_damaged_models_are_refused(torch: Any, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="beam"):
         TrainedModel.load(tmp_path, decoding="beam")  # type: ignore[arg-type]
     vocabulary = Vocabulary([])
-    TrainedModel([fresh_model(torch, len(vocabulary))], vocabulary, {"threshold": 0.3, "steps": 0.4}).save(
+    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.4}).save(
         tmp_path
     )
-    whole = (tmp_path / "weights.npz").read_bytes()
-    evil = tmp_path / "evil"
+    whole = (tmp_path / "weights.pt").read_bytes()
+    evil = tmp_path / "evil.pt"
     torch.save({"weights": Trap(str(tmp_path / "trodden"))}, evil)
-    pickled = tmp_path / "pickled.npz"
-    np.savez(pickled, w=np.array([Trap(str(tmp_path / "trodden"))], object))
-    for content in (whole[: len(whole) // 2], b"", evil.read_bytes(), pickled.read_bytes()):
-        for name in ("weights.npz", "checkpoint.pt"):
+    for content in (whole[: len(whole) // 2], b"", evil.read_bytes()):
+        for name in ("weights.pt", "checkpoint.pt"):
             (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match="no model"):
             TrainedModel.load(tmp_path)
@@ -692,7 +597,7 @@ def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(AgentError, match="architect"):
         LearnedBuilder(obedient).reset("architect", 0)  # type: ignore[arg-type]
     vocabulary = Vocabulary(["block"])
-    TrainedModel([fresh_model(torch, len(vocabulary))], vocabulary, {"threshold": 0.3, "steps": 0.6}).save(
+    TrainedModel(fresh_model(torch, len(vocabulary)), vocabulary, {"threshold": 0.3, "steps": 0.6}).save(
         tmp_path
     )
     monkeypatch.setenv("IGLU_MARL_MODEL", str(tmp_path))
@@ -756,26 +661,10 @@ def small_corpus(folder: Path) -> Path:
 
 def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cache: Path) -> None:
     pack, model = small_corpus(tmp_path / "pack"), tmp_path / "model"
-    train = [
-        "train",
-        "edits",
-        "--data",
-        str(pack),
-        "--hidden",
-        "8",
-        "--in-line",
-        "--lessons",
-        "40",
-        "--members",
-        "2",
-        "--device",
-        "cpu",
-        "-o",
-        str(model),
-    ]
+    train = ["train", "edits", "--data", str(pack), "--channels", "8", "--device", "cpu", "-o", str(model)]
     done = CliRunner().invoke(app, [*train, "--epochs", "1", "--json"])
     assert done.exit_code == 0, done.output
-    assert {"model.json", "weights.npz", "curve.csv", "checkpoint.pt"} <= {
+    assert {"model.json", "weights.pt", "curve.csv", "checkpoint.pt"} <= {
         path.name for path in model.iterdir()
     }
     assert set(json.loads(done.stdout)["held_out_f1"]) == {"threshold", "steps"}
