@@ -22,6 +22,7 @@ if (
 if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.human.architect import HumanArchitect as HumanArchitect
     from iglu_marl.agents.human.builder import HumanBuilder as HumanBuilder
+    from iglu_marl.agents.learned.builder import HybridBuilder as HybridBuilder
     from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
     from iglu_marl.agents.llm import LLMArchitect as LLMArchitect
     from iglu_marl.agents.llm import LLMBuilder as LLMBuilder

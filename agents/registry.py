@@ -8,7 +8,7 @@ import gymnasium
 
 from iglu_marl import Agent, AgentError, Role
 from iglu_marl.agents.learned import zoo
-from iglu_marl.agents.learned.builder import LearnedBuilder
+from iglu_marl.agents.learned.builder import HybridBuilder, LearnedBuilder
 from iglu_marl.agents.llm import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.oracle import OracleBuilder
@@ -28,6 +28,7 @@ ARCHITECTS: dict[str, Any] = {
     **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
+    "hybrid": HybridBuilder,
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
     "oracle": OracleBuilder,
@@ -43,8 +44,9 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
 
     architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (a language model, as the environment
     variables say), one of `iglu_marl.agents.scripted.partners`, or of `iglu_marl.agents.learned.zoo`. builder:
-    "scripted" (has to observe its pose and the grid), "learned" (so does it; its model is the folder that
-    the environment variable IGLU_MARL_MODEL names), "oracle", "random", "llm", or one of the partners or the zoo.
+    "scripted" (has to observe its pose and the grid), "learned" and "hybrid" (so do they; their model is the
+    folder that the environment variable IGLU_MARL_MODEL names, else one of the zoo), "oracle", "random", "llm", or one
+    of the partners or the zoo.
     `llm:MODEL` and `llm:MODEL@ENDPOINT` name a language model themselves.
     A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
     """

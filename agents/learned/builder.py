@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from typing_extensions import Self, Unpack
 
 from iglu_marl import AgentError, Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
@@ -20,14 +21,18 @@ from iglu_marl.core.grid import cells_of, color_at, index_of
 from iglu_marl.data.mdc.action_sequences import Action
 from iglu_marl.evaluation.action_prediction import Predictor, Situation
 
+if TYPE_CHECKING:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
+DEFAULT = "edits-v0"  # of the zoo
 Grid = npt.NDArray[np.int8]
 
 
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `iglu-marl train edits`), or any predictor of
+    model: the folder of a trained model (see `iglu-marl train edits`), one of the zoo, or any predictor of
     `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says
     anything.
 
@@ -37,7 +42,7 @@ class LearnedBuilder(BuilderBase):
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | Predictor,
+        model: str | os.PathLike[str] | Pretrained | Predictor,
         controls: ControlsName = "walking",
         **options: Unpack[Options],
     ) -> None:
@@ -50,15 +55,12 @@ class LearnedBuilder(BuilderBase):
     def for_env(cls, env: Any, **options: Any) -> Self:
         """One that fits an environment's action space and chat.
 
-        Without `model` the folder is what the environment variable `IGLU_MARL_MODEL` says. Raises `AgentError` where
-        it says nothing.
+        Without `model` it is the folder that the environment variable `IGLU_MARL_MODEL` names, or else `edits-v0`
+        of the zoo.
         """
-        if "model" not in options and not os.environ.get(MODEL_VARIABLE):
-            raise AgentError(
-                f"a LearnedBuilder needs a model: for_env(env, model=folder), or {MODEL_VARIABLE}=folder in the "
-                "environment; `iglu-marl train edits` makes one"
-            )
-        return super().for_env(env, **{"model": os.environ.get(MODEL_VARIABLE), **options})
+        if "model" not in options:
+            options["model"] = os.environ.get(MODEL_VARIABLE) or pretrained(DEFAULT)
+        return super().for_env(env, **options)
 
     @staticmethod
     def pretrained(name: str) -> Pretrained:
@@ -75,6 +77,7 @@ class LearnedBuilder(BuilderBase):
         self._heeded = 0  # how many utterances there were when it last began to act
         self._new_from = 0
         self._history: list[tuple[Action, ...]] = []
+        self._question = ""  # what is to be asked at once
         self._intended: list[Action] = []  # the edits of the plan at hand
         self._before: Grid | None = None  # the world that they were meant for
         self._goal: Grid | None = None
@@ -91,7 +94,8 @@ class LearnedBuilder(BuilderBase):
             return self._with_words(executor.state.wait())
         if any(said.role is Role.ARCHITECT for said in self._said[self._heeded :]):
             self._decide()
-        return self._with_words(executor.act())
+        question, self._question = self._question, ""
+        return self._with_words(executor.act(), question)
 
     # -- deciding
 
@@ -101,10 +105,7 @@ class LearnedBuilder(BuilderBase):
         self._remember()
         now = executor.state.grid.copy()
         situation = Situation(Dialogue(self._said), now, self._new_from, executor.pose, tuple(self._history))
-        found = self._predict(situation)
-        self._intended = (
-            _edits(now, found) if isinstance(found, np.ndarray) else [Action(*one) for one in found]
-        )
+        self._intended = self._edits(situation)
         self._before, self._heeded = now, len(self._said)
         executor.steps, self._goal = [], now
         whole = _done(now, self._intended)
@@ -117,6 +118,21 @@ class LearnedBuilder(BuilderBase):
             further = self._way_to(more)
             if further is not None:
                 executor.steps, self._goal = further, more
+
+    def _edits(self, situation: Situation) -> list[Action]:
+        """What it makes of a situation; nothing where it has to ask."""
+        if self.can_ask and isinstance(self._predict, Hybrid):
+            self._question = self._predict.question(situation, self._fits)
+            if self._question:
+                return []
+        found = self._predict(situation)
+        if isinstance(found, np.ndarray):
+            return _edits(situation.grid, found)
+        return [Action(*one) for one in found]
+
+    def _fits(self, text: str) -> bool:
+        length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
+        return length <= self.game.most
 
     def _remember(self) -> None:
         """Of what was intended last, what has been done is history."""
@@ -139,11 +155,25 @@ class LearnedBuilder(BuilderBase):
         return plan.actions[::-1] if plan.verdict == "built" else None
 
 
-def _loaded(model: str | os.PathLike[str]) -> Predictor:
+class HybridBuilder(LearnedBuilder):
+    """A `LearnedBuilder` that follows the grammar where it understands, and asks where grammar and model are unsure."""
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | Pretrained | Hybrid,
+        controls: ControlsName = "walking",
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(model if isinstance(model, Hybrid) else Hybrid(_loaded(model)), controls, **options)
+
+
+def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
     try:
         from iglu_marl.agents.learned.checkpoint import TrainedModel
     except ImportError as error:
         raise AgentError(f"a LearnedBuilder needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
+    if isinstance(model, Pretrained):
+        return TrainedModel.pretrained(model, decoding="steps")
     return TrainedModel.load(model, decoding="steps")
 
 

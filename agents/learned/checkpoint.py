@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +22,7 @@ from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look,
 from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, ModelConfig
 from iglu_marl.agents.learned.text import Vocabulary
+from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
 from iglu_marl.core.files import replacing, write_text
 from iglu_marl.data.mdc.action_sequences import Action
 from iglu_marl.evaluation.action_prediction import Situation
@@ -71,11 +72,16 @@ class TrainedModel:
             made.update(name.encode() + part.cpu().numpy().tobytes())
         return made.hexdigest()
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the two files; what was there stays whole until the new ones are."""
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        description = {
+    def sureness(self, situation: Situation) -> float:
+        """How probable the most probable action is."""
+        return float(
+            marginals(self.model, [example_of(situation, self.vocabulary)], device=self.device).max()
+        )
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is known of it besides the weights, JSON-ready."""
+        return {
             "format": FORMAT,
             "version": VERSION,
             "model": self.model.config.to_json(),
@@ -83,8 +89,49 @@ class TrainedModel:
             "notes": self.notes,
             "words": self.vocabulary.words,
         }
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the two files; what was there stays whole until the new ones are."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
         save_tensors(self.model.state_dict(), path / WEIGHTS)
-        write_text(path / DESCRIPTION, json.dumps(description, indent=1) + "\n")
+        write_text(path / DESCRIPTION, json.dumps(self.description, indent=1) + "\n")
+
+    @classmethod
+    def of(
+        cls,
+        described: Mapping[str, Any],
+        state: Mapping[str, torch.Tensor],
+        decoding: Decoding = "threshold",
+        device: str = "cpu",
+    ) -> TrainedModel:
+        """A model of its description and weights. Raises whatever a damaged one makes go wrong."""
+        if described["format"] != FORMAT or described["version"] != VERSION:
+            raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
+        vocabulary = Vocabulary(described["words"])
+        model = EditModel(ModelConfig(**described["model"]))
+        thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
+        model.load_state_dict(state)
+        return cls(
+            model.to(device).eval(), vocabulary, thresholds, decoding, dict(described["notes"]), device
+        )
+
+    @classmethod
+    def pretrained(cls, model: Pretrained, decoding: Decoding = "threshold") -> TrainedModel:
+        """One of the zoo."""
+        state = {name: torch.from_numpy(part) for name, part in model.tensors.items()}
+        return cls.of(model.card["network"], state, decoding)
+
+    @classmethod
+    def named(
+        cls, model: str | os.PathLike[str], *, decoding: Decoding = "threshold", threads: int = 0
+    ) -> TrainedModel:
+        """A model of the zoo by its name, or that in a folder (see `load`)."""
+        if Path(model).exists() or str(model) not in zoo():
+            return cls.load(model, decoding=decoding, threads=threads)
+        if threads:
+            torch.set_num_threads(threads)
+        return cls.pretrained(pretrained(str(model)), decoding)
 
     @classmethod
     def load(
@@ -107,18 +154,12 @@ class TrainedModel:
             torch.set_num_threads(threads)
         try:
             described = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-            if described["format"] != FORMAT or described["version"] != VERSION:
-                raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
-            vocabulary = Vocabulary(described["words"])
-            model = EditModel(ModelConfig(**described["model"]))
-            thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
-            notes = described["notes"]
-            model.load_state_dict(torch.load(path / WEIGHTS, map_location=device, weights_only=True))
+            state = torch.load(path / WEIGHTS, map_location=device, weights_only=True)
+            return cls.of(described, state, decoding, device)
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
                 f"{path} holds no model of this version ({error!s:.200}); make one with `iglu-marl train edits`"
             ) from None
-        return cls(model.to(device).eval(), vocabulary, thresholds, decoding, notes, device)
 
 
 def save_tensors(state: Any, path: Path) -> None:

@@ -40,8 +40,12 @@ def predict(
         Option(help="nothing, one-more, an agent by name, or module:attribute; several times."),
     ] = None,
     model: Annotated[
-        list[Path] | None, Option(help="Folder of a trained model; several times for several.")
+        list[Path] | None,
+        Option(help="Folder of a trained model, or its name in the zoo; several times for several."),
     ] = None,
+    grammar: Annotated[
+        bool, Option("--grammar", help="What the grammar understands, models leave to it.")
+    ] = False,
     predictions: Annotated[
         list[Path] | None, Option(help="A predictions.jsonl to be scored again; several times for several.")
     ] = None,
@@ -82,7 +86,7 @@ def predict(
     asked = samples_of(corpus, data, split, samples)[:count]
     results: dict[str, Predictions] = {str(path): published(path, asked) for path in predictions or []}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
-    with _predictors(builders, model or [], decoding=decoding, **of_agents) as predictors:
+    with _predictors(builders, model or [], grammar, decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {
                 "corpus": corpus,
@@ -92,7 +96,7 @@ def predict(
                 "samples": samples,
             }
             if hasattr(predictor, "fingerprint"):
-                settings |= {"decoding": decoding, "model": predictor.fingerprint}
+                settings |= {"decoding": decoding, "model": predictor.fingerprint, "grammar": grammar}
             at_once = 1
             if isinstance(predictor, AgentPredictor):
                 settings |= {**of_agents, **described({"agent": name}, Role.BUILDER)}
@@ -113,6 +117,7 @@ def predict(
         print(json.dumps({name: result.to_json() for name, result in results.items()}))
     else:
         console.print(table(results, protocol))
+        console.print(oracles(results))
         for name, result in results.items():
             if (failed := len(result.rows) - len(result.scored)) > 0:
                 console.print(
@@ -153,7 +158,7 @@ def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -
 
 @contextlib.contextmanager
 def _predictors(
-    builders: list[str], models: list[Path], *, controls: str, max_steps: int, decoding: str
+    builders: list[str], models: list[Path], grammar: bool, *, controls: str, max_steps: int, decoding: str
 ) -> Iterator[dict[str, Predictor]]:
     """The predictors by name; agents are closed in the end."""
     from iglu_marl.evaluation import factory
@@ -171,10 +176,23 @@ def _predictors(
         for folder in models:
             need_torch("a trained model")
             from iglu_marl.agents.learned.checkpoint import TrainedModel
+            from iglu_marl.agents.learned.hybrid import Hybrid
 
             how: Any = decoding
-            found[f"model-{folder.name}"] = TrainedModel.load(folder, decoding=how, threads=1)
+            trained = TrainedModel.named(folder, decoding=how, threads=1)
+            found[f"model-{folder.name}"] = Hybrid(trained) if grammar else trained
         yield found
+
+
+def oracles(results: dict[str, Predictions]) -> Table:
+    """Where the loss is: what the F1 of net actions would be if something were known."""
+    shown = Table(
+        "builder", "F1", "their number known", "a cell beside it counts", title="What stands in the way"
+    )
+    for name, result in results.items():
+        kinds = ("acted", "counted", "near")
+        shown.add_row(name, *(score(result.interval("f1", kind).value) for kind in kinds))
+    return shown
 
 
 def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:

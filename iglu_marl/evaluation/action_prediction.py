@@ -78,10 +78,10 @@ __all__ = [
     "task_samples",
 ]
 
-FORMAT, VERSION = "iglu_marl action prediction", 2
+FORMAT, VERSION = "iglu_marl action prediction", 3
 LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
-KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells")
+KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells", "near", "counted")
 """What is counted of a prediction; see `Prediction`."""
 RULES = ("net", "acl2020")
 """What is a sample of the Minecraft Dialogue Corpus; see `bap_samples`."""
@@ -157,7 +157,11 @@ def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[
                 name=sequence.name,
                 unit=session.name,
                 situation=Situation(
-                    sequence.dialogue, sequence.before, sequence.new_from, sequence.pose, history
+                    sequence.dialogue,
+                    sequence.before,
+                    sequence.new_from,
+                    sequence.pose,
+                    history,
                 ),
                 target=edited(sequence.before, sequence.actions),
                 actions=sequence.actions,
@@ -327,6 +331,9 @@ class Prediction:
 
     Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
     actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
+
+    What stands in the way: near: a neighbouring cell counts as the right one (of 26, each action for one other).
+    counted: only as many actions as the person did, the first ones (where the order of the predicted is known).
     """
 
     name: str
@@ -342,6 +349,8 @@ class Prediction:
     types: Counts = _NONE
     colors: Counts = _NONE
     cells: Counts = _NONE
+    near: Counts = _NONE
+    counted: Counts = _NONE
     states: tuple[int, int] | None = None
     scored: bool = True
     model: Mapping[str, Any] = field(default_factory=dict)
@@ -388,10 +397,12 @@ def judged(
     *,
     scored: bool = True,
     model: Mapping[str, Any] | None = None,
+    order: Sequence[Any] | None = None,
 ) -> Prediction:
-    """How a predicted world counts against a person's."""
+    """How a predicted world counts against a person's. order: the actions that led to it, where they are known."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
+    first = made if order is None else net_actions(before, edited(before, order[: len(asked)]))
 
     def alike(key: Callable[[NetAction], Any]) -> Counts:
         """Actions that are alike in something, each counted once."""
@@ -421,10 +432,38 @@ def judged(
         types=alike(lambda one: one.place),
         colors=alike(lambda one: (one.place, one.color)),
         cells=alike(lambda one: (one.place, one.cell)),
+        near=Counts(_matched(asked, made), len(made), len(asked)),
+        counted=Counts(len(asked & first), len(first), len(asked)),
         states=sample.states,
         scored=scored,
         model=model or {},
     )
+
+
+def _matched(asked: Iterable[NetAction], made: Iterable[NetAction]) -> int:
+    """How many asked actions can have a made one each, of the same type and colour, in the same cell or beside it."""
+    partners: dict[NetAction, list[NetAction]] = {
+        one: [
+            other
+            for other in made
+            if (one.place, one.color) == (other.place, other.color)
+            and max(abs(a - b) for a, b in zip(one.cell, other.cell, strict=True)) <= 1
+        ]
+        for one in asked
+    }
+    taken: dict[NetAction, NetAction] = {}
+
+    def found(one: NetAction, seen: set[NetAction]) -> bool:
+        """Whether there is one for it, perhaps after another asked action has changed to a different one."""
+        for other in partners[one]:
+            if other not in seen:
+                seen.add(other)
+                if other not in taken or found(taken[other], seen):
+                    taken[other] = one
+                    return True
+        return False
+
+    return sum(found(one, set()) for one in partners)
 
 
 def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
@@ -435,7 +474,8 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
     before = sample.situation.grid
     try:
         made = predict(sample.situation)
-        built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, made)
+        order = None if isinstance(made, np.ndarray) else list(made)
+        built = as_grid(made, "prediction") if isinstance(made, np.ndarray) else edited(before, order or ())
     except ServiceRefusedError:
         raise
     except Exception as fault:
@@ -444,7 +484,7 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
             raise
         error = f"{type(fault).__name__}: {fault}"[:300]
         return judged(sample, before, error, scored=scored, model=getattr(predict, "counts", None))
-    return judged(sample, built, model=getattr(predict, "counts", None))
+    return judged(sample, built, model=getattr(predict, "counts", None), order=order)
 
 
 # --------------------------------------------------------------------------------------------------- all samples

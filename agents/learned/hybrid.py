@@ -1,0 +1,98 @@
+"""The grammar where it understands for sure, a trained model elsewhere, and a question where both are unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl import Role
+from iglu_marl.agents.scripted.asking import Fits, objection
+from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.evaluation.action_prediction import Situation
+from iglu_marl.language import Context, Failure, read
+from iglu_marl.language.repair import Understanding, answered, understand
+
+if TYPE_CHECKING:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+
+UNSURE = 0.15  # of a model: its most probable next action is less probable than this
+
+
+@dataclass
+class Hybrid:
+    """A predictor, and what a builder with a voice asks.
+
+    What the architect said since the builder last did something is read by the grammar, one utterance after the other;
+    an utterance that lacks something may be completed by the next. If all of it can be done, that is the prediction.
+    Else it is the model's.
+    """
+
+    model: TrainedModel
+    unsure: float = UNSURE
+
+    def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[Action]:
+        """The world afterwards, or actions."""
+        read_as = self._read(situation)
+        return self.model(situation) if isinstance(read_as, Understanding) or read_as is None else read_as
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model."""
+        return self.model.fingerprint
+
+    def question(self, situation: Situation, fits: Fits) -> str:
+        """What to ask instead of acting; "" where grammar or model are sure, or there is nothing to be asked.
+
+        fits: whether a text fits a message.
+        """
+        failed = self._read(situation)
+        if not isinstance(failed, Understanding) or failed.question is None:
+            return ""
+        if situation.dialogue and situation.dialogue[-1].role is Role.BUILDER:
+            return ""
+        if self.model.sureness(situation) >= self.unsure:
+            return ""
+        asked = objection(failed, fits, situation.grid, _context(situation))
+        before = [said.text for said in situation.dialogue if said.role is Role.BUILDER]
+        return "" if asked in before[-1:] else asked  # once is enough
+
+    def _read(self, situation: Situation) -> npt.NDArray[np.int8] | Understanding | None:
+        """The world that all new utterances lead to, or the one that could not be followed; None without any."""
+        world, context = situation.grid, _context(situation)
+        failed: Understanding | None = None
+        understood = False
+        for said in situation.dialogue[situation.new_from :]:
+            if said.role is not Role.ARCHITECT:
+                continue
+            heard = None
+            if failed is not None and failed.question is not None:
+                heard = answered(failed, said.text, world, context)
+            elif failed is not None:
+                return failed
+            elif read(said.text) is not None:  # a greeting, say
+                continue
+            heard = heard or understand(said.text, world, context)
+            if isinstance(heard.found, Failure):
+                failed = heard
+                continue
+            failed, understood = None, True
+            context = context.after(heard.instruction, world, heard.found[0])
+            world = heard.found[0].grid.astype(np.int8)
+        if failed is not None:
+            return failed
+        return world if understood else None
+
+
+def _context(situation: Situation) -> Context:
+    """What may be spoken of: what was done before, and where the builder stands."""
+    cells = [tuple(action.cell for action in part) for part in situation.history]
+    pose: Any = situation.pose
+    return Context(
+        last=cells[-1] if cells else (),
+        earlier=tuple(cells[:-1]),
+        yaw_deg=None if pose is None else pose[3],
+        position=None if pose is None else tuple(pose[:3]),
+    )
