@@ -74,7 +74,12 @@ def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
 
 # --- all of them --------------------------------------------------------------------------------------------
 
-MODELLED = {"HybridBuilder", "LLMArchitect", "LLMBuilder", "LearnedBuilder"}  # see test_llm.py and test_learned.py
+MODELLED = {
+    "HybridBuilder",
+    "LLMArchitect",
+    "LLMBuilder",
+    "LearnedBuilder",
+}  # see test_llm.py and test_learned.py
 MAKERS = [getattr(all_agents, name) for name in all_agents.__all__ if name not in MODELLED | {"agents_for"}]
 
 
