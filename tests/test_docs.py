@@ -19,6 +19,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -352,7 +353,12 @@ def test_named_tests_and_members_exist(name: str) -> None:
     for file, test in _TEST.findall(text):
         assert f"\ndef {test}(" in read(ROOT / "tests" / file), f"{file} has no test {test}"
     for dotted in _NAME.findall(_FENCE.sub("", text)):
-        pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
+        if dotted.startswith("iglu_marl.text.openenv") and importlib.util.find_spec("openenv") is None:
+            continue
+        with warnings.catch_warnings():
+            if name in ("docs/changes.md", "CHANGELOG.md"):  # which name what has moved
+                warnings.simplefilter("ignore", DeprecationWarning)
+            pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
 
 
 # ---------------------------------------------------------------------------------------------------- the house

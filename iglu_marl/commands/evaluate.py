@@ -20,6 +20,7 @@ from iglu_marl.commands.options import (
     LLMModel,
     LLMViewLong,
     MaxSteps,
+    Processes,
     Seed,
     TaskSource,
     View,
@@ -65,7 +66,7 @@ def evaluate(
     endpoint: LLMEndpoint = None,
     llm_view: LLMViewLong = None,
     concurrency: Concurrency = None,
-    processes: Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))] = 1,
+    processes: Processes = 1,
     examples: Annotated[int, Option(help="Tasks whose games the page shows.", callback=at_least(0))] = 3,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Count what an agent raises as a failure, and go on.")

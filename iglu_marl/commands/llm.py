@@ -18,6 +18,7 @@ from iglu_marl.commands.options import (
     LLMEndpoint,
     LLMModel,
     PackPath,
+    Processes,
     Seed,
     an_agent,
     at_least,
@@ -95,7 +96,7 @@ def run_benchmark(
     model: LLMModel = None,
     endpoint: LLMEndpoint = None,
     concurrency: Concurrency = None,
-    processes: Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))] = 1,
+    processes: Processes = 1,
     seed: Seed = 0,
     beside: Annotated[
         bool, Option("--beside/--alone", help="Also show players without sense, and scripted ones.")

@@ -166,6 +166,10 @@ Controls = Annotated[str, Option(help="The builder's action encoding.", callback
 ScriptedControls = Annotated[str, choice("walking", "flying")]
 Chat = Annotated[str, choice("text", "tokens")]
 View = Annotated[str, choice("aec", "parallel")]
+Processes = Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))]
+MinariAgent = Annotated[str, Option("--agent", help="With --minari: whose part, builder_0 or architect_0.")]
+Host = Annotated[str, Option(help="The address to listen at. Default: this machine alone.")]
+Port = Annotated[int, Option(help="The port.", callback=at_least(0))]
 MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callback=at_least(1))]
 # language models: what these say holds for the agents named llm while the command runs
 

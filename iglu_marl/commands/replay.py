@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Json
+from iglu_marl.commands.options import Json, MinariAgent
 from iglu_marl.commands.output import game_facts, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, ReplayError
@@ -33,7 +33,7 @@ def replay(
     minari: Annotated[
         str | None, Option(metavar="ID", help="A Minari dataset to write, iglu/games-v0 say.")
     ] = None,
-    agent: Annotated[str, Option(help="With --minari: whose part, builder_0 or architect_0.")] = "builder_0",
+    agent: MinariAgent = "builder_0",
     sees: Annotated[
         str, Option(help="With --minari: what it observes, as pov,dialog. Default: as recorded.")
     ] = "",

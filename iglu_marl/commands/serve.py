@@ -12,8 +12,9 @@ from iglu_marl.commands.options import (
     Data,
     Database,
     GamesFolder,
+    Host,
+    Port,
     Tasks,
-    at_least,
     expect,
     positive,
 )
@@ -24,8 +25,8 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
-    host: Annotated[str, Option(help="The address to listen at. Default: this machine alone.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="The port.", callback=at_least(0))] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     public_host: Annotated[
         list[str] | None, Option(help="A name under which others reach the server; may be repeated.")
     ] = None,

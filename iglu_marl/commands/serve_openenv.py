@@ -6,13 +6,13 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import TaskSource, at_least, choice
+from iglu_marl.commands.options import Host, Port, TaskSource, at_least, choice
 from iglu_marl.core.errors import ConfigError
 
 
 def serve_openenv(
-    host: Annotated[str, Option(help="The address to listen at. Default: this machine alone.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="The port.", callback=at_least(0))] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     role: Annotated[str, choice("builder", "architect", about="whom the model plays")] = "builder",
     partner: Annotated[
         str, Option(help="Who plays the other, by name; none: the task's own words.")

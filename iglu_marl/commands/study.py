@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json
+from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json, MinariAgent
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def export(
     minari: Annotated[
         str | None, Option(metavar="ID", help="A Minari dataset of the games to write, words/games-v0 say.")
     ] = None,
-    agent: Annotated[str, Option(help="With --minari: whose part, builder_0 or architect_0.")] = "builder_0",
+    agent: MinariAgent = "builder_0",
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:
