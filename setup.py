@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from setuptools import setup
-from setuptools.compat.py310 import tomllib
-
 ROOT = Path(__file__).resolve().parent
 _LINK = re.compile(r"(!?)(\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+\))")
 
@@ -29,6 +26,9 @@ def described(text: str, source: str | None, version: str) -> str:
 
 
 if __name__ == "__main__":
+    from setuptools import setup
+    from setuptools.compat.py310 import tomllib
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = re.search(
         r'__version__ = "(.*)"', (ROOT / "iglu_marl" / "_version.py").read_text(encoding="utf-8")

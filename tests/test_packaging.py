@@ -243,9 +243,6 @@ def test_the_metadata_says_what_an_index_asks_for(root: Path, wheel: Path) -> No
     )
 
 
-@pytest.mark.filterwarnings(
-    "ignore:The distutils package is deprecated"
-)  # by setuptools itself, before Python 3.12
 def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path) -> None:
     described = runpy.run_path(str(root / "setup.py"))["described"]
     readme = (root / "README.md").read_text("utf-8")

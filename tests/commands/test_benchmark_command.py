@@ -45,7 +45,7 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     folder = tmp_path / "report"
     done = shell("report", str(first), "--published", str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v0` | oracle | 1 | 100.0 (51.0–100.0) |" in done.stdout
+    assert "| `see-place-v0` | oracle | 1 | 0 | 100.0 (51.0–100.0) |" in done.stdout
     assert "| oracle | random |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout
 
