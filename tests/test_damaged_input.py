@@ -416,6 +416,8 @@ PREDICTION = {
     "removed": [0, 0, 0],
     "changed": [1, 1, 1],
     "aligned": [1, 1, 1],
+    "counted": [1, 1, 1],
+    "near": [1, 1, 1],
     "types": [1, 1, 1],
     "colors": [1, 1, 1],
     "cells": [1, 1, 1],

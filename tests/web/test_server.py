@@ -305,7 +305,7 @@ def test_a_builder_without_work_looks_up_once_a_second(options: dict[str, Any]) 
     ("agents", "expected"),
     [
         ({Role.ARCHITECT: ("symbols-pair-v0",)}, "symbols-pair-v0.*tokens"),
-        ({Role.BUILDER: ("learned",)}, "learned.*IGLU_MARL_MODEL"),
+        ({Role.BUILDER: ("symbols-pair-v0",)}, "symbols-pair-v0.*tokens"),
     ],
 )
 def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expected: str) -> None:

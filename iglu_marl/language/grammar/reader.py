@@ -28,7 +28,7 @@ _FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """The categories of what is said of a scene and asked about it, by `questions.txt`."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
-_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
+_WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=\s)-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS = {
     "center": "centre",
