@@ -120,19 +120,11 @@ class LearnedBuilder(BuilderBase):
                 executor.steps, self._goal = further, more
 
     def _edits(self, situation: Situation) -> list[Action]:
-        """What it makes of a situation; nothing where it has to ask."""
-        if self.can_ask and isinstance(self._predict, Hybrid):
-            self._question = self._predict.question(situation, self._fits)
-            if self._question:
-                return []
+        """What it makes of a situation."""
         found = self._predict(situation)
         if isinstance(found, np.ndarray):
             return _edits(situation.grid, found)
         return [Action(*one) for one in found]
-
-    def _fits(self, text: str) -> bool:
-        length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
-        return length <= self.game.most
 
     def _remember(self) -> None:
         """Of what was intended last, what has been done is history."""
@@ -164,7 +156,18 @@ class HybridBuilder(LearnedBuilder):
         controls: ControlsName = "walking",
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(model if isinstance(model, Hybrid) else Hybrid(_loaded(model)), controls, **options)
+        self._hybrid = model if isinstance(model, Hybrid) else Hybrid(_loaded(model))
+        super().__init__(self._hybrid, controls, **options)
+
+    def _edits(self, situation: Situation) -> list[Action]:
+        """What it makes of a situation; nothing where it has to ask."""
+        if self.can_ask:
+            self._question = self._hybrid.question(situation, self._fits)
+        return [] if self._question else super()._edits(situation)
+
+    def _fits(self, text: str) -> bool:
+        length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
+        return length <= self.game.most
 
 
 def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:

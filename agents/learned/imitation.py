@@ -27,11 +27,8 @@ HELD_OUT = 0.15  # of the pairs of colour and cell
 BUDGET = 60, 90, 120  # steps that a learner has, by layer
 LATEST = 45, 60, 75  # steps after which the teacher takes over, at most, by layer
 LATE = 0.5  # of the games in which it may do so in all the time that a test allows: most are done before
-SHORT, LESSON, PRACTICE = (
-    0.6,
-    12,
-    20,
-)  # of the lessons are short; their steps, and those of the next try, on average
+# Of the lessons are short; their steps, and those of the next try, on average.
+SHORT, LESSON, PRACTICE = 0.6, 12, 20
 ENDING = 0.4  # of the games that are over: the others go on with another request
 AFTER = 2  # labels that say that nothing is left to be done
 

@@ -16,10 +16,7 @@ from iglu_marl.rendering import palette
 
 LAYERS = 4  # that are remembered, from the ground up
 FADES = np.array([0.7, 0.9, 0.97], np.float32)  # what is left of a trace after a step
-FILLED, DOUBTED = (
-    0.25,
-    0.05,
-)  # what a look at a block adds to a cell: to an unknown one, to one taken for empty
+FILLED, DOUBTED = 0.25, 0.05  # that a look at a block adds to a cell: an unknown one, one taken for empty
 REACH, ASIDE = 6.0, 0.9  # cells from the eye, and from the gaze, in which a placed block may be
 BUMP = 0.55  # cells from the middle of the body to where a wall is felt
 MOVED = 0.3  # cells by which the place may change without a step, before the map is forgotten

@@ -51,6 +51,7 @@ from iglu_marl.language import (
     say,
     wordings,
 )
+from iglu_marl.language.grammar.speaker import spelled
 
 PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -273,7 +274,7 @@ def vaguely(edit: CellEdit) -> tuple[str, ...]:
     _, _, where = render(edit).rstrip(".").partition(" block ")
     one, _, other = where.partition(", ")  # height and place, in the order of the template
     color = color_name(edit.after)
-    block = f"{'an' if color[:1] in 'aeiou' else 'a'} {color} block"
+    block = spelled(["a", color, "block"], sentence=False)
     said = [f"Place a block {one}, {other}.", f"Place {block} {one}.", f"Place {block} {other}."]
     lacking = {failure.reason: text for text in said if isinstance(failure := parse(text), Failure)}
     return tuple(lacking[reason] for reason in _VAGUE if reason in lacking)

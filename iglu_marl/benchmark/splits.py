@@ -36,7 +36,8 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, Then, render
-from iglu_marl.language.shapes import Direction
+from iglu_marl.language.grammar.speaker import spelled
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction
 from iglu_marl.tasks import FiniteSource, RandomTasks, SpawnPoses, TaskSource
 
 SplitName = Literal["train", "test"]
@@ -262,12 +263,8 @@ class Changes(Content):
                 return cell, color
 
 
-RELATIONS: dict[str, Cell] = {
-    "on top of": (0, 1, 0),
-    "north of": (0, 0, -1),
-    "east of": (1, 0, 0),
-    "south of": (0, 0, 1),
-    "west of": (-1, 0, 0),
+RELATIONS: dict[str, Cell] = {"on top of": VECTORS[Direction.UP]} | {
+    f"{direction.value} of": VECTORS[direction] for direction in COMPASS
 }
 
 
@@ -300,8 +297,7 @@ class Relative(Content):
 
 
 def _a_block(color: int) -> str:
-    name = COLOR_NAMES[color]
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name} block"
+    return spelled(["a", COLOR_NAMES[color], "block"], sentence=False)
 
 
 _WAYS = ("north", "east", "south", "west")

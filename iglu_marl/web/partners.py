@@ -10,9 +10,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin, is_idle
 
-TURN_TICKS = (
-    20  # who has nothing to do looks up once a second, and at once when somebody speaks or ends a turn
-)
+TURN_TICKS = 20  # who has nothing to do looks up once a second, and when somebody speaks or ends a turn
 
 
 class Partner:
