@@ -21,14 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.parsing import parse_json, read_file
+from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
-from iglu_marl.data.packs.archive import MAX_MEMBER_BYTES, open_pack
+from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.store import DATA_PATH_VARIABLE, MissingPackError, find_pack, pack_folder
 from iglu_marl.data.report import Skipped, SkipReason
 
 FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
 COLUMNS = ("HitId", "GameMinecraftId", "TaskMinecraftId", "AgentName", "Annotation", "CompletionCode")
+_SIDE_LIMIT = 256 * MIB  # bytes of games and tasks
 _CODE_LIMIT = 1 << 16  # bytes of a decoded code; real ones have 221
 
 
@@ -301,7 +302,7 @@ def _side_file(found: _Found, name: str) -> Any:
 def _in_folder(folder: Path) -> Callable[[str], bytes | None]:
     def read(name: str) -> bytes | None:
         file = folder / name
-        return read_file(file, MAX_MEMBER_BYTES) if file.is_file() else None
+        return read_file(file, _SIDE_LIMIT) if file.is_file() else None
 
     return read
 
@@ -321,7 +322,7 @@ def _at(place: Path, follow_links: bool = False) -> _Found | None:
     return _Found(
         inside.read(FEEDBACK, TABLE_LIMIT),
         f"{place}: {nearest}",
-        lambda name: inside.read(name) if inside.has(name) else None,
+        lambda name: inside.read(name, _SIDE_LIMIT) if inside.has(name) else None,
         pack.left_out,
     )
 
