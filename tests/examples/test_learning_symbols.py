@@ -199,6 +199,43 @@ def test_pairs_learn_on_rungs(
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
 
 
+def test_pairs_are_crossed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are architects, columns builders; who is there twice plays alike."""
+    from benchmarks import rungs
+
+    rung = find("symbols-place-v0")
+    monkeypatch.setitem(rungs.PAIRS, rung.name, {**TINY, "every": 25})
+    one, other = (rungs.agents_of(rung, rungs.pair(rung, seed)[0]) for seed in range(2))
+    found = rungs.cross_play(rung, [one, one, other], games=20)
+    assert found.keys() == {"train", "test"}
+    for rows in found.values():
+        assert rows[0] == rows[1]
+        assert all(len(row) == 3 and row[0] == row[1] for row in rows)
+
+
+def test_a_listener_learns_what_words_mean_on_a_rung(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import rungs
+
+    rung = find("words-place-v0")
+    tasks = rungs.as_said(rung)
+    assert len(tasks) == len({task.dialog for task in tasks}) == 20
+    assert all(task.dialog.startswith("<Architect> place ") for task in tasks), tasks[0].dialog
+    monkeypatch.setitem(rungs.WORDS, rung.name, 150_000)
+    weights, told = rungs.listening_builder(rung, 0)
+    assert told["curve"][-1][1] > 0.3, "of the training split; chance is 0.05"
+
+    builder = rungs.maker_of(rung, weights)(make(rung))
+    env = make(rung)
+    seen = env.reset(seed=0, options={"task": tasks[0]})[0]["builder_0"]
+    builder.reset(Role.BUILDER, 0)
+    silent = {**seen, "dialog": np.zeros_like(seen["dialog"])}
+    assert not builder.act(silent).any(), "it waits for words"
+    assert builder.act(seen) in env.action_space("builder_0")
+    heard = builder._heard
+    builder.act({**seen, "dialog": seen["dialog"][::-1].copy()})
+    assert builder._heard is heard, "it heeds no later words"
+
+
 def test_games_of_a_rung_have_its_meanings_and_its_body(torch: Any) -> None:
     from benchmarks import rungs
 
