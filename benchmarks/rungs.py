@@ -2,7 +2,8 @@
 
 Trains on the training split, measures on the test split, and writes the result file that docs/benchmark.md shows.
 `see-few-v0`, `see-structures-v0`: imitation of the planner, by examples/dagger_silent_builder.py.
-`symbols-place-v0`, `symbols-two-v0`, `partners-place-v0`: PPO after practice, by examples/ppo_symbols.py;
+`symbols-place-v0`, `symbols-two-v0`, `partners-place-v0`: PPO after practice, by examples/ppo_symbols.py; the pairs of
+`symbols-two-v0` also play `symbols-walk-v0`, where the planner walks for them.
 `--other-play` renames the symbols in each game; `--cross-play` has the pairs of all seeds play with one another.
 `words-place-v0`: the linear policy of the audits, by its reward, on what the scripted architect says first.
 Weights stay in a folder, by default runs/rungs: what is there is not trained again.
@@ -24,7 +25,7 @@ import torch
 
 from benchmarks.examples import load_example
 from iglu_marl import Role, Task, benchmark
-from iglu_marl.agents import ScriptedArchitect
+from iglu_marl.agents import OracleBuilder, ScriptedArchitect
 from iglu_marl.agents.learned import symbols
 from iglu_marl.agents.learned.silent import SilentBuilder
 from iglu_marl.agents.settings import MESSAGE_TOKENS
@@ -34,6 +35,7 @@ from iglu_marl.benchmark.games import features_for
 from iglu_marl.benchmark.ladder import GRID_ACTIONS
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import SplitName, some_of
+from iglu_marl.core.actions import Action
 from iglu_marl.core.files import write_text
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
@@ -50,7 +52,11 @@ PAIRS: dict[str, dict[str, Any]] = {
     },
     "symbols-two-v0": {"practice_updates": 250, "updates": 240, "games": 1024},
 }
-PAIRS["partners-place-v0"] = PAIRS["symbols-place-v0"]  # the same game: other pairings in the test
+SAME = {  # the same meanings: other pairings in the test, or other hands
+    "partners-place-v0": "symbols-place-v0",
+    "symbols-walk-v0": "symbols-two-v0",
+}
+PAIRS |= {rung: PAIRS[other] for rung, other in SAME.items()}
 SILENT = {"see-few-v0": {"limit": 400}, "see-structures-v0": {"limit": 1000}}
 
 WORDS = {"words-place-v0": 300_000}  # environment steps
@@ -203,6 +209,21 @@ class OnRung(symbols.SymbolsBuilder):
         return wish
 
 
+class OnFoot(OnRung):
+    """What it wishes for is learned; the planner walks and builds it. task_of: a task of a wish, int [8]."""
+
+    hands: OracleBuilder
+    task_of: Callable[[np.ndarray], Task]
+
+    def act(self, observation: Any) -> Any:
+        """The next step: none before it has heard something."""
+        if self._wish.any():
+            return self.hands.act(observation)
+        self.chosen(observation)  # listens
+        self.hands.reset(Role.BUILDER, None, task=self.task_of(self._wish[0]))
+        return int(Action.NOOP)
+
+
 class OfParts(symbols.SymbolsArchitect):
     """An architect that sees cell and colour apart."""
 
@@ -314,6 +335,10 @@ def agents_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> tuple[Any
     example, _ = example_on(rung)
 
     def builder(env: Any) -> OnRung:
+        if rung.controls == "walking":
+            walker = OnFoot.for_env(env, model=model)
+            walker.hands, walker.task_of = OracleBuilder.for_env(env), example.task_of
+            return walker
         agent = OnRung.for_env(env, model=model)
         agent.cells = example.cells
         return agent
@@ -327,7 +352,7 @@ def agents_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> tuple[Any
 
 def learned_by(rung: benchmark.Rung, seed: int, folder: Path, minutes: float, other_play: bool) -> Learned:
     """A run's weights and what is told of it; from the folder if they are there."""
-    game = "symbols-place-v0" if rung.name == "partners-place-v0" else rung.name  # one training for both
+    game = SAME.get(rung.name, rung.name)  # one training for both
     place = folder / f"{game}{'-other' * other_play}-{seed}"
     if place.with_suffix(".npz").exists():
         with np.load(place.with_suffix(".npz")) as kept:
@@ -349,7 +374,7 @@ def learned_by(rung: benchmark.Rung, seed: int, folder: Path, minutes: float, ot
 def kind_of(rung: benchmark.Rung) -> tuple[str, str]:
     """What learns on a rung: its name in tables, and in the name of the file."""
     if rung.name in PAIRS:
-        return "pair, PPO", "pair"
+        return "pair, PPO" + ", the planner's hands" * (rung.controls == "walking"), "pair"
     return ("linear policy", "linear") if rung.name in WORDS else ("silent builder, DAgger", "silent")
 
 

@@ -19,6 +19,8 @@ from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
 from iglu_marl.agents.learned import zoo
 from iglu_marl.benchmark import find, make, run
+from iglu_marl.benchmark.games import judged
+from iglu_marl.benchmark.splits import some_of
 
 TINY: dict[str, Any] = {"practice_updates": 1, "practice_games": 8, "updates": 1, "games": 16, "every": 1}
 
@@ -197,6 +199,28 @@ def test_pairs_learn_on_rungs(
     assert 8 + 16 <= told["steps"] == told["curve"][-1][0] <= (8 + 16) * rung.max_steps
     found = run(rung, [rungs.agents_of(rung, weights)], episodes=2)
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
+
+
+def test_on_foot_the_planner_builds_what_is_wished_for(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import rungs
+
+    walk, two = find("symbols-walk-v0"), find("symbols-two-v0")
+    targets = [np.stack([task.target_grid for task in rung.tasks("test")]) for rung in (walk, two)]
+    assert np.array_equal(*targets), "one training for both"
+    monkeypatch.setitem(rungs.PAIRS, two.name, {**TINY, "every": 25})
+    architect, builder = rungs.agents_of(walk, rungs.pair(two, 0)[0])
+    wanted: list[Any] = []
+
+    def listening(env: Any) -> Any:
+        agent = builder(env)
+        monkeypatch.setattr(agent, "_wished", lambda heard: wanted[-1])
+        return agent
+
+    env = make(walk)
+    agents = {Role.ARCHITECT: architect(env), Role.BUILDER: listening(env)}
+    for seed, task in enumerate(some_of(walk.tasks("train"), 2)):
+        wanted.append(arrays.ring_of(task.target_grid[None]).astype(np.int64))
+        assert judged(walk, env, agents, task, seed).success
 
 
 def test_pairs_are_crossed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
