@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium
 
-from iglu_marl import Agent, AgentError, Role
+from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.builder import HybridBuilder, LearnedBuilder
 from iglu_marl.agents.llm import LLMArchitect, LLMBuilder
@@ -82,6 +83,39 @@ def named(name: str, role: Role) -> Any:
             "or llm:MODEL@ENDPOINT"
         )
     return maker
+
+
+_SIGHTS = ("architect_sees", "builder_sees")
+
+
+def game_options(
+    agents: Mapping[Role, Iterable[Any]], own: Mapping[str, Any], asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Options of a game in which agents by name can play, for `iglu_marl.env` and its like.
+
+    A trained agent plays in the game that it has learned in: what its card says (controls, chat, ...) holds over `own`,
+    the options of whoever asks, and what it sees is added to theirs. What is `asked` for holds over both: an agent
+    that cannot play so refuses.
+
+    agents: their names by role; what is no name has no game of its own. asked: options; None is not asked for.
+    Raises `AgentError` for two agents who have learned in games that are not one.
+    """
+    game, wanted = dict(own), {key: value for key, value in asked.items() if value is not None}
+    learned: dict[str, tuple[str, Any]] = {}  # by option: who first, and how
+    for role, names in agents.items():
+        for name in names:
+            trained = getattr(find(name, role), "game", {}) if isinstance(name, str) else {}
+            for key, value in trained.items():
+                if key in _SIGHTS:
+                    game[key] = tuple(dict.fromkeys((*game.get(key, getattr(GameConfig, key)), *value)))
+                    continue
+                first, known = learned.setdefault(key, (name, value))
+                if known != value and key not in wanted:
+                    raise AgentError(
+                        f"{first} plays with {key}={known!r}, {name} with {value!r}: they have no game in common"
+                    )
+                game[key] = value
+    return {**game, **wanted}
 
 
 # Of partners who play with people in real time, and are asked once a second: patient; the game goes on while a model

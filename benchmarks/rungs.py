@@ -2,9 +2,11 @@
 
 Trains on the training split, measures on the test split, and writes the result file that docs/benchmark.md shows.
 `see-few-v0`, `see-structures-v0`: imitation of the planner, by examples/dagger_silent_builder.py.
-`symbols-place-v0`, `symbols-two-v0`, `partners-place-v0`: PPO after practice, by examples/ppo_symbols.py;
-`--other-play` renames the symbols in each game. Weights stay in a folder, by default runs/rungs: what is there is not
-trained again.
+`symbols-place-v0`, `symbols-two-v0`, `partners-place-v0`: PPO after practice, by examples/ppo_symbols.py; the pairs of
+`symbols-two-v0` also play `symbols-walk-v0`, where the planner walks for them.
+`--other-play` renames the symbols in each game; `--cross-play` has the pairs of all seeds play with one another.
+`words-place-v0`: the linear policy of the audits, by its reward, on what the scripted architect says first.
+Weights stay in a folder, by default runs/rungs: what is there is not trained again.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -22,13 +24,21 @@ import numpy as np
 import torch
 
 from benchmarks.examples import load_example
-from iglu_marl import benchmark
+from iglu_marl import Role, Task, benchmark
+from iglu_marl.agents import OracleBuilder, ScriptedArchitect
 from iglu_marl.agents.learned import symbols
 from iglu_marl.agents.learned.silent import SilentBuilder
+from iglu_marl.agents.settings import MESSAGE_TOKENS
+from iglu_marl.benchmark.controls import LinearBuilder, LinearPolicy, cells_of_tasks
+from iglu_marl.benchmark.controls import train as train_linear
+from iglu_marl.benchmark.games import features_for
 from iglu_marl.benchmark.ladder import GRID_ACTIONS
 from iglu_marl.benchmark.report import markdown
-from iglu_marl.benchmark.splits import some_of
+from iglu_marl.benchmark.splits import SplitName, some_of
+from iglu_marl.core.actions import Action
+from iglu_marl.core.files import write_text
 from iglu_marl.envs import VectorGame
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.envs.wrappers import discretize
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "learning"
@@ -42,8 +52,14 @@ PAIRS: dict[str, dict[str, Any]] = {
     },
     "symbols-two-v0": {"practice_updates": 250, "updates": 240, "games": 1024},
 }
-PAIRS["partners-place-v0"] = PAIRS["symbols-place-v0"]  # the same game: other pairings in the test
+SAME = {  # the same meanings: other pairings in the test, or other hands
+    "partners-place-v0": "symbols-place-v0",
+    "symbols-walk-v0": "symbols-two-v0",
+}
+PAIRS |= {rung: PAIRS[other] for rung, other in SAME.items()}
 SILENT = {"see-few-v0": {"limit": 400}, "see-structures-v0": {"limit": 1000}}
+
+WORDS = {"words-place-v0": 300_000}  # environment steps
 
 Learned = tuple[dict[str, np.ndarray], dict[str, Any]]  # weights, and what is told of the run
 
@@ -73,6 +89,60 @@ def builder_of(weights: dict[str, np.ndarray]) -> Callable[[Any], Any]:
     """What makes the agent of a silent builder's weights."""
     model: Any = SimpleNamespace(name="silent builder", card={"network": {}}, tensors=weights)
     return lambda env: SilentBuilder.for_env(env, model=model)
+
+
+# ------------------------------------------------------------------------------------- builders that hear words
+
+
+class ListeningBuilder(LinearBuilder):
+    """A linear policy that waits for the first words, heeds no later ones, and says nothing."""
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Begin an episode."""
+        super().reset(role, seed)
+        self._heard: Any = None
+
+    def act(self, observation: Any) -> Any:
+        """The numbers of the action and of what it says, int [17]: nothing."""
+        action = np.zeros(1 + MESSAGE_TOKENS, np.int64)
+        if self._heard is None and np.any(observation["dialog"]):
+            self._heard = observation["dialog"]
+        if self._heard is not None:
+            action[0] = super().act({**observation, "dialog": self._heard})
+        return action
+
+
+def as_said(rung: benchmark.Rung) -> list[Task]:
+    """The tasks of the training split, each with what the scripted architect says first as its dialog."""
+    env = benchmark.make(rung, "train")
+    speaker = ScriptedArchitect.for_env(env)
+    found = []
+    for task in some_of(rung.tasks("train"), 256):
+        seen, _ = env.reset(seed=0, options={"task": task})
+        speaker.reset(Role.ARCHITECT, 0)
+        env.step({ARCHITECT: speaker.act(seen[ARCHITECT]), BUILDER: np.zeros(1 + MESSAGE_TOKENS, np.int64)})
+        found.append(task.replace(dialog=env.unwrapped.episode.dialogue.text))
+    return found
+
+
+def policy_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> LinearPolicy:
+    """A linear policy of its weights."""
+    tasks = [task for split in ("train", "test") for task in some_of(rung.tasks(split), 256)]
+    return LinearPolicy(rung, features_for(rung, rung.sees, cells_of_tasks(tasks)), **weights)
+
+
+def listening_builder(rung: benchmark.Rung, seed: int) -> Learned:
+    """Weights, with the environment steps of training and the curve."""
+    tasks, budget = as_said(rung), WORDS[rung.name]
+    cells = cells_of_tasks([*tasks, *some_of(rung.tasks("test"), 256)])
+    curve = [(0, 0.0)]
+
+    def measure(steps: int, policy: LinearPolicy) -> None:
+        if steps >= min(curve[-1][0] + budget // 20, budget):
+            curve.append((steps, float(policy.successes(tasks).mean())))
+
+    policy = train_linear(rung, tasks, rung.sees, budget, seed, cells=cells, after=measure)
+    return {"seen": policy.seen, "times": policy.times}, {"steps": curve[-1][0], "curve": curve}
 
 
 # ------------------------------------------------------------------------------------------------ pairs with symbols
@@ -137,6 +207,21 @@ class OnRung(symbols.SymbolsBuilder):
         wish = np.zeros((1, len(symbols.RING)), np.int64)
         wish[0, self.cells[scores[: len(self.cells)].argmax()]] = 1 + scores[len(self.cells) :].argmax()
         return wish
+
+
+class OnFoot(OnRung):
+    """What it wishes for is learned; the planner walks and builds it. task_of: a task of a wish, int [8]."""
+
+    hands: OracleBuilder
+    task_of: Callable[[np.ndarray], Task]
+
+    def act(self, observation: Any) -> Any:
+        """The next step: none before it has heard something."""
+        if self._wish.any():
+            return self.hands.act(observation)
+        self.chosen(observation)  # listens
+        self.hands.reset(Role.BUILDER, None, task=self.task_of(self._wish[0]))
+        return int(Action.NOOP)
 
 
 class OfParts(symbols.SymbolsArchitect):
@@ -250,6 +335,10 @@ def agents_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> tuple[Any
     example, _ = example_on(rung)
 
     def builder(env: Any) -> OnRung:
+        if rung.controls == "walking":
+            walker = OnFoot.for_env(env, model=model)
+            walker.hands, walker.task_of = OracleBuilder.for_env(env), example.task_of
+            return walker
         agent = OnRung.for_env(env, model=model)
         agent.cells = example.cells
         return agent
@@ -263,14 +352,16 @@ def agents_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> tuple[Any
 
 def learned_by(rung: benchmark.Rung, seed: int, folder: Path, minutes: float, other_play: bool) -> Learned:
     """A run's weights and what is told of it; from the folder if they are there."""
-    game = "symbols-place-v0" if rung.name == "partners-place-v0" else rung.name  # one training for both
+    game = SAME.get(rung.name, rung.name)  # one training for both
     place = folder / f"{game}{'-other' * other_play}-{seed}"
     if place.with_suffix(".npz").exists():
         with np.load(place.with_suffix(".npz")) as kept:
             return dict(kept), json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))
     began = time.process_time()
-    if rung.is_pair:
+    if rung.name in PAIRS:
         weights, told = pair(benchmark.find(game), seed, other_play)
+    elif rung.name in WORDS:
+        weights, told = listening_builder(rung, seed)
     else:
         weights, told = silent_builder(rung, seed, minutes)
     told["cpu minutes"] = round((time.process_time() - began) / 60, 2)
@@ -280,11 +371,41 @@ def learned_by(rung: benchmark.Rung, seed: int, folder: Path, minutes: float, ot
     return weights, told
 
 
+def kind_of(rung: benchmark.Rung) -> tuple[str, str]:
+    """What learns on a rung: its name in tables, and in the name of the file."""
+    if rung.name in PAIRS:
+        return "pair, PPO" + ", the planner's hands" * (rung.controls == "walking"), "pair"
+    return ("linear policy", "linear") if rung.name in WORDS else ("silent builder, DAgger", "silent")
+
+
+def maker_of(rung: benchmark.Rung, weights: dict[str, np.ndarray]) -> Any:
+    """What makes an agent, or architect and builder, of a run's weights."""
+    if rung.name in PAIRS:
+        return agents_of(rung, weights)
+    if rung.name in WORDS:
+        policy = policy_of(rung, weights)
+        return lambda env: ListeningBuilder(policy)
+    return builder_of(weights)
+
+
+def cross_play(rung: benchmark.Rung, pairs: Sequence[Any], games: int) -> dict[str, list[list[float]]]:
+    """By split, the share of successes of each architect (rows) with each builder (columns)."""
+    roles = [{str(seed): makers[role] for seed, makers in enumerate(pairs)} for role in range(2)]
+    splits: tuple[SplitName, ...] = ("train", "test")
+    return {
+        split: [
+            list(row.values())
+            for row in benchmark.cross_play(rung, *roles, games=games, split=split).values()
+        ]
+        for split in splits
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("rung", choices=(*SILENT, *PAIRS))
+    parser.add_argument("rung", choices=(*SILENT, *PAIRS, *WORDS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument(
         "--minutes", type=float, default=2.0, help="of the processor, for each silent builder"
@@ -292,27 +413,41 @@ def main() -> None:
     parser.add_argument(
         "--other-play", action="store_true", help="symbols are renamed in each game of training"
     )
+    parser.add_argument(
+        "--cross-play", action="store_true", help="instead: pairs across seeds, of both ways of training"
+    )
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--runs", type=Path, default=Path("runs") / "rungs", help="folder of weights")
     parser.add_argument("--output", type=Path, help="the result file; by default in docs/learning/")
     given = parser.parse_args()
     torch.set_num_threads(1)
     rung = benchmark.find(given.rung)
-    made = [
-        learned_by(rung, seed, given.runs, given.minutes, given.other_play) for seed in range(given.seeds)
-    ]
-    pairs = rung.is_pair
-    name, short = ("pair, PPO", "pair") if pairs else ("silent builder, DAgger", "silent")
+
+    def runs(other_play: bool) -> list[Learned]:
+        return [learned_by(rung, seed, given.runs, given.minutes, other_play) for seed in range(given.seeds)]
+
+    if given.cross_play:
+        found = {
+            name: cross_play(rung, [agents_of(rung, weights) for weights, _ in runs(other)], given.episodes)
+            for name, other in (("plain", False), ("other-play", True))
+        }
+        write_text(
+            given.output or RESULTS / f"{rung.name}-cross-play.json", json.dumps(found, indent=1) + "\n"
+        )
+        print(json.dumps(found, indent=1))
+        return
+    made = runs(given.other_play)
+    name, short = kind_of(rung)
     if given.other_play:
         name, short = f"{name}, other-play", f"{short}-other"
-    options = "--other-play " * given.other_play + f"--minutes {given.minutes:g} " * (not pairs)
+    options = "--other-play " * given.other_play + f"--minutes {given.minutes:g} " * (rung.name in SILENT)
     steps = [told["steps"] for _, told in made]
     result = benchmark.run(
         rung,
-        [agents_of(rung, weights) if pairs else builder_of(weights) for weights, _ in made],
+        [maker_of(rung, weights) for weights, _ in made],
         name=name,
         episodes=given.episodes,
-        curves=[told["curve"] for _, told in made] if pairs else (),
+        curves=[told["curve"] for _, told in made] if "curve" in made[0][1] else (),
         budget=max(steps),
         command=f"python -m benchmarks.rungs {rung.name} {options}--seeds {given.seeds} --episodes {given.episodes}",
         output=given.output or RESULTS / f"{rung.name}_{short}.json",

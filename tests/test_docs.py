@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import io
 import itertools
+import json
 import os
 import pkgutil
 import re
@@ -552,6 +553,17 @@ def partners() -> list[list[str]]:
     return rows
 
 
+def cross_play() -> list[list[str]]:
+    """Each architect with each builder of other runs, by training and split, in per cent."""
+    file = ROOT / "docs" / "learning" / "symbols-place-v0-cross-play.json"
+    return [
+        [training, split, f"architect {seed}", *(f"{100 * share:.0f}" for share in row)]
+        for training, splits in json.loads(read(file)).items()
+        for split, rows in splits.items()
+        for seed, row in enumerate(rows)
+    ]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
@@ -575,6 +587,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "bundled": bundled,
     "colours": colours,
+    "cross-play": cross_play,
     "config": config,
     "constructions": rules,
     "functions": functions,

@@ -51,13 +51,14 @@ def evaluate(
     tasks: TaskSource = "bundled",
     count: Annotated[int | None, Option(help="So many tasks at most.", callback=at_least(1))] = None,
     episodes: Annotated[int, Option(help="Games of each pair on each task.", callback=at_least(1))] = 1,
-    controls: Controls = "walking",
-    chat: Chat = "text",
+    controls: Controls = None,
+    chat: Chat = None,
     view: View = "aec",
     sees: Annotated[
         list[str] | None,
         Option(
-            help="What the builder sees; several times for several. Default: dialog, inventory, pose, grid."
+            help="What the builder sees; several times for several. "
+            "Default: dialog, inventory, pose, grid, and what trained agents need."
         ),
     ] = None,
     max_steps: MaxSteps = 5000,

@@ -12,6 +12,7 @@ from typing import Any
 
 from iglu_marl.commands.human_game import carried_over
 from iglu_marl.commands.task_selection import choose_task
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
@@ -25,7 +26,15 @@ from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel, Window, Window
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 CAMERAS = ("follow", "orbit")
-MAX_STEPS, TURN_STEPS = 10_000, 200
+GAME: dict[str, Any] = {
+    "controls": "walking",
+    "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+    "builder_can_ask": True,
+    "max_steps": 10_000,
+    "max_turns": None,
+    "turn_steps": 200,
+}
+"""Of a game that agents play, where a trained one has learned in no other."""
 _HELP = (
     ("Space", "pause, go on"),
     ("Right, Left", "a step on, a step back"),
@@ -42,23 +51,16 @@ def live_game(
     tasks: Path | None = None,
     task: str | None = None,
     seed: int = 0,
-    controls: Any = "walking",
+    controls: str | None = None,
     architect: str = "scripted",
     builder: str = "scripted",
 ) -> tuple[Any, Iterator[Any]]:
     """An environment to show states in, and the states of a game as two agents play it."""
-    from iglu_marl.agents import agents_for
+    from iglu_marl.agents.registry import agents_for, game_options
 
     chosen = choose_task(tasks, task=task, seed=seed)
-    env: Any = raw_env(
-        tasks=chosen,
-        controls=controls,
-        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
-        builder_can_ask=True,
-        max_steps=MAX_STEPS,
-        max_turns=None,
-        turn_steps=TURN_STEPS,
-    )
+    playing = {Role.ARCHITECT: [architect], Role.BUILDER: [builder]}
+    env: Any = raw_env(tasks=chosen, **game_options(playing, GAME, {"controls": controls}))
     env.reset(seed=seed)
     found = agents_for(env, architect, builder)
     agents = {name: found[ROLES[name]] for name in (ARCHITECT, BUILDER)}
@@ -75,7 +77,7 @@ def live_game(
             if standstill.after(ROLES[name]):
                 return
 
-    return carried_over(env, controls), states()
+    return carried_over(env, env.config.controls), states()
 
 
 def recorded_game(path: Path, episode: int = 0) -> tuple[Any, Iterator[Any]]:

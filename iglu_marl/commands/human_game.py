@@ -46,22 +46,26 @@ class Nobody:
         """Nothing is held."""
 
 
-def make_env(task: Task, role: str, partner: str, controls: Any) -> Any:
-    """The game: no limits but turns, whose length depends on who plays what."""
+def make_env(task: Task, role: str, partner: str, controls: str | None) -> Any:
+    """The game: no limits but turns, whose length depends on who plays what. People write words."""
+    from iglu_marl.agents.registry import game_options
+
     turn_steps: int | None = None
     if role == "architect":
         turn_steps = BUILDER_TURN_STEPS
     elif role == "builder" and partner not in ("replay", "none"):
         turn_steps = TURN_STEPS
-    return raw_env(
-        tasks=task,
-        controls=controls,
-        turn_steps=turn_steps,
-        max_steps=None,
-        max_turns=None,
-        builder_can_ask=True,
-        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
-    )
+    own = {
+        "controls": "walking" if role == "architect" else "human-level",
+        "turn_steps": turn_steps,
+        "max_steps": None,
+        "max_turns": None,
+        "builder_can_ask": True,
+        "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+    }
+    agents = {Role.BUILDER if role == "architect" else Role.ARCHITECT: [partner]}
+    asked = {"controls": controls, "chat": "text"}
+    return raw_env(tasks=task, **game_options(agents, own, asked))
 
 
 def make_agents(

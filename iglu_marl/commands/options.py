@@ -162,9 +162,12 @@ Database = Annotated[
 ]
 
 # the game and who plays it
-Controls = Annotated[str, Option(help="The builder's action encoding.", callback=known_controls)]
+AS_LEARNED = "Default: as a trained agent has learned it, else"
+Controls = Annotated[
+    str | None, Option(help=f"The builder's action encoding. {AS_LEARNED} walking.", callback=known_controls)
+]
 ScriptedControls = Annotated[str, choice("walking", "flying")]
-Chat = Annotated[str, choice("text", "tokens")]
+Chat = Annotated[str | None, choice("text", "tokens", about=f"what is said. {AS_LEARNED} text.")]
 View = Annotated[str, choice("aec", "parallel")]
 Processes = Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))]
 MinariAgent = Annotated[str, Option("--agent", help="With --minari: whose part, builder_0 or architect_0.")]

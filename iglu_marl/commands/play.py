@@ -42,7 +42,8 @@ def play(
     controls: Annotated[
         str | None,
         Option(
-            help="The builder's action encoding. Default: human-level for a person.", callback=known_controls
+            help="The builder's action encoding. Default: human-level for a person, else as for watch.",
+            callback=known_controls,
         ),
     ] = None,
     model: LLMModel = None,
@@ -66,8 +67,7 @@ def play(
         chosen = choose_session(tasks, data, task, seed, progress=loading)[0]
     else:
         chosen = choose_task(tasks, data, task, seed, progress=loading)
-    encoding = controls or ("walking" if role == "architect" else "human-level")
-    env = make_env(chosen, role, partner, encoding)
+    env = make_env(chosen, role, partner, controls)
     env.reset(seed=seed)
     path = (record or _new_recording(str(chosen.task_id or "structure"), role)) if keep else None
     env, how, counts = play_in_window(env, role, partner, seed, engine, path)

@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from typer import Option
 
 from iglu_marl.commands.options import (
+    AS_LEARNED,
     Concurrency,
     Json,
     LLMEndpoint,
@@ -57,8 +58,9 @@ def predict(
     protocol: Annotated[str, choice("acl2020", "v2", about="which F1 the table has first")] = "acl2020",
     decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
     controls: Annotated[
-        str, Option(help="Of agents: their action encoding.", callback=known_controls)
-    ] = "flying",
+        str | None,
+        Option(help=f"Of agents: their action encoding. {AS_LEARNED} flying.", callback=known_controls),
+    ] = None,
     llm_model: LLMModelLong = None,
     endpoint: LLMEndpoint = None,
     llm_view: LLMView = None,
@@ -99,7 +101,11 @@ def predict(
                 settings |= {"decoding": decoding, "model": predictor.fingerprint, "grammar": grammar}
             at_once = 1
             if isinstance(predictor, AgentPredictor):
-                settings |= {**of_agents, **described({"agent": name}, Role.BUILDER)}
+                settings |= {
+                    **of_agents,
+                    "controls": predictor.controls,
+                    **described({"agent": name}, Role.BUILDER),
+                }
                 at_once = concurrency or games_at_once({name: name}, Role.BUILDER)
             with progress_bar(as_json) as progress:
                 bar = progress.add_task(name, total=len(asked))
@@ -158,11 +164,18 @@ def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -
 
 @contextlib.contextmanager
 def _predictors(
-    builders: list[str], models: list[Path], grammar: bool, *, controls: str, max_steps: int, decoding: str
+    builders: list[str],
+    models: list[Path],
+    grammar: bool,
+    *,
+    controls: str | None,
+    max_steps: int,
+    decoding: str,
 ) -> Iterator[dict[str, Predictor]]:
     """The predictors by name; agents are closed in the end."""
+    from iglu_marl.agents.registry import game_options
     from iglu_marl.evaluation import factory
-    from iglu_marl.evaluation.action_prediction import BASELINES, AgentPredictor
+    from iglu_marl.evaluation.action_prediction import BASELINES, SEES, AgentPredictor
 
     found: dict[str, Predictor] = {}
     with contextlib.ExitStack() as stack:
@@ -170,7 +183,11 @@ def _predictors(
             if name in BASELINES:
                 found[name] = BASELINES[name]
             else:
-                agent = AgentPredictor(factory(name, Role.BUILDER), controls=controls, max_steps=max_steps)
+                own = {"controls": "flying", "builder_sees": SEES}
+                game = game_options({Role.BUILDER: [name]}, own, {"controls": controls})
+                sees = game["builder_sees"]
+                make = factory(name, Role.BUILDER)
+                agent = AgentPredictor(make, controls=game["controls"], sees=sees, max_steps=max_steps)
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:

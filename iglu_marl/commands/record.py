@@ -48,8 +48,8 @@ def record(
     tasks: TaskSource = "bundled",
     task: TaskId = None,
     episodes: Annotated[int, Option(help="How many games, one after the other.", callback=at_least(1))] = 1,
-    controls: Controls = "walking",
-    chat: Chat = "text",
+    controls: Controls = None,
+    chat: Chat = None,
     view: View = "aec",
     model: LLMModel = None,
     endpoint: LLMEndpoint = None,
@@ -69,6 +69,7 @@ def record(
     """Let a pair play, and write every move to a file."""
     if repair:
         return _repair(output, as_json)
+    from iglu_marl.agents.registry import game_options
     from iglu_marl.envs.aec import raw_env
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation import DEFAULTS, factory
@@ -80,13 +81,19 @@ def record(
             f"{output} exists already; recordings are not overwritten: choose another name, or --append"
         )
     chosen = _chosen(tasks, task, seed)
-    config: Any = {**DEFAULTS, "max_steps": max_steps, "controls": controls, "chat": chat}
+    names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
+    asked = {"max_steps": max_steps, "controls": controls, "chat": chat}
+    config = game_options({role: [name] for role, name in names.items()}, DEFAULTS, asked)
     env: Any = (parallel_env if view == "parallel" else raw_env)(tasks=chosen, **config)
-    names = {"architect": architect, "builder": builder}
-    agents = {role: factory(names[role.value], role)(env) for role in Role}
+    agents = {role: factory(name, role)(env) for role, name in names.items()}
+    told = {role.value: name for role, name in names.items()}
     games: list[dict[str, Any]] = []
     kept = lambda: f"{len(games)} whole games are in {output}; --append adds others."  # noqa: E731
-    with stoppable(kept), Recorder(output, agents=names) as recorder, progress_bar(as_json) as progress:
+    with (
+        stoppable(kept),
+        Recorder(output, agents=told) as recorder,
+        progress_bar(as_json) as progress,
+    ):
         for number in progress.track(range(episodes), description="games"):
             game_task = chosen[number % len(chosen)]
             game = play(env, agents, seed=seed + number, options={"task": game_task}, on_step=recorder)

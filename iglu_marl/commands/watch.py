@@ -29,7 +29,7 @@ def watch(
     builder: Annotated[str, agent_name(Role.BUILDER, "Who builds.")] = "scripted",
     tasks: Tasks = None,
     task: TaskId = None,
-    controls: Controls = "walking",
+    controls: Controls = None,
     seed: Seed = 0,
     recording: Annotated[Path | None, Option(help="Instead: a game of this recording.")] = None,
     episode: Annotated[int, Option(help="Which game of the recording, from 0.", callback=at_least(0))] = 0,

@@ -242,11 +242,15 @@ def one_more(situation: Situation) -> list[NetAction]:
 BASELINES: dict[str, Predictor] = {"nothing": nothing, "one-more": one_more}
 
 
+SEES = ("dialog", "inventory", "pose", "grid")
+
+
 class AgentPredictor:
     """Lets a builder predict by acting: one turn in a game that begins in the situation.
 
-    make: a function of the environment (such as `ScriptedBuilder.for_env`). controls: the action encoding. max_steps:
-    of the turn; it ends earlier when the builder yields or speaks. seed: of the agent, the same in each situation.
+    make: a function of the environment (such as `ScriptedBuilder.for_env`). controls: the action encoding. sees: what
+    the builder observes. max_steps: of the turn; it ends earlier when the builder yields or speaks. seed: of the agent,
+    the same in each situation.
 
     The game's own target is a dummy that nobody can build: the person's world is not in it. A pose outside the game's
     space is replaced by the usual start and counted in `poses_replaced`. Raises `AgentError` for agents that have to be
@@ -258,6 +262,7 @@ class AgentPredictor:
         make: Callable[[Any], Agent],
         *,
         controls: str = "flying",
+        sees: Sequence[str] = SEES,
         max_steps: int = 500,
         seed: int = 0,
     ) -> None:
@@ -266,7 +271,7 @@ class AgentPredictor:
         options = {
             "controls": controls,
             "builder_can_ask": True,
-            "builder_sees": ("dialog", "inventory", "pose", "grid"),
+            "builder_sees": tuple(sees),
             "turn_steps": max_steps,
             "max_steps": max_steps,
             "max_turns": None,
@@ -280,7 +285,7 @@ class AgentPredictor:
         _, agent = self._games.get()
         if getattr(agent, "privileged", False):
             raise AgentError(f"{type(agent).__name__} has to be told the target, which nobody knows here")
-        self._seed = seed
+        self.controls, self._seed = controls, seed
         self.poses_replaced = 0
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8]:

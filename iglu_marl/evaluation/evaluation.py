@@ -27,6 +27,7 @@ from rich.progress import (
 )
 
 from iglu_marl._version import __version__
+from iglu_marl.agents.registry import game_options
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.evaluation import report
@@ -43,8 +44,10 @@ DEFAULTS: dict[str, Any] = {
     "builder_sees": SEES,
     "max_turns": None,
     "max_steps": 5000,
+    "controls": "walking",
+    "chat": "text",
 }
-"""Of the game, where `config` says nothing else."""
+"""Of the game, where nothing else is said, and a trained agent has learned in no other."""
 
 
 class Evaluation(Tables):
@@ -129,8 +132,8 @@ def evaluate(
     processes: int = 1,
     concurrency: int | None = None,
     output: str | os.PathLike[str] | None = None,
-    controls: str = "walking",
-    chat: str = "text",
+    controls: str | None = None,
+    chat: str | None = None,
     view: str = "aec",
     config: Mapping[str, Any] | None = None,
     examples: int = 3,
@@ -151,7 +154,8 @@ def evaluate(
         allow requests, else 1. It changes nothing but the time, and helps where agents wait for an endpoint.
     output: a folder; finished games are kept there, and the report. Started again it goes on where it was.
     controls, chat, view ("aec" or "parallel"), config: of the game; `config` has fields of `GameConfig`. By default
-        the builder may ask, sees dialog, inventory, pose and grid, and has 5,000 steps.
+        the builder walks, may ask, sees dialog, inventory, pose and grid, and has 5,000 steps; trained agents play in
+        the game that they have learned in (`iglu_marl.agents.registry.game_options`).
     examples: how many tasks have their transcripts and builds kept for the report.
     on_error: "raise" what an agent raises, or "count" the game as it stands and go on. A game in which something fails
         that an agent runs on, an endpoint say, is in no average either way, and is played again when the evaluation is
@@ -172,12 +176,14 @@ def evaluate(
         resamples,
     )
     found = tasks_of(tasks, count=count, seed=seed)
-    fields = {**DEFAULTS, "controls": controls, "chat": chat, **dict(config or {})}
+    players = {Role.ARCHITECT: named(architects, Role.ARCHITECT), Role.BUILDER: named(builders, Role.BUILDER)}
+    asked = {"controls": controls, "chat": chat, **(config or {})}
+    fields = game_options({role: specs.values() for role, specs in players.items()}, DEFAULTS, asked)
     GameConfig.of(None, dict(fields))
     chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
     plan = EvaluationPlan(
-        named(architects, Role.ARCHITECT),
-        named(builders, Role.BUILDER),
+        players[Role.ARCHITECT],
+        players[Role.BUILDER],
         found,
         _numbered(digest(task) for task in found),
         episodes,

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.agents.registry import find, partner_for
-from iglu_marl.core.controls import ControlsName
+from iglu_marl.agents.registry import game_options, partner_for
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, write_text
@@ -125,20 +124,14 @@ class Seat:
 
 
 def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
-    """The game that a server plays. builder: an agent's name, or None for a person.
-
-    A trained agent plays in the game that it has learned in.
-    """
-    controls: ControlsName = "human-level" if builder is None else "walking"
-    trained = {} if builder is None else getattr(find(builder, Role.BUILDER), "game", {})
-    sees = ("inventory", "dialog", "pose", "grid", *trained.get("builder_sees", ()))
-    return LiveGame(
-        tasks=task,
-        controls=trained.get("controls", controls),
-        max_steps=round(options.minutes * 60 / STEP_S),
-        max_turns=None,
-        builder_sees=tuple(dict.fromkeys(sees)),
-    )
+    """The game that a server plays. builder: an agent's name, or None for a person."""
+    own = {
+        "controls": "human-level" if builder is None else "walking",
+        "max_steps": round(options.minutes * 60 / STEP_S),
+        "max_turns": None,
+        "builder_sees": ("inventory", "dialog", "pose", "grid"),
+    }
+    return LiveGame(tasks=task, **game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
 
 
 def new_token() -> str:

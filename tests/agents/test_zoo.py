@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,7 @@ import iglu_marl
 from iglu_marl import AgentError, DataError, Role
 from iglu_marl.agents import LearnedBuilder, RandomBuilder
 from iglu_marl.agents.learned import zoo
-from iglu_marl.agents.registry import ARCHITECTS, BUILDERS
+from iglu_marl.agents.registry import ARCHITECTS, BUILDERS, game_options
 from iglu_marl.evaluation import evaluate
 
 MOST_BYTES = 5_000_000
@@ -120,29 +124,114 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     agent = zoo.pretrained(name)
     known = {Role.ARCHITECT: ARCHITECTS, Role.BUILDER: BUILDERS}
     assert all(name in known[role] for role in agent.roles)
-    game = dict(agent.card["game"])
     result = evaluate(
         name if Role.ARCHITECT in agent.roles else "random",
         name if Role.BUILDER in agent.roles else "random",
         "random",
         count=1,
         output=tmp_path,
-        controls=game.pop("controls", "walking"),
-        chat=game.pop("chat", "text"),
-        config={**game, "max_steps": 30},
+        config={"max_steps": 30},
         progress=False,
     )
     assert [row["error"] for row in result.rows] == [""]
 
 
-def test_evaluate_shows_an_agent_of_the_zoo_what_it_sees(tmp_path: Path) -> None:
+AT_A_WINDOW = """
+import sys
+from people import PlayedWindow, press, write
+from iglu_marl.cli import main
+from iglu_marl.commands import game_viewer, human_game
+
+def person():
+    yield
+    if sys.argv[1] == "play":
+        write("Place a red block two north of the middle.")
+        press("return", chr(13))
+    for _ in range(60):
+        yield
+
+for command in (game_viewer, human_game):
+    command.Window = lambda title, engine: PlayedWindow(person(), title=title, engine=engine)
+sys.exit(main())
+"""  # a person who says something where people play, and leaves after a while
+
+
+def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str]:
+    """A command line in a process of its own, in an empty folder; `start`: of Python, before it."""
+    return subprocess.run(
+        [sys.executable, *(start or ("-m", "iglu_marl")), *line.split()],
+        cwd=folder,
+        env={**os.environ, "SDL_VIDEODRIVER": "dummy", "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.system
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
+        "record game.jsonl --architect symbols-pair-v0 --builder symbols-pair-v0 --max-steps 60 --json",
+        "evaluate --builder pov-walker-v1 --builder scripted --tasks random --count 1 --max-steps 60 --json",
+        "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
+    ],
+)
+def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
+    """What a trained agent sees, and how it acts and speaks, stands on its card; a command line does not repeat it."""
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    done = run(tmp_path, line)
+    assert "Error" not in done.stderr
+    assert json.loads(done.stdout)
+
+
+@pytest.mark.system
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["watch --builder pov-walker-v1", "play --role architect --partner pov-walker-v1"]
+)
+def test_trained_agents_need_no_option_at_a_window(tmp_path: Path, line: str) -> None:
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    more = "--speed 100" if line.startswith("watch") else "--json"
+    done = run(tmp_path, f"{line} --engine software {more}", "-c", AT_A_WINDOW)
+    assert done.stderr == ""
+    if line.startswith("play"):
+        assert json.loads(done.stdout.splitlines()[-1])["builder_steps"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--builder pov-walker-v1 --controls flying", "walks with the 18 actions; controls is 'flying'"),
+        ("--builder pov-walker-v1 --sees dialog", "needs 'pov' in its observation and got"),
+        ("--builder symbols-pair-v0 --chat text", "plays with chat='tokens', the environment has 'text'"),
+        (
+            "--architect symbols-pair-v0 --builder pov-walker-v1",
+            "symbols-pair-v0 plays with controls='human-level', pov-walker-v1 with 'walking'",
+        ),
+    ],
+)
+def test_what_is_asked_for_is_done_or_refused(tmp_path: Path, words: str, said: str) -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     from iglu_marl.cli import app
 
-    line = ["evaluate", "--builder", "pov-walker-v1", "--tasks", "random", "--count", "1", "--max-steps", "3"]
-    sees = [word for name in ("pov", "dialog", "inventory", "compass") for word in ("--sees", name)]
-    done = CliRunner().invoke(app, [*line, *sees, "--output", str(tmp_path), "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)
-    blind = CliRunner().invoke(app, [*line, "--output", str(tmp_path / "blind"), "--json"])
-    assert blind.exit_code != 0
+    line = ["evaluate", "--tasks", "random", "--count", "1", *words.split(), "--output", str(tmp_path)]
+    with pytest.raises(AgentError, match=re.escape(said)):
+        CliRunner().invoke(app, line, catch_exceptions=False)
+
+
+def test_the_game_in_which_agents_can_play() -> None:
+    own = {"controls": "discrete", "builder_sees": ("grid", "dialog"), "max_turns": 3}
+    agents = {Role.ARCHITECT: ["scripted"], Role.BUILDER: ["scripted", "pov-walker-v1", RandomBuilder]}
+    sees = ("grid", "dialog", "pov", "inventory", "compass")
+    learned = {"controls": "walking", "chat": "text", "builder_sees": sees, "max_turns": 3}
+    assert game_options(agents, own, {"controls": None}) == learned
+    asked = {"controls": "flying", "builder_sees": ("pov",)}
+    assert game_options(agents, own, asked) == {**learned, **asked}
+    assert game_options({Role.BUILDER: ["scripted"]}, own, {}) == own
+    both = {Role.ARCHITECT: ["symbols-pair-v0"], Role.BUILDER: ["edits-v0"]}
+    assert game_options(both, {}, {"controls": "flying", "chat": "text"})["controls"] == "flying"
+    with pytest.raises(AgentError, match="no game in common"):
+        game_options(both, {}, {"controls": "flying"})

@@ -19,6 +19,8 @@ from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
 from iglu_marl.agents.learned import zoo
 from iglu_marl.benchmark import find, make, run
+from iglu_marl.benchmark.games import judged
+from iglu_marl.benchmark.splits import some_of
 
 TINY: dict[str, Any] = {"practice_updates": 1, "practice_games": 8, "updates": 1, "games": 16, "every": 1}
 
@@ -197,6 +199,65 @@ def test_pairs_learn_on_rungs(
     assert 8 + 16 <= told["steps"] == told["curve"][-1][0] <= (8 + 16) * rung.max_steps
     found = run(rung, [rungs.agents_of(rung, weights)], episodes=2)
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
+
+
+def test_on_foot_the_planner_builds_what_is_wished_for(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import rungs
+
+    walk, two = find("symbols-walk-v0"), find("symbols-two-v0")
+    targets = [np.stack([task.target_grid for task in rung.tasks("test")]) for rung in (walk, two)]
+    assert np.array_equal(*targets), "one training for both"
+    monkeypatch.setitem(rungs.PAIRS, two.name, {**TINY, "every": 25})
+    architect, builder = rungs.agents_of(walk, rungs.pair(two, 0)[0])
+    wanted: list[Any] = []
+
+    def listening(env: Any) -> Any:
+        agent = builder(env)
+        monkeypatch.setattr(agent, "_wished", lambda heard: wanted[-1])
+        return agent
+
+    env = make(walk)
+    agents = {Role.ARCHITECT: architect(env), Role.BUILDER: listening(env)}
+    for seed, task in enumerate(some_of(walk.tasks("train"), 2)):
+        wanted.append(arrays.ring_of(task.target_grid[None]).astype(np.int64))
+        assert judged(walk, env, agents, task, seed).success
+
+
+def test_pairs_are_crossed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are architects, columns builders; who is there twice plays alike."""
+    from benchmarks import rungs
+
+    rung = find("symbols-place-v0")
+    monkeypatch.setitem(rungs.PAIRS, rung.name, {**TINY, "every": 25})
+    one, other = (rungs.agents_of(rung, rungs.pair(rung, seed)[0]) for seed in range(2))
+    found = rungs.cross_play(rung, [one, one, other], games=20)
+    assert found.keys() == {"train", "test"}
+    for rows in found.values():
+        assert rows[0] == rows[1]
+        assert all(len(row) == 3 and row[0] == row[1] for row in rows)
+
+
+def test_a_listener_learns_what_words_mean_on_a_rung(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import rungs
+
+    rung = find("words-place-v0")
+    tasks = rungs.as_said(rung)
+    assert len(tasks) == len({task.dialog for task in tasks}) == 20
+    assert all(task.dialog.startswith("<Architect> place ") for task in tasks), tasks[0].dialog
+    monkeypatch.setitem(rungs.WORDS, rung.name, 150_000)
+    weights, told = rungs.listening_builder(rung, 0)
+    assert told["curve"][-1][1] > 0.3, "of the training split; chance is 0.05"
+
+    builder = rungs.maker_of(rung, weights)(make(rung))
+    env = make(rung)
+    seen = env.reset(seed=0, options={"task": tasks[0]})[0]["builder_0"]
+    builder.reset(Role.BUILDER, 0)
+    silent = {**seen, "dialog": np.zeros_like(seen["dialog"])}
+    assert not builder.act(silent).any(), "it waits for words"
+    assert builder.act(seen) in env.action_space("builder_0")
+    heard = builder._heard
+    builder.act({**seen, "dialog": seen["dialog"][::-1].copy()})
+    assert builder._heard is heard, "it heeds no later words"
 
 
 def test_games_of_a_rung_have_its_meanings_and_its_body(torch: Any) -> None:
