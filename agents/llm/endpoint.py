@@ -27,7 +27,7 @@ from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount, shared_fi
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import text_of_calls
-from iglu_marl.agents.llm.settings import LOOPBACK, LLMSettings
+from iglu_marl.agents.llm.settings import LOOPBACK, PREFIX, LLMSettings
 from iglu_marl.core.text import cleaned
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
@@ -145,7 +145,7 @@ class EndpointBackend:
         if key and parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.settings.insecure:
             raise ConfigError(
                 f"the key in {variable} would go unencrypted to {parts.hostname}: expected an https address, "
-                "no key, or insecure=True"
+                f"no key, or insecure=True ({PREFIX}INSECURE=1)"
             )
         return key
 

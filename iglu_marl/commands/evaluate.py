@@ -27,6 +27,7 @@ from iglu_marl.commands.options import (
     a_builder,
     an_architect,
     at_least,
+    each_in,
 )
 from iglu_marl.commands.output import stoppable
 
@@ -57,7 +58,8 @@ def evaluate(
     sees: Annotated[
         list[str] | None,
         Option(
-            help="What the builder sees; several times for several. Default: dialog, inventory, pose, grid."
+            help="What the builder sees; several times for several. Default: dialog, inventory, pose, grid.",
+            callback=each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
         ),
     ] = None,
     max_steps: MaxSteps = 5000,
