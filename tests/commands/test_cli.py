@@ -132,7 +132,10 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("evaluate --controls flying --count 1 --seed 1 -o .", "seed was 0, is 1; choose another folder (--output …)"),
+        (
+            "evaluate --controls flying --count 1 --seed 1 -o .",
+            "seed was 0, is 1; choose another folder (--output …)",
+        ),
         ("data browse bundled -o .", ". is not empty; choose another folder, or --overwrite"),
         ("llm export bundled -o .", ". is not empty; choose another folder"),
         ("evaluate --architect llm -o new", "Say --model … (and --endpoint …, unless it is a local one)"),
