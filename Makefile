@@ -99,10 +99,11 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
 ADAPTERS := agilerl benchmarl openenv textarena trl verifiers
-adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own
+adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own (10 GB)
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)
 	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
+	@echo "Installing iglu_marl with $* into .venv-$*: 1 to 3 GB, more where PyTorch brings what GPUs need"
 	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]' pytest
 	@touch $@
 

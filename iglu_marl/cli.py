@@ -7,6 +7,7 @@ audit); 2 wrong usage or input, or nothing that can be played.
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from iglu_marl.commands.export import export
 from iglu_marl.commands.film import film
 from iglu_marl.commands.language import check, parse, sample
 from iglu_marl.commands.llm import export_prompts, run_benchmark
+from iglu_marl.commands.options import in_options
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -89,10 +91,24 @@ def _options(
     """Architect and builder in one voxel world."""
 
 
+def _worded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose errors name its options, where those of the API name arguments."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        try:
+            return command(*arguments, **options)
+        except IgluMarlError as error:
+            error.args = (in_options(str(error), command), *error.args[1:])
+            raise
+
+    return run
+
+
 def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     group = typer.Typer(no_args_is_help=True, help=summary)
     for own_name, command in commands.items():
-        group.command(own_name)(command)
+        group.command(own_name)(_worded(command))
     app.add_typer(group, name=name)
 
 
@@ -112,7 +128,7 @@ for _command in (
     predict,
     questions,
 ):
-    app.command()(_command)
+    app.command()(_worded(_command))
 _add_group(
     "data",
     "Real human data: what there is, where it is, getting it.",

@@ -80,8 +80,12 @@ class Browser:
         address = page if isinstance(page, str) else page.resolve().as_uri()
         self._ask("POST", f"{self._session}/url", {"url": address + part})
 
+    def back(self) -> None:
+        """The page before this one."""
+        self._ask("POST", f"{self._session}/back", {})
+
     def run(self, script: str, *arguments: Any) -> Any:
-        """What `return ...` in a script gives."""
+        """What `return ...` in a script gives. No script may leave the page: the driver would run it again there."""
         return self._ask("POST", f"{self._session}/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, script: str, seconds: float = 20.0) -> None:

@@ -160,7 +160,8 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 LOOK = """
-const over = [...document.images].filter(each => !each.complete || !each.naturalWidth).map(each => each.src);
+const unseen = each => !each.complete || !each.naturalWidth || (each.closest("article") && each.clientWidth < 40);
+const over = [...document.images].filter(unseen).map(each => each.src);
 const loaded = performance.getEntriesByType("resource").map(each => each.name);
 return {
   wide: document.documentElement.scrollWidth - window.innerWidth,

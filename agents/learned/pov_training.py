@@ -31,6 +31,7 @@ from iglu_marl.agents.learned.pov_model import (
     size_of,
     surprise,
 )
+from iglu_marl.core.files import made_folder
 from iglu_marl.core.grid import Cell
 from iglu_marl.language import CellEdit, render
 from iglu_marl.language.templates import templates, words
@@ -442,12 +443,13 @@ def train(
     report: is called about once a minute.
     """
     torch.set_num_threads(1)
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    path = made_folder(folder)
     run = PovRun(path, config or PovConfig(), report)
     if (path / CHECKPOINT).exists():
         if not resume:
-            raise ConfigError(f"{path} holds a run already; go on with it (resume), or choose another folder")
+            raise ConfigError(
+                f"{path} holds a run already; go on with it (resume=True), or choose another folder"
+            )
         run.load()
     elif begin is not None:
         run.begin(begin)

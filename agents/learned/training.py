@@ -27,7 +27,7 @@ from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, st
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import RIGHT, UNKNOWN, Vocabulary
-from iglu_marl.core.files import replacing
+from iglu_marl.core.files import made_folder, replacing
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import Counts, micro
 
@@ -319,13 +319,15 @@ def train(
     """
     config = TrainingConfig() if config is None else config
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    made_folder(path)
     if config.threads:
         torch.set_num_threads(config.threads)
     training = Training(samples, held_out, path, config)
     if (path / CHECKPOINT).exists():
         if not resume:
-            raise ConfigError(f"{path} holds a run already; go on with it (resume), or choose another folder")
+            raise ConfigError(
+                f"{path} holds a run already; go on with it (resume=True), or choose another folder"
+            )
         training.load()
     while training.epoch < config.epochs:
         row = training.run_epoch()

@@ -26,8 +26,8 @@ from iglu_marl import ConfigError
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount, shared_file
 from iglu_marl.agents.llm.cache import ReplyCache, default_folder
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
-from iglu_marl.agents.llm.reading import text_of_calls
-from iglu_marl.agents.llm.settings import LOOPBACK, LLMSettings
+from iglu_marl.agents.llm.reading import text_of_calls, text_of_content
+from iglu_marl.agents.llm.settings import LOOPBACK, PREFIX, LLMSettings
 from iglu_marl.core.text import cleaned
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
@@ -145,7 +145,7 @@ class EndpointBackend:
         if key and parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.settings.insecure:
             raise ConfigError(
                 f"the key in {variable} would go unencrypted to {parts.hostname}: expected an https address, "
-                "no key, or insecure=True"
+                f"no key, or insecure=True ({PREFIX}INSECURE=1)"
             )
         return key
 
@@ -354,7 +354,7 @@ class EndpointBackend:
             choice = answer["choices"][0]
             message, finish = choice["message"], choice.get("finish_reason")
             calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
-            text = text_of_calls(calls) or _text_of(message.get("content"))
+            text = text_of_calls(calls) or text_of_content(message.get("content"))
             refusal = message.get("refusal")
         except (KeyError, IndexError, TypeError, AttributeError):
             text = finish = refusal = None
@@ -456,20 +456,6 @@ def _complaint(content: bytes) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     return " ".join(text.split())
-
-
-def _text_of(content: Any) -> str | None:
-    """The text of a message's content: a text, parts with texts, or nothing."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [
-            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
-        ]
-        return "".join(part for part in parts if isinstance(part, str))
-    return None
 
 
 def _usage(answer: Any) -> TokenCount | None:

@@ -125,6 +125,8 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     if found is None:
         raise Unreadable('no JSON object with "edits" was found')
     listed, say = found.get("edits", []), found.get("say", "")
+    if "edits" not in found and say in ("", None):
+        raise Unreadable('its JSON object has neither "edits" nor anything to "say"')
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
@@ -139,6 +141,20 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
         if edits.setdefault(edit.cell, edit) != edit:
             raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
     return BuilderReply(list(edits.values()), " ".join(cleaned(say or "").split()))
+
+
+def text_of_content(content: Any) -> str | None:
+    """The text of a message's content: a text, parts with texts, or nothing; None when it is none of these."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [
+            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        return "".join(part for part in parts if isinstance(part, str))
+    return None
 
 
 def text_of_calls(calls: Any) -> str:

@@ -114,7 +114,7 @@ class LLMSettings:
         for part in dataclasses.fields(self):
             object.__setattr__(self, part.name, _checked(part, getattr(self, part.name)))
         if not self.model:
-            raise ConfigError(f"model is empty, expected a model's name or folder; or set {PREFIX}MODEL")
+            raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
         for name, known in (
             ("view", VIEWS),
             ("changes", CHANGES),
@@ -127,7 +127,9 @@ class LLMSettings:
         if self.endpoint:
             _check_address(self.endpoint)
         if self.view == "picture" and not (self.pictures and self.endpoint):
-            raise ConfigError("view is 'picture', expected an endpoint whose model sees them: pictures=True")
+            raise ConfigError(
+                f"view is 'picture', expected an endpoint whose model sees them: pictures=True ({PREFIX}PICTURES=1)"
+            )
         if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
             raise ConfigError(f"extra has {odd[0]!r}, which the settings decide; expected other fields")
         if self.structured and not self.endpoint:
@@ -158,8 +160,8 @@ class LLMSettings:
             found[name] = _read(fields[name], text, variable)
         if "model" not in {**found, **given}:
             raise ConfigError(
-                f"which language model? Set {PREFIX}MODEL (and {PREFIX}ENDPOINT, unless it is a local one), "
-                "or pass settings=LLMSettings(…)"
+                "which language model? Say model=… (and endpoint=…, unless it is a local one), or set "
+                f"{PREFIX}MODEL (and {PREFIX}ENDPOINT)"
             )
         return cls(**{**found, **given})
 

@@ -14,7 +14,7 @@ from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits, un
 from iglu_marl.benchmark.ladder import FAMILIES, MODEL_RUNGS, find, rungs
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import replacing, write_text
+from iglu_marl.core.files import made_folder, replacing, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import Interval, share_interval
 from iglu_marl.evaluation.report import by_kind
@@ -350,8 +350,7 @@ def write(
     published: Sequence[Result] = (),
 ) -> list[Path]:
     """Write benchmark.md, benchmark.csv and, with matplotlib, curves of each rung that has some; returns the paths."""
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    place = made_folder(folder)
     paths = [
         write_text(place / "benchmark.md", markdown(results, audits=audits, published=published)),
         write_text(place / "benchmark.csv", to_csv(results, audits)),

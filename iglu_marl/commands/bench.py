@@ -20,7 +20,7 @@ from typer import Option
 from iglu_marl.commands.options import Json, ends_in
 from iglu_marl.commands.output import stoppable
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
     from iglu_marl.commands.bench_cases import BenchCase
@@ -50,7 +50,7 @@ def bench(
     with stoppable(lambda: "Nothing is kept."):
         figures = measure_all(quick, only, console)
     if plot is not None:
-        plot.parent.mkdir(parents=True, exist_ok=True)
+        made_folder(plot.parent)
         write_text(plot, draw_plot(figures))
     if as_json:
         print(json.dumps(figures))

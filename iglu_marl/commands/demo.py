@@ -17,7 +17,7 @@ from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskI
 from iglu_marl.commands.output import progress_bar, stoppable
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
     from iglu_marl.core.controls import ControlsName
@@ -104,7 +104,7 @@ def save(
     """Write pictures, transcript, page, and then videos into the output folder; yields what was written."""
     from iglu_marl.rendering import ReplayRecorder, write_png
 
-    output.mkdir(parents=True, exist_ok=True)
+    made_folder(output)
     for name, state in (("halfway", states[len(states) // 2]), ("demo", states[-1])):
         env.set_state(state)
         yield write_png(output / f"{name}.png", env.render())

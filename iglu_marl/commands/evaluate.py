@@ -27,6 +27,7 @@ from iglu_marl.commands.options import (
     a_builder,
     an_architect,
     at_least,
+    each_in,
 )
 from iglu_marl.commands.output import stoppable
 
@@ -59,6 +60,7 @@ def evaluate(
         Option(
             help="What the builder sees; several times for several. "
             "Default: dialog, inventory, pose, grid, and what trained agents need."
+            callback=each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
         ),
     ] = None,
     max_steps: MaxSteps = 5000,

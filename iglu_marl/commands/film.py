@@ -20,6 +20,7 @@ from iglu_marl.commands.options import (
 )
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import made_folder
 from iglu_marl.core.parsing import read_file
 from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
 from iglu_marl.data.packs.archive import Pack
@@ -72,7 +73,7 @@ def film(
             "name one of --tape and --session, such as --tape bundled/builder-data/1-bridge/step-2; "
             "iglu-marl data browse lists recordings"
         )
-    output.parent.mkdir(parents=True, exist_ok=True)
+    made_folder(output.parent)
     facts = {
         "recording": shown.title,
         **shown.facts,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
@@ -174,10 +174,7 @@ def show_result(window: Any, env: Any, how: str) -> None:
 
 
 def _recorder(path: Path, agents: dict[str, Any]) -> Recorder:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+    made_folder(path.parent)
     names = {ROLES[name].value: type(agent).__name__ for name, agent in agents.items()}
     return Recorder(path, agents=names, private=True)
 

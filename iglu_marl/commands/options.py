@@ -10,11 +10,13 @@ import contextlib
 import math
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 from typer import CallbackParam, Context, Option
+from typer.models import OptionInfo
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -80,8 +82,47 @@ def ends_in(*suffixes: str) -> Check:
     return _check(lambda option, value: expect(option, value, value.suffix.lower() in suffixes, expected))
 
 
+def each_in(place: str) -> Check:
+    """A check for names in a collection of the package, as `one_in`, of an option that may be repeated."""
+
+    def test(option: str, names: Sequence[str]) -> None:
+        for name in names:
+            expect_one_of(option, name, pkgutil.resolve_name(place))
+
+    return _check(test)
+
+
 positive = _check(lambda option, value: expect(option, value, 0 < value < math.inf, "a number above 0"))
 known_controls = one_in("iglu_marl.core.controls:CONTROLS")
+
+
+def in_options(message: str, command: Callable[..., Any]) -> str:
+    """A message in the words of a command: where it names an argument of the API that is an option, the option.
+
+    `output=…` becomes `--output …`, `append=True` `--append`, and `seed is …`, at the beginning, `--seed is …`.
+    """
+    spelled: dict[str, list[str]] = {}  # --verify, and --no-verify where there is that
+    for name, kind in get_type_hints(command, include_extras=True).items():
+        about = getattr(kind, "__metadata__", (None,))[0]
+        if isinstance(about, OptionInfo):
+            names = [
+                about.default,
+                *(about.param_decls or ()),
+                f"--{name.replace('_', '-')}",
+            ]  # the first: Typer's
+            spelled[name] = next(word for word in names if isinstance(word, str)).split("/")
+
+    def option(found: re.Match[str]) -> str:
+        value = found[2]
+        if (name := found[1] or found[3]) not in spelled:
+            return found[0]
+        on, *off = spelled[name]
+        if value == "False" and off:
+            return off[0]
+        return on if value in (None, "True") else f"{on} {value}"
+
+    return re.sub(r"\b(\w+)=([^\s,;()]+)|^(\w+)(?= is )", option, message)
+
 
 # ------------------------------------------------------------------------------------------------- completion
 
@@ -172,7 +213,7 @@ View = Annotated[str, choice("aec", "parallel")]
 Processes = Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))]
 MinariAgent = Annotated[str, Option("--agent", help="With --minari: whose part, builder_0 or architect_0.")]
 Host = Annotated[str, Option(help="The address to listen at. Default: this machine alone.")]
-Port = Annotated[int, Option(help="The port.", callback=at_least(0))]
+Port = Annotated[int, Option(help="The port.", callback=within(0, 65_535))]
 MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callback=at_least(1))]
 # language models: what these say holds for the agents named llm while the command runs
 

@@ -12,6 +12,7 @@ from typer import Option
 
 from iglu_marl.commands.options import Data, Json, Tasks
 from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 
 SIZE = (480, 480)  # of a picture
@@ -61,7 +62,7 @@ def _draw(found: dict[str, Task], folder: Path, as_json: bool) -> None:
     from iglu_marl.rendering.orbit import orbit_view
     from iglu_marl.rendering.sheets import gallery
 
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
     write_png(folder / "all.png", gallery({name: task.target_grid for name, task in found.items()}))
     with progress_bar(as_json) as progress:
         for name, task in progress.track(found.items(), description="pictures"):

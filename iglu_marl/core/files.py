@@ -39,6 +39,16 @@ def private_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
+def made_folder(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Path:
+    """A folder, made with those above it if it is not there; returns the path. An `OSError` becomes `error`."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise error(f"{folder} cannot be used as a folder: {why(fault)}") from None
+    return folder
+
+
 def why(error: OSError) -> str:
     """The reason that an `OSError` gives, in one line."""
     return error.strerror or str(error).partition("\n")[0]
@@ -74,7 +84,7 @@ def replacing(
 def new_folder(
     path: str | os.PathLike[str],
     *,
-    overwrite: bool = False,
+    overwrite: bool | None = None,
     marker: str,
     holds: str = "",
     private: bool = False,
@@ -83,7 +93,7 @@ def new_folder(
     """A temporary folder beside `path` that is moved there at the end, or removed after an error.
 
     path: a folder that does not exist yet or is empty; with `overwrite`, one is replaced that has a file `marker` with
-    the text `holds` in it. private: whether only its owner reads it.
+    the text `holds` in it; None: there is no such choice. private: whether only its owner reads it.
     The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
     """
     folder = Path(path)
@@ -91,7 +101,8 @@ def new_folder(
         raise error(f"{folder} is a file, expected a folder")
     if folder.is_dir() and any(folder.iterdir()):
         if not overwrite:
-            raise error(f"{folder} is not empty; choose another folder, or pass overwrite=True")
+            choice = "" if overwrite is None else ", or overwrite=True"
+            raise error(f"{folder} is not empty; choose another folder{choice}")
         found = folder / marker
         if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
             what = f"has no {marker}" + (f" with {holds!r}" if holds else "")

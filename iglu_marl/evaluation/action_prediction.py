@@ -37,7 +37,7 @@ from iglu_marl.core.errors import (
     ServiceError,
     ServiceRefusedError,
 )
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
 from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
 from iglu_marl.core.task import Task
@@ -650,9 +650,8 @@ def predict_actions(
     result = Predictions({"predictor": name, **(settings or {})})
     log: RowLog[Prediction] | None = None
     if output is not None:
-        Path(output).mkdir(parents=True, exist_ok=True)
         log = RowLog(
-            Path(output) / LOG,
+            made_folder(output) / LOG,
             result.settings,
             form=(FORMAT, VERSION),
             what="predictions",

@@ -29,7 +29,8 @@ from rich.progress import (
 from iglu_marl._version import __version__
 from iglu_marl.agents.registry import game_options
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import made_folder
 from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored, row_from_json
@@ -216,18 +217,14 @@ def _played(
     jobs = list(plan.jobs())
     log: RowLog[Row] | None = None
     if output is not None:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            log = RowLog(
-                output / GAMES,
-                plan.settings(),
-                form=(FORMAT, VERSION),
-                what="an evaluation",
-                from_json=row_from_json,
-                to_json=dict,
-            )
-        except OSError as error:
-            raise DataError(f"{output} cannot be used as a folder: {error.strerror or error}") from None
+        log = RowLog(
+            made_folder(output) / GAMES,
+            plan.settings(),
+            form=(FORMAT, VERSION),
+            what="an evaluation",
+            from_json=row_from_json,
+            to_json=dict,
+        )
     known = {_id(row): row for row in (log.rows if log else [])}
     wanted = {job.id: job for job in jobs}
     left = [job for job in jobs if not _is_kept(known.get(job.id), job, plan)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from iglu_marl.core.files import JsonLines, json_line
 from iglu_marl.core.parsing import parse_json, reading
 
 Row = TypeVar("Row")
+DIFFERENCES = 4  # that a message tells
 
 
 class RowLog(Generic[Row]):
@@ -56,7 +57,7 @@ class RowLog(Generic[Row]):
         from_json: Callable[[dict[str, Any]], Row],
     ) -> list[Row]:
         """The rows that are there."""
-        advice = "choose another output folder"
+        advice = "choose another folder (output=…)"
         if not whole:
             if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
@@ -69,12 +70,13 @@ class RowLog(Generic[Row]):
                 raise DataError(f"format is {first['format']!r:.60}, expected {header['format']!r}")
         known = {name: first.get(name) for name in header}
         if known != header:
-            settings = header["settings"]
-            odd = [name for name in settings if known["settings"].get(name) != settings[name]]
-            raise ConfigError(
-                f"{self.path} was begun with other settings ({', '.join(odd) or 'another version'}): "
-                f"{known['settings']!s:.300}; {advice}"
-            )
+            odd = [
+                *_differences(known.pop("settings"), header.pop("settings")),
+                *_differences(known, header),
+            ]
+            more = [f"and {len(odd) - DIFFERENCES} more"] if len(odd) > DIFFERENCES else []
+            told = ", ".join([*odd[:DIFFERENCES], *more])
+            raise ConfigError(f"{self.path} was begun with other settings: {told}; {advice}")
         rows = []
         for number, line in enumerate(rest, start=2):
             with reading(f"{no_log} {number}"):
@@ -89,3 +91,12 @@ class RowLog(Generic[Row]):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _differences(begun: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Where two trees of settings differ, in words: `config.max_steps was 100, is 200`."""
+    if isinstance(begun, dict) and isinstance(now, dict):
+        for key in {**begun, **now}:
+            yield from _differences(begun.get(key), now.get(key), f"{name}.{key}" if name else key)
+    elif begun != now:
+        yield f"{name} was {begun!r:.60}, is {now!r:.60}"

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text, well_formed
 from iglu_marl.evaluation.metrics import SKILLS, Interval
@@ -406,7 +406,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 
 def write(evaluation: Tables, folder: Path) -> list[Path]:
     """Write all reports into a folder; each file appears whole or not at all. Raises `DataError`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    made_folder(folder)
     texts = {
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
         "pairs.csv": pairs_csv(evaluation),

@@ -15,7 +15,7 @@ from iglu_marl.agents.llm.builder import builder_chat
 from iglu_marl.agents.llm.decision import ModelClient
 from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply
 from iglu_marl.agents.llm.prompting import quoted
-from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order, text_of_calls
+from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order, text_of_calls, text_of_content
 from iglu_marl.agents.llm.schemas import TOOLS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import told_edits
@@ -197,8 +197,8 @@ class TextGame:
         """Take a reply: (messages, reward, done, info). `messages` is [] when the game is over.
 
         reply: a text; a message with "content" or "tool_calls"; an order {"edits": [...], "say": ""} or {"say": ""}; or
-        a list of `Edit`. info: score, gain, completed, truncated, problem (why a reply could not be used), role (who
-        answered), said, edits (how many), replies. Raises `StateError` when no episode is under way.
+        a list of edits, such objects or `Edit`. info: score, gain, completed, truncated, problem (why a reply could not
+        be used), role (who answered), said, edits (how many), replies. Raises `StateError` when no game is under way.
         """
         if self._replies is None:
             raise StateError("no game is under way: call reset() before step()")
@@ -366,11 +366,13 @@ def _text_of(reply: Any) -> str:
         return reply
     if isinstance(reply, Mapping):
         if "content" in reply or "tool_calls" in reply:
-            return text_of_calls(reply.get("tool_calls")) or str(reply.get("content") or "")
+            return text_of_calls(reply.get("tool_calls")) or text_of_content(reply.get("content")) or ""
         return json.dumps(dict(reply))
     if isinstance(reply, Sequence) and all(isinstance(edit, Edit) for edit in reply):
         return order_text(reply)
-    raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of Edit")
+    if isinstance(reply, Sequence) and all(isinstance(edit, Mapping) for edit in reply):
+        return json.dumps([dict(edit) for edit in reply])
+    raise ConfigError(f"a reply is {reply!r:.80}, expected a text, a message, an order or a list of edits")
 
 
 def order_text(edits: Iterable[Edit], say: str = "") -> str:

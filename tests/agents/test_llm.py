@@ -520,6 +520,7 @@ def test_edits_are_found_and_read(reply: str) -> None:
 BAD = {
     "": 'no JSON object with "edits"',
     "I cannot.": "no JSON object",
+    '{"actions": [], "say": ""}': 'neither "edits" nor anything to "say"',
     '{"edits": 3}': "expected a list",
     '{"edits": [], "say": 3}': "expected a text",
     '{"edits": [3]}': "expected an object",

@@ -1250,7 +1250,9 @@ def test_commands_name_their_model(
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 2
-        assert "begun with other settings (agents)" in " ".join(capsys.readouterr().err.split())
+        assert "agents.builders.llm.model was 'mine', is 'another'" in " ".join(
+            capsys.readouterr().err.split()
+        )
 
 
 def test_a_game_goes_on_while_the_model_thinks(tmp_path: Path) -> None:

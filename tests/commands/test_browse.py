@@ -277,7 +277,7 @@ def test_from_a_word_to_its_moment_and_back(opened: Browser, pages: Path) -> Non
     (row,) = [row for row in embedded(pages / "index.html")["sessions"] if row["name"] == name]
     built = opened.run("return replay.buildAt(replay.state.moment).filter(Boolean).length")
     assert built == len(row["blocks"])
-    opened.run("history.back()")
+    opened.back()
     opened.wait("return window.corpus !== undefined")
     assert opened.run("return location.href") == address
     assert opened.run("return document.getElementById('search').value") == "candle"

@@ -90,12 +90,15 @@ def test_help_imports_nothing_heavy() -> None:
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
         ("evaluate --view side", "--view is 'side', expected one of aec, parallel"),
+        ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
+        ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
         ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
         ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
         ("language sample --seed -1", "--seed is -1, expected an integer of 0 or more"),
         ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
         ("predict --decoding guess", "--decoding is 'guess', expected one of threshold, steps"),
         ("render structure kite --width 20", "--width is 20, expected 128..4096 pixels"),
+        ("serve --port 70000", "--port is 70000, expected 0..65535"),
         ("train edits -o x --learning-rate 0", "--learning-rate is 0.0, expected a number above 0"),
         ("train edits -o x --precision double", "--precision is 'double', expected one of auto"),
     ],
@@ -124,6 +127,33 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
     with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "evaluate --controls flying --count 1 --seed 1 -o .",
+            "seed was 0, is 1; choose another folder (--output …)",
+        ),
+        ("data browse bundled -o .", ". is not empty; choose another folder, or --overwrite"),
+        ("llm export bundled -o .", ". is not empty; choose another folder"),
+        ("evaluate --architect llm -o new", "Say --model … (and --endpoint …, unless it is a local one)"),
+        ("tasks --pictures games.jsonl", "games.jsonl cannot be used as a folder: File exists"),
+    ],
+)
+def test_errors_name_options_not_arguments(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "-o ." in words:
+        CliRunner().invoke(app, ["evaluate", "--controls", "flying", "--count", "1", "-o", "."])
+    else:
+        Path("games.jsonl").touch()
+    with pytest.raises(IgluMarlError) as caught:
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert said in str(caught.value)
+    assert "overwrite=" not in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

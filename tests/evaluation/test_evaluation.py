@@ -221,9 +221,10 @@ def test_only_what_is_missing_is_played(tmp_path: Path, monkeypatch: pytest.Monk
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
     evaluate("precise", "careful", small(1), output=tmp_path, **FAST)
     before = (tmp_path / "games.jsonl").read_bytes()
-    with pytest.raises(ConfigError, match=r"begun with other settings \(seed\)"):
+    told = r"begun with other settings: seed was 0, is 1; choose another folder \(output=…\)"
+    with pytest.raises(ConfigError, match=told):
         evaluate("precise", "careful", small(1), seed=1, output=tmp_path, **FAST)
-    with pytest.raises(ConfigError, match=r"other settings \(config\)"):
+    with pytest.raises(ConfigError, match=r"config\.controls was 'flying', is 'walking'"):
         evaluate("precise", "careful", small(1), output=tmp_path, **{**FAST, "controls": "walking"})
     assert (tmp_path / "games.jsonl").read_bytes() == before
     for content in ("my notes", "my\nnotes\n", '{"format": "other"}\n', "[]\n"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from llm_server import architect_says, builder_does, obedient
 
+from benchmarks import text_game
 from iglu_marl import ConfigError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import Edit
@@ -64,8 +65,10 @@ def test_replies_have_many_forms() -> None:
         f"<think>Blue?</think>{RED}",
         {"edits": [edit], "say": ""},
         {"role": "assistant", "content": RED},
+        {"role": "assistant", "content": [{"type": "text", "text": f"It's{chr(10)}{RED}"}]},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         [Edit(2, -1, -3, 6)],
+        [edit],
     ):
         game = TextGame(tasks=[task()])
         game.reset(0)
@@ -190,6 +193,13 @@ def test_games_wait_for_their_replies_together() -> None:
     assert [game.total for game in grown] == pytest.approx([1] * 6)
     chat = grown[0].turns[-1][0]
     assert [part["role"] for part in chat[:4]] == ["system", "user", "assistant", "user"]
+
+
+def test_the_benchmark_plays_whole_games() -> None:
+    for role, partner in text_game.PLAYED:
+        games, turns, seconds = text_game.measured(role, partner, 0.01)
+        assert turns > games > 0
+        assert seconds > 0.01
 
 
 def test_players_without_sense() -> None:

@@ -197,7 +197,7 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     phone.wait("return play.state.status.state === 'paused'")
     keep(phone, "watching-away")
     assert "builder is away" in phone.run("return document.getElementById('veiltitle').textContent")
-    window.run("history.back()")
+    window.back()
     entered(window)
     phone.wait("return play.state.status.state === 'playing' && document.getElementById('veil').hidden")
 

@@ -123,7 +123,7 @@ def _created(
             f"Minari refuses the dataset id {dataset_id!r}, expected one such as 'iglu/games-v0'"
         ) from None
     if path.exists():
-        raise ConfigError(f"the dataset {dataset_id!r} already exists, expected a new name, or append")
+        raise ConfigError(f"the dataset {dataset_id!r} already exists, expected a new name, or append=True")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of each piece of metadata that is not given
