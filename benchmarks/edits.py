@@ -115,9 +115,9 @@ def main() -> None:
     options = parser.parse_args()
     whole = Corpus.open(options.data)
     if options.keep is not None:
-        return keep(options.keep, whole, options.iglu)
+        keep(options.keep, whole, options.iglu)
     if options.out is None:
-        parser.error("-o or --keep is needed")
+        return
     corpus, held_out = corpus_parts(whole)
     further = [*singleturn_part(options.iglu, "train", {sample.structure for sample in corpus})]
     print("| | `threshold` | `steps` |\n|---|---|---|")

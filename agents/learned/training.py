@@ -278,7 +278,7 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
     """The model of one run, or the mean of several, with a threshold for each decoding; written to the folder."""
     first = runs[0]
     model = first.average if len(runs) == 1 else Ensemble(run.average for run in runs)
-    where = {"device": first.config.device, "precision": first.config.precision}
+    where: dict[str, Any] = {"device": first.config.device, "precision": first.config.precision}
     threshold, counts = _best_threshold(model, first.held_out, **where)
     steps = {
         threshold: score(first.held_out, step_by_step(model, first.held_out, threshold, **where)).f1
