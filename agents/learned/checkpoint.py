@@ -20,8 +20,8 @@ import torch
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.decoding import Decoding, as_actions, in_one_look, marginals, step_by_step
 from iglu_marl.agents.learned.examples import Example, example_of
-from iglu_marl.agents.learned.model import EditModel, ModelConfig
-from iglu_marl.agents.learned.text import Vocabulary
+from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, network
+from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
 from iglu_marl.core.files import replacing, write_text
 from iglu_marl.data.mdc.action_sequences import Action
@@ -38,7 +38,7 @@ class TrainedModel:
     thresholds: by decoding ("threshold" and "steps"). decoding: the one that calls use. notes: how it was made.
     """
 
-    model: EditModel
+    model: EditModel | Ensemble
     vocabulary: Vocabulary
     thresholds: dict[str, float]
     decoding: Decoding = "threshold"
@@ -67,7 +67,10 @@ class TrainedModel:
     @property
     def fingerprint(self) -> str:
         """Twelve hexadecimal digits that tell this model and its thresholds from others."""
-        made = hashlib.blake2b(json.dumps([self.thresholds, self.vocabulary.words]).encode(), digest_size=6)
+        made = hashlib.blake2b(
+            json.dumps([self.thresholds, self.vocabulary.words, self.vocabulary.length]).encode(),
+            digest_size=6,
+        )
         for name, part in sorted(self.model.state_dict().items()):
             made.update(name.encode() + part.cpu().numpy().tobytes())
         return made.hexdigest()
@@ -81,12 +84,15 @@ class TrainedModel:
     @property
     def description(self) -> dict[str, Any]:
         """What is known of it besides the weights, JSON-ready."""
+        members = list(self.model) if isinstance(self.model, Ensemble) else [self.model]
         return {
             "format": FORMAT,
             "version": VERSION,
-            "model": self.model.config.to_json(),
+            "model": members[0].config.to_json(),
+            "members": len(members),
             "thresholds": self.thresholds,
             "notes": self.notes,
+            "length": self.vocabulary.length,
             "words": self.vocabulary.words,
         }
 
@@ -108,8 +114,8 @@ class TrainedModel:
         """A model of its description and weights. Raises whatever a damaged one makes go wrong."""
         if described["format"] != FORMAT or described["version"] != VERSION:
             raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
-        vocabulary = Vocabulary(described["words"])
-        model = EditModel(ModelConfig(**described["model"]))
+        vocabulary = Vocabulary(described["words"], described.get("length", LENGTH))
+        model = network(ModelConfig(**described["model"]), described.get("members", 1))
         thresholds = {name: float(described["thresholds"][name]) for name in ("threshold", "steps")}
         model.load_state_dict(state)
         return cls(

@@ -18,7 +18,7 @@ import torch
 
 from iglu_marl.agents.learned.examples import Example, ExampleBatch, batch_of
 from iglu_marl.agents.learned.frames import CELLS, INTO, MIRROR, cell_of, frame_of
-from iglu_marl.agents.learned.model import EditModel, Scores, tensors
+from iglu_marl.agents.learned.model import EditModel, Ensemble, Scores, tensors
 from iglu_marl.data.mdc.action_sequences import Action
 
 Decoding = Literal["threshold", "steps"]
@@ -27,7 +27,7 @@ _AT_ONCE = 64
 Marginals = npt.NDArray[np.float32]
 
 
-def scored(model: EditModel, batch: dict[str, torch.Tensor], precision: str) -> Scores:
+def scored(model: EditModel | Ensemble, batch: dict[str, torch.Tensor], precision: str) -> Scores:
     """The model's logits as float32; precision: "float32", or "bfloat16" where the device is faster with it."""
     with torch.autocast(batch["words"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         scores = model(batch)
@@ -35,7 +35,7 @@ def scored(model: EditModel, batch: dict[str, torch.Tensor], precision: str) -> 
 
 
 def marginals(
-    model: EditModel,
+    model: EditModel | Ensemble,
     examples: Sequence[Example],
     *,
     done: bool = False,
@@ -62,7 +62,7 @@ def marginals(
 
 
 def _looked_at(
-    model: EditModel, batch: ExampleBatch, device: torch.device | str, precision: str
+    model: EditModel | Ensemble, batch: ExampleBatch, device: torch.device | str, precision: str
 ) -> Marginals:
     with torch.no_grad():
         scores = scored(model, tensors(batch, device), precision)
@@ -96,7 +96,7 @@ def in_one_look(
 
 
 def step_by_step(
-    model: EditModel,
+    model: EditModel | Ensemble,
     examples: Sequence[Example],
     threshold: float,
     *,

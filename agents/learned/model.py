@@ -26,6 +26,7 @@ COLOR_COUNT = len(COLORS)
 COUNTED = 8  # actions done in the sequence that are told apart
 _CELL_PLANES = 23
 _COLOR_FEATURES = 6
+_LEAST = 1e-12  # probability of a member, so that its logarithm is one
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,27 @@ class EditModel(nn.Module):
             ], 2,
         )  # fmt: skip
         return torch.cat([planes, fixed.expand(len(filled), -1, -1)], 2)
+
+
+class Ensemble(nn.ModuleList):
+    """Several models as one, whose probabilities are the means of theirs."""
+
+    def forward(self, batch: dict[str, Tensor]) -> Scores:
+        """Logits for a batch."""
+        told = [model(batch) for model in self]
+        place, remove = (
+            torch.stack([getattr(one, name).float().sigmoid() for one in told])
+            for name in ("place", "remove")
+        )
+        color = torch.stack([one.color.float().softmax(2) for one in told]) * place[..., None]
+        return Scores(
+            place.mean(0).logit(_LEAST), remove.mean(0).logit(_LEAST), (color.mean(0) + _LEAST).log()
+        )
+
+
+def network(config: ModelConfig, members: int = 1) -> EditModel | Ensemble:
+    """A model, or an ensemble of so many."""
+    return EditModel(config) if members == 1 else Ensemble(EditModel(config) for _ in range(members))
 
 
 def _steered(world: Tensor, steering: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iglu_marl import Dialogue, Role
 
-LENGTH = 64  # words that are read, the latest
+LENGTH = 64  # words that are read, the latest, unless told otherwise
 PAD, UNKNOWN, COLOR = 0, 1, 2
 COMPASS = 3  # 3 forward, 4 right, 5 back, 6 left in the frame: north, east, south, west in the map
 LEFT, RIGHT = 7, 8
@@ -53,7 +53,7 @@ def facing(dialogue: Dialogue) -> float | None:
 
 
 class EncodedDialogue(NamedTuple):
-    """The last words of a dialogue, each int64 [LENGTH], padded at the front.
+    """The last words of a dialogue, each int64 [length], padded at the front.
 
     words: numbers in a vocabulary. colors: 1..6 where a colour is named. manner: 0 padding, else 1 + who (0 architect,
     1 builder) + 2 × (0 old, 1 said since the builder last did something) + 4 × (utterances since, up to 7).
@@ -68,21 +68,22 @@ MANNERS = 1 + 4 * (_AGES + 1)
 
 
 class Vocabulary:
-    """The words that are known, by number. words: those after the special ones."""
+    """The words that are known, by number. words: those after the special ones. length: words that are read."""
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, words: Iterable[str], length: int = LENGTH) -> None:
+        self.length = length
         self.words = [*WORDS, *(word for word in words if word not in WORDS)]
         self._number = {word: number for number, word in enumerate(self.words)}
 
     @classmethod
-    def of(cls, dialogues: Iterable[Dialogue], *, least: int = 2) -> Vocabulary:
+    def of(cls, dialogues: Iterable[Dialogue], *, least: int = 2, length: int = LENGTH) -> Vocabulary:
         """The words that occur `least` times or more, the most frequent first."""
         counts: Counter[str] = Counter()
         for dialogue in dialogues:
             for said in dialogue:
                 counts.update(word for word in words_of(said.text) if word not in COLOR_WORDS | _SIDES)
         kept = [word for word, count in counts.items() if count >= least]
-        return cls(sorted(kept, key=lambda word: (-counts[word], word)))
+        return cls(sorted(kept, key=lambda word: (-counts[word], word)), length)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -103,10 +104,10 @@ class Vocabulary:
             manner = 1 + who + 2 * new + 4 * min(_AGES, last - index)
             spoken = [(self.number(word), COLOR_WORDS.get(word, 0), manner) for word in words_of(said.text)]
             columns = spoken + columns
-            if len(columns) >= LENGTH:
+            if len(columns) >= self.length:
                 break
-        table = np.zeros((LENGTH, 3), np.int64)
-        kept = columns[-LENGTH:]
+        table = np.zeros((self.length, 3), np.int64)
+        kept = columns[-self.length :]
         if kept:
             table[-len(kept) :] = kept
         return EncodedDialogue(*table.T.copy())

@@ -25,8 +25,8 @@ from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
 from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, step_by_step
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
-from iglu_marl.agents.learned.model import EditModel, ModelConfig, losses, tensors
-from iglu_marl.agents.learned.text import RIGHT, UNKNOWN, Vocabulary
+from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
+from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
 from iglu_marl.core.files import made_folder, replacing
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import Counts, micro
@@ -56,7 +56,8 @@ class TrainingConfig:
     """How to train. Everything random follows from the seed.
 
     device: "auto" takes a GPU where there is one. precision: of the arithmetic in the model, "auto" is bfloat16 where
-    the machine has instructions for it. average: of the weights, per step. threads: 0 leaves PyTorch's choice.
+    the machine has instructions for it. length: words that are read, the latest. average: of the weights,
+    per step. threads: 0 leaves PyTorch's choice.
     """
 
     epochs: int = 24
@@ -64,6 +65,7 @@ class TrainingConfig:
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
     word_dropout: float = 0.05
+    length: int = LENGTH
     average: float = 0.998
     seed: int = 0
     device: str = "auto"
@@ -73,7 +75,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` for values out of range."""
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "batch_size", "length"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected 1 or more")
         for name in ("learning_rate", "weight_decay", "threads", "seed"):
@@ -123,7 +125,7 @@ class Training:
                 f"{len(samples)} samples to train on and {len(held_out)} to judge by: nothing to learn"
             )
         self.config, self.folder = config.here(), folder
-        self.vocabulary = Vocabulary.of(_whole_dialogues(samples))
+        self.vocabulary = Vocabulary.of(_whole_dialogues(samples), length=config.length)
         self.examples = examples_of(samples, self.vocabulary)
         self.held_out = examples_of(held_out, self.vocabulary)
         with torch.random.fork_rng(devices=[]):
@@ -157,15 +159,9 @@ class Training:
                 for number, first in enumerate(range(0, len(order), size), self.epoch * self.steps)
             ]
         loss = np.mean(parts, axis=0)
-        found = marginals(self.average, self.held_out, **self._where())
-        counts = {
-            threshold: score(self.held_out, in_one_look(found, self.held_out, threshold))
-            for threshold in THRESHOLDS
-        }
-        threshold = max(counts, key=lambda key: counts[key].f1)
+        threshold, best = _best_threshold(self.average, self.held_out, **self._where())
         self.epoch += 1
         self.seconds += time.perf_counter() - began
-        best = counts[threshold]
         row = dict(
             zip(
                 COLUMNS,
@@ -213,7 +209,7 @@ class Training:
     def save(self) -> None:
         """Write `checkpoint.pt` and `curve.csv`."""
         state = {
-            "settings": self._settings(),
+            "settings": self.settings(),
             "epoch": self.epoch,
             "seconds": self.seconds,
             "curve": self.curve,
@@ -241,8 +237,8 @@ class Training:
             raise DataError(
                 f"{path} is no checkpoint ({error!s:.200}); start anew in another folder"
             ) from None
-        if settings != self._settings():
-            odd = [name for name, value in self._settings().items() if settings.get(name) != value]
+        if settings != self.settings():
+            odd = [name for name, value in self.settings().items() if settings.get(name) != value]
             raise ConfigError(f"{path} was begun with other settings ({', '.join(odd)}); use another folder")
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
@@ -250,7 +246,7 @@ class Training:
         self.epoch, self.seconds = state["epoch"], state["seconds"]
         self.curve, self.best = state["curve"], state["best"]
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """What has to be the same in a run that is gone on with."""
         config = {
             name: value for name, value in asdict(self.config).items() if name not in ("threads", "device")
@@ -258,31 +254,58 @@ class Training:
         words = len(self.vocabulary)
         return {**config, "examples": len(self.examples), "held_out": len(self.held_out), "words": words}
 
-    def finish(self, notes: dict[str, Any]) -> TrainedModel:
-        """The best model, with a threshold for each decoding; written to the folder."""
+    def run(self, on_epoch: Callable[[dict[str, float]], None] | None = None) -> None:
+        """All epochs that are left; afterwards the model is the best one of them."""
+        while self.epoch < self.config.epochs:
+            row = self.run_epoch()
+            self.save()
+            if on_epoch is not None:
+                on_epoch({**row, "seed": self.config.seed})
         self.average.load_state_dict(self.best["weights"])
-        steps = {
-            threshold: score(
-                self.held_out, step_by_step(self.average, self.held_out, threshold, **self._where())
-            ).f1
-            for threshold in STEP_THRESHOLDS
-        }
-        threshold = max(steps, key=lambda key: steps[key])
-        trained = TrainedModel(
-            self.average.eval(),
-            self.vocabulary,
-            {"threshold": self.best["threshold"], "steps": threshold},
-            notes={
-                **notes,
-                "training": self._settings(),
-                "epoch": self.best["epoch"],
-                "held_out_f1": {"threshold": self.best["f1"], "steps": steps[threshold]},
-                "seconds": round(self.seconds, 1),
-            },
-            device=self.config.device,
-        )
-        trained.save(self.folder)
-        return trained
+
+
+def _best_threshold(
+    model: EditModel | Ensemble, held_out: Sequence[Example], **where: Any
+) -> tuple[float, Counts]:
+    """The threshold with the highest F1 of all that exceeds it, and its counts."""
+    found = marginals(model, held_out, **where)
+    counts = {threshold: score(held_out, in_one_look(found, held_out, threshold)) for threshold in THRESHOLDS}
+    threshold = max(counts, key=lambda key: counts[key].f1)
+    return threshold, counts[threshold]
+
+
+def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> TrainedModel:
+    """The model of one run, or the mean of several, with a threshold for each decoding; written to the folder."""
+    first = runs[0]
+    model = first.average if len(runs) == 1 else Ensemble(run.average for run in runs)
+    where: dict[str, Any] = {"device": first.config.device, "precision": first.config.precision}
+    threshold, counts = _best_threshold(model, first.held_out, **where)
+    steps = {
+        threshold: score(first.held_out, step_by_step(model, first.held_out, threshold, **where)).f1
+        for threshold in STEP_THRESHOLDS
+    }
+    step_threshold = max(steps, key=lambda key: steps[key])
+    told: dict[str, Any] = {
+        **notes,
+        "training": first.settings(),
+        "epoch": first.best["epoch"],
+        "held_out_f1": {"threshold": counts.f1, "steps": steps[step_threshold]},
+        "seconds": round(sum(run.seconds for run in runs), 1),
+    }
+    if len(runs) > 1:
+        told["members"] = [
+            {"seed": run.config.seed, "epoch": run.best["epoch"], "held_out_f1": run.best["f1"]}
+            for run in runs
+        ]
+    trained = TrainedModel(
+        model.eval(),
+        first.vocabulary,
+        {"threshold": threshold, "steps": step_threshold},
+        notes=told,
+        device=first.config.device,
+    )
+    trained.save(folder)
+    return trained
 
 
 def _cuda(device: str) -> list[str]:
@@ -305,33 +328,37 @@ def train(
     folder: str | os.PathLike[str],
     config: TrainingConfig | None = None,
     *,
+    members: int = 1,
     resume: bool = False,
     notes: dict[str, Any] | None = None,
     on_epoch: Callable[[dict[str, float]], None] | None = None,
 ) -> TrainedModel:
     """Train a model on samples, judge it by others after each epoch, and write it to a folder.
 
-    folder: gets `model.json`, `weights.pt`, `curve.csv` and `checkpoint.pt`. resume: go on from the checkpoint there,
-    if there is one; without it, a folder that has one is refused. notes: kept in `model.json`. on_epoch: is called
-    with the epoch's row of the curve.
+    folder: gets `model.json`, `weights.pt`, `curve.csv` and `checkpoint.pt`. members: of more than one, with seeds from
+    that of `config` on, each is trained in `folder/seed-N`, and their mean is the model. resume: go on from the
+    checkpoints there, if there are any; without it, a folder that has one is refused. notes: kept in `model.json`.
+    on_epoch: is called with the epoch's row of the curve, and "seed".
 
     Raises `ConfigError` and `DataError`.
     """
     config = TrainingConfig() if config is None else config
+    if members < 1:
+        raise ConfigError(f"members is {members!r}, expected 1 or more")
     path = Path(folder)
-    made_folder(path)
     if config.threads:
         torch.set_num_threads(config.threads)
-    training = Training(samples, held_out, path, config)
-    if (path / CHECKPOINT).exists():
-        if not resume:
-            raise ConfigError(
-                f"{path} holds a run already; go on with it (resume=True), or choose another folder"
-            )
-        training.load()
-    while training.epoch < config.epochs:
-        row = training.run_epoch()
-        training.save()
-        if on_epoch is not None:
-            on_epoch(row)
-    return training.finish(notes or {})
+    runs = []
+    for seed in range(config.seed, config.seed + members):
+        own = path if members == 1 else path / f"seed-{seed}"
+        made_folder(own)
+        run = Training(samples, held_out, own, replace(config, seed=seed))
+        if (own / CHECKPOINT).exists():
+            if not resume:
+                raise ConfigError(
+                    f"{own} holds a run already; go on with it (resume=True), or choose another folder"
+                )
+            run.load()
+        run.run(on_epoch)
+        runs.append(run)
+    return _finished(runs, path, notes or {})

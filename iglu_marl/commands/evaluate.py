@@ -59,7 +59,7 @@ def evaluate(
         list[str] | None,
         Option(
             help="What the builder sees; several times for several. "
-            "Default: dialog, inventory, pose, grid, and what trained agents need."
+            "Default: dialog, inventory, pose, grid, and what trained agents need.",
             callback=each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
         ),
     ] = None,

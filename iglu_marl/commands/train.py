@@ -40,6 +40,13 @@ def train_edits(
     batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
     learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
     channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
+    words: Annotated[int, Option(help="That are read, the latest.", callback=at_least(1))] = 64,
+    members: Annotated[
+        int,
+        Option(
+            help="So many models, of this seed and the next ones; their mean counts.", callback=at_least(1)
+        ),
+    ] = 1,
     seed: Seed = 0,
     device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
@@ -71,15 +78,17 @@ def train_edits(
 
     def show(row: dict[str, float]) -> None:
         console.print(
-            f"epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  loss {row['place_loss']:6.2f} "
-            f"{row['remove_loss']:5.2f} {row['color_loss']:5.2f}  held out: F1 {row['f1']:.3f}  "
-            f"precision {row['precision']:.3f}  recall {row['recall']:.3f}  at {row['threshold']:.3f}"
+            f"seed {row['seed']:.0f}  epoch {row['epoch']:3.0f}  {row['seconds']:6.0f} s  "
+            f"loss {row['place_loss']:6.2f} {row['remove_loss']:5.2f} {row['color_loss']:5.2f}  "
+            f"held out: F1 {row['f1']:.3f}  precision {row['precision']:.3f}  recall {row['recall']:.3f}  "
+            f"at {row['threshold']:.3f}"
         )
 
     config = TrainingConfig(
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
+        length=words,
         seed=seed,
         device=device,
         precision=precision,
@@ -87,18 +96,21 @@ def train_edits(
         model=ModelConfig(words=0, channels=channels),
     )
     with stoppable(lambda: _stopped(out)):
-        trained = train(samples, held_out, out, config, resume=resume, notes=notes, on_epoch=show)
+        trained = train(
+            samples, held_out, out, config, members=members, resume=resume, notes=notes, on_epoch=show
+        )
     if importlib.util.find_spec("matplotlib") is not None:
         from iglu_marl.agents.learned.plots import draw_curve
 
-        draw_curve(out / "curve.csv", out / "curve.svg")
+        for curve in [*out.glob("curve.csv"), *out.glob("seed-*/curve.csv")]:
+            draw_curve(curve, curve.with_suffix(".svg"))
     if as_json:
         print(json.dumps(trained.notes))
     console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {out}")
 
 
 def _stopped(folder: Path) -> str:
-    if not any(folder.glob("checkpoint*")):
+    if not any(folder.glob("**/checkpoint*")):
         return "Nothing is kept: the first checkpoint was not reached."
     return f"The last checkpoint is in {folder}; the same command with --resume goes on from it."
 

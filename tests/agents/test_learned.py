@@ -368,6 +368,39 @@ def test_an_interrupted_run_ends_like_a_whole_one(torch: Any, tmp_path: Path) ->
     assert not same(whole.model.state_dict(), other.model.state_dict())
 
 
+def test_members_are_runs_of_their_own_and_count_by_their_mean(torch: Any, tmp_path: Path) -> None:
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.decoding import marginals
+    from iglu_marl.agents.learned.examples import examples_of
+    from iglu_marl.agents.learned.training import train
+
+    taught, held_out = lessons(32, 1), lessons(8, 2)
+
+    def stop(row: dict[str, float]) -> None:
+        if row["seed"] == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(taught, held_out, tmp_path, small(torch, seed=5), members=2, on_epoch=stop)
+    with pytest.raises(ConfigError, match=r"seed-5 holds a run.*resume"):
+        train(taught, held_out, tmp_path, small(torch, seed=5), members=2)
+    rows: list[dict[str, float]] = []
+    both = train(
+        taught, held_out, tmp_path, small(torch, seed=5), members=2, resume=True, on_epoch=rows.append
+    )
+    assert [(row["seed"], row["epoch"]) for row in rows] == [(6, 2)]
+    assert [member["seed"] for member in both.notes["members"]] == [5, 6]
+    alone = [train(taught, held_out, tmp_path / str(seed), small(torch, seed=seed)) for seed in (5, 6)]
+    seen = examples_of(held_out, both.vocabulary)
+    mean = np.mean([marginals(one.model, seen) for one in alone], axis=0)
+    assert np.allclose(marginals(both.model, seen), mean, atol=1e-5)
+    again = TrainedModel.load(tmp_path)
+    assert again.fingerprint == both.fingerprint
+    assert again.actions(seen) == both.actions(seen)
+    with pytest.raises(ConfigError, match="members is 0"):
+        train(taught, held_out, tmp_path / "none", small(torch), members=0)
+
+
 def test_a_model_is_the_same_after_loading(torch: Any, tmp_path: Path) -> None:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
     from iglu_marl.agents.learned.text import Vocabulary
