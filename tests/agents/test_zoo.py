@@ -206,10 +206,10 @@ def test_trained_agents_need_no_option_at_a_window(tmp_path: Path, line: str) ->
     [
         ("--builder pov-walker-v1 --controls flying", "walks with the 18 actions; controls is 'flying'"),
         ("--builder pov-walker-v1 --sees dialog", "needs 'pov' in its observation and got"),
-        ("--builder symbols-pair-v0 --chat text", "plays with chat='tokens', the environment has 'text'"),
+        ("--builder symbols-pair-v0 --chat text", "plays with --chat 'tokens', the environment has 'text'"),
         (
             "--architect symbols-pair-v0 --builder pov-walker-v1",
-            "symbols-pair-v0 plays with controls='human-level', pov-walker-v1 with 'walking'",
+            "symbols-pair-v0 plays with --controls 'human-level', pov-walker-v1 with 'walking'",
         ),
     ],
 )
