@@ -70,6 +70,18 @@ def test_a_shared_option_is_written_once() -> None:
     assert [text for text, count in counts.items() if count > 1] == []
 
 
+def test_commands_that_take_agents_take_language_models() -> None:
+    found = {
+        words: {name for param in command.params for name in param.opts} for words, command in commands()
+    }
+    takers = {
+        words for words, options in found.items() if {"--architect", "--builder", "--partner"} & options
+    }
+    assert len(takers) >= 8
+    for words in takers:
+        assert {"--model", "--llm-model", "--endpoint", "--llm-endpoint", "--llm-view"} <= found[words], words
+
+
 def test_help_imports_nothing_heavy() -> None:
     """Help is shown at once; what a command needs is imported when it runs."""
     code = (
