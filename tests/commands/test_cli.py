@@ -103,6 +103,7 @@ def test_help_imports_nothing_heavy() -> None:
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
         ("evaluate --view side", "--view is 'side', expected one of aec, parallel"),
         ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
+        ("evaluate --llm-view side", "--llm-view is 'side', expected one of layers"),
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
         ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
         ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
