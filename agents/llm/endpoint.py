@@ -31,6 +31,7 @@ from iglu_marl.agents.llm.settings import LOOPBACK, PREFIX, LLMSettings
 from iglu_marl.core.text import cleaned
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # tokens at most that a server adds: names of roles, marks
+COMPLETIONS = "/chat/completions"
 _BLOCK = 65_536
 _MAY_PASS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _DETAIL = 200
@@ -258,7 +259,7 @@ class EndpointBackend:
             with (
                 self._session() as session,
                 session.post(
-                    f"{settings.endpoint.rstrip('/')}/chat/completions",
+                    f"{settings.endpoint.rstrip('/')}{COMPLETIONS}",
                     data=body,
                     headers=headers,
                     auth=_Bearer(key),  # an auth, so that no .netrc takes its place
@@ -318,9 +319,10 @@ class EndpointBackend:
         kind = self._kind(status, said)
         wait_s = _asked_wait(response.headers.get("Retry-After"))
         passing = kind in (RequestFailure.RATE_LIMITED, RequestFailure.SERVER_ERROR)
-        return _Attempt(
-            failure=kind, detail=f"{status}: {said}", used=TokenCount(), may_pass=passing, asked_wait_s=wait_s
-        )
+        detail = f"{status}: {said}"
+        if kind is RequestFailure.NOT_FOUND:
+            detail += f". Are the model's name and the endpoint's address right (`{COMPLETIONS}` is added)?"
+        return _Attempt(failure=kind, detail=detail, used=TokenCount(), may_pass=passing, asked_wait_s=wait_s)
 
     def _kind(self, status: int, said: str) -> RequestFailure:
         """What a status that is none of success, and what the server says about it, come to."""

@@ -128,7 +128,7 @@ class LLMSettings:
             _check_address(self.endpoint)
         if self.view == "picture" and not (self.pictures and self.endpoint):
             raise ConfigError(
-                f"view is 'picture', expected an endpoint whose model sees them: pictures=True ({PREFIX}PICTURES=1)"
+                f"the view is 'picture', expected an endpoint whose model sees them: pictures=True ({PREFIX}PICTURES=1)"
             )
         if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
             raise ConfigError(f"extra has {odd[0]!r}, which the settings decide; expected other fields")

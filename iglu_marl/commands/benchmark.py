@@ -9,7 +9,17 @@ from typing import Annotated
 from rich.table import Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json, a_rung, at_least, choice, expect, expect_one_of
+from iglu_marl.commands.options import (
+    Json,
+    LLMEndpoint,
+    LLMModel,
+    LLMView,
+    a_rung,
+    at_least,
+    choice,
+    expect,
+    expect_one_of,
+)
 from iglu_marl.commands.output import stoppable, text_console
 
 Rungs = Annotated[
@@ -119,6 +129,9 @@ def run_rung(
     architect: Annotated[
         list[str] | None, Option(help="As many as builders, for pairs. Default: the rung's own.")
     ] = None,
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMView = None,
     name: Annotated[str, Option(help="What the agent is called in the result.")] = "",
     split: Annotated[str, choice("train", "test")] = "test",
     episodes: Annotated[int, Option(help="Games of each run.", callback=at_least(1))] = 200,

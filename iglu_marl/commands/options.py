@@ -218,7 +218,7 @@ MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callba
 # language models: what these say holds for the agents named llm while the command runs
 
 
-def _environment(variable: str) -> Any:
+def _environment(variable: str, check: Check | None = None) -> Any:
     """A check that passes a value on to the agents of this command, and of its processes, as a variable."""
 
     @contextlib.contextmanager
@@ -233,21 +233,23 @@ def _environment(variable: str) -> Any:
             else:
                 os.environ[variable] = before
 
-    def pass_on(context: Context, value: Any) -> Any:
+    def pass_on(context: Context, param: CallbackParam, value: Any) -> Any:
         if value is not None:
+            if check is not None:
+                check(param, value)
             context.with_resource(changed(str(value)))
         return value
 
     return pass_on
 
 
-def _of_models(variable: str, *names: str, about: str) -> Any:
-    return Option(
-        *names, help=f"Of agents named llm: {about}", callback=_environment(f"IGLU_MARL_LLM_{variable}")
-    )
+def _of_models(variable: str, *names: str, about: str, check: Check | None = None) -> Any:
+    callback = _environment(f"IGLU_MARL_LLM_{variable}", check)
+    return Option(*names, help=f"Of agents named llm: {about}", callback=callback)
 
 
 _MODEL = "the model's name, or a local folder. Default: IGLU_MARL_LLM_MODEL."
+_known_view = one_in("iglu_marl.agents.llm.settings:VIEWS")
 _VIEW = "how they are told what is built: layers, coordinates, picture, …"
 LLMModel = Annotated[str | None, _of_models("MODEL", "--model", "--llm-model", about=_MODEL)]
 LLMModelLong = Annotated[str | None, _of_models("MODEL", "--llm-model", about=_MODEL)]
@@ -255,8 +257,8 @@ LLMModelLong = Annotated[str | None, _of_models("MODEL", "--llm-model", about=_M
 LLMEndpoint = Annotated[
     str | None, _of_models("ENDPOINT", "--endpoint", "--llm-endpoint", about="the server, https://host/v1.")
 ]
-LLMView = Annotated[str | None, _of_models("VIEW", "--view", "--llm-view", about=_VIEW)]
-LLMViewLong = Annotated[str | None, _of_models("VIEW", "--llm-view", about=_VIEW)]
+LLMView = Annotated[str | None, _of_models("VIEW", "--view", "--llm-view", about=_VIEW, check=_known_view)]
+LLMViewLong = Annotated[str | None, _of_models("VIEW", "--llm-view", about=_VIEW, check=_known_view)]
 """Where `--view` means something else."""
 Concurrency = Annotated[
     int | None,

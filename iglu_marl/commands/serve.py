@@ -13,6 +13,9 @@ from iglu_marl.commands.options import (
     Database,
     GamesFolder,
     Host,
+    LLMEndpoint,
+    LLMModel,
+    LLMView,
     Port,
     Tasks,
     expect,
@@ -38,6 +41,9 @@ def serve(
         Option(help="An architect to play with; may be repeated. Default: all that are scripted."),
     ] = None,
     builder: Annotated[list[str] | None, Option(help="A builder to play with; may be repeated.")] = None,
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMView = None,
     replace: Annotated[bool, Option("--replace", help="An agent goes on for a person who leaves.")] = False,
     wait: Annotated[
         float, Option(help="Seconds that a game waits for who has left.", callback=positive)

@@ -6,7 +6,16 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import Host, Port, TaskSource, at_least, choice
+from iglu_marl.commands.options import (
+    Host,
+    LLMEndpoint,
+    LLMModel,
+    LLMViewLong,
+    Port,
+    TaskSource,
+    at_least,
+    choice,
+)
 from iglu_marl.core.errors import ConfigError
 
 
@@ -17,6 +26,9 @@ def serve_openenv(
     partner: Annotated[
         str, Option(help="Who plays the other, by name; none: the task's own words.")
     ] = "scripted",
+    model: LLMModel = None,
+    endpoint: LLMEndpoint = None,
+    llm_view: LLMViewLong = None,
     tasks: TaskSource = "random",
     observations: Annotated[
         str, choice("full", "delta", about="whole chats, or after the first only what is new")

@@ -832,6 +832,9 @@ def test_what_nobody_will_ever_answer_ends_a_game(
         ) as error:
             iglu_marl.play(env, agents, seed=0, on_step=lambda env: time.sleep(0.002 * background))
         assert said in str(error.value)
+        assert ("endpoint's address right (`/chat/completions` is added)?" in str(error.value)) == (
+            now.status == 404
+        )
         assert len(server.seen) == 1
         agents[role].close()
 

@@ -70,6 +70,18 @@ def test_a_shared_option_is_written_once() -> None:
     assert [text for text, count in counts.items() if count > 1] == []
 
 
+def test_commands_that_take_agents_take_language_models() -> None:
+    found = {
+        words: {name for param in command.params for name in param.opts} for words, command in commands()
+    }
+    takers = {
+        words for words, options in found.items() if {"--architect", "--builder", "--partner"} & options
+    }
+    assert len(takers) >= 8
+    for words in takers:
+        assert {"--model", "--llm-model", "--endpoint", "--llm-endpoint", "--llm-view"} <= found[words], words
+
+
 def test_help_imports_nothing_heavy() -> None:
     """Help is shown at once; what a command needs is imported when it runs."""
     code = (
@@ -91,6 +103,7 @@ def test_help_imports_nothing_heavy() -> None:
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
         ("evaluate --view side", "--view is 'side', expected one of aec, parallel"),
         ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
+        ("evaluate --llm-view side", "--llm-view is 'side', expected one of layers"),
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
         ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
         ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
