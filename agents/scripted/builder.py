@@ -108,6 +108,11 @@ class ScriptedBuilder(BuilderBase):
             or self._unheeded is not None
         )
 
+    @property
+    def at_work(self) -> bool:
+        """Whether its next act is a step of the plan that it has, unless somebody speaks."""
+        return bool(self._executor.steps) and not self._executor.lost
+
     # -- the world
 
     def _look(self, observation: Any) -> None:

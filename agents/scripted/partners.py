@@ -392,6 +392,11 @@ class CarefulBuilder(BuilderBase):
         """Whether there is nothing left to do or to say of what it has taken in."""
         return self._inner.idle
 
+    @property
+    def at_work(self) -> bool:
+        """Whether its next act is a step of the plan that it has, unless somebody speaks."""
+        return self._inner.at_work
+
     # -- the manner
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:

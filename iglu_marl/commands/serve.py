@@ -22,6 +22,7 @@ from iglu_marl.commands.study import open_study
 from iglu_marl.core.errors import ConfigError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+PROCESSES = 2  # in which scripted agents think: a long plan of one is not waited for by all
 
 
 def serve(
@@ -77,6 +78,7 @@ def serve(
         wait_s=wait,
         replace={role: names[0] for role, names in agents.items()} if replace else {},
         minutes=minutes,
+        processes=PROCESSES,
         gallery=gallery,
         secret=secret,
     )

@@ -7,6 +7,7 @@ import hashlib
 import platform
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -37,14 +38,19 @@ _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] +
 _NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
 
 
+@lru_cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which takes NumPy as long as all the rest
+
+
 def to_json(value: Any, where: str = "action") -> Any:
     """An action as JSON: numbers, texts, dicts and NumPy values. Raises `DataError` for anything else."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, np.generic):
-        return {_MARK: value.dtype.name, "v": value.item()}
+        return {_MARK: _name(value.dtype), "v": value.item()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {_MARK: value.dtype.name, "shape": list(value.shape), "v": value.ravel().tolist()}
+        return {_MARK: _name(value.dtype), "shape": list(value.shape), "v": value.ravel().tolist()}
     if isinstance(value, float):
         return value
     if isinstance(value, Mapping) and _MARK not in value and all(isinstance(key, str) for key in value):
@@ -172,7 +178,7 @@ def checksum(episode: Episode) -> str:
 
     Of the world's record, it is made of the fields of version 0.1.0, so that recordings of any version are compared.
     """
-    made = hashlib.blake2b(episode.worlds.state.tobytes()[:_COMPARED], digest_size=8)
+    made = hashlib.blake2b(episode.worlds.state.view(np.uint8)[:_COMPARED].data, digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 

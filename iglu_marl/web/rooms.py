@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import json
 import logging
 import math
@@ -35,15 +36,14 @@ from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
-from iglu_marl.web.partners import Partner
+from iglu_marl.web.partners import SWITCH_S, Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
-SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
-THREADS = 2  # in which agents think: more compete with the clock
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
+SLOTS = 20  # in which rooms tick, one after the other
 HURRY_S = 1.0  # a clock that is so late does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
@@ -155,7 +155,7 @@ class Room:
         game: LiveGame,
         seats: Iterable[Seat],
         options: ServerOptions,
-        pool: ThreadPoolExecutor,
+        thinking: Thinking,
     ) -> None:
         self.name, self.game, self.options = name, game, options
         self.seats = {seat.role: seat for seat in seats}
@@ -166,10 +166,9 @@ class Room:
         self.origin = ""  # the address that began it
         self.until = math.inf  # when (monotonic) it ends at the latest
         self.idle: Role | None = None  # who has done nothing for too long
-        self.changed = asyncio.Event()
         self.on_end: list[Callable[[Room], None]] = []
         self.recording = ""  # the name of its file
-        self._pool = pool
+        self._thinking = thinking
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
         self.hands = RemoteHands(game.config.controls) if person else None
@@ -195,7 +194,7 @@ class Room:
     def _make_partners(self, seed: int | None) -> None:
         for role, seat in self.seats.items():
             if seat.agent is not None:
-                self._partners[role] = Partner(self.game, role, seat.agent, self._pool, seed)
+                self._partners[role] = Partner(self.game, role, seat.agent, self._thinking, seed)
 
     def keep_seats(self) -> None:
         """Keep on disk who plays, so that the game can go on when the server was ended, however it was."""
@@ -211,7 +210,7 @@ class Room:
         return (self.options.folder / self.recording).with_suffix(SEATS)
 
     @classmethod
-    def resume(cls, path: Path, options: ServerOptions, pool: ThreadPoolExecutor) -> Room | None:
+    def resume(cls, path: Path, options: ServerOptions, thinking: Thinking) -> Room | None:
         """The game of a file of seats, as after its last recorded step; None for one that is over.
 
         Raises `DataError` where another server has it or a file is damaged, `ReplayError` where it does not come back.
@@ -230,7 +229,7 @@ class Room:
                 now = time.monotonic()
                 seats = [Seat(Role(role), **told, away_at=now) for role, told in kept["seats"].items()]
                 watch = {Role(role): str(token) for role, token in kept["watch"].items()}
-            room = cls(path.stem.rpartition("-")[2], game, seats, options, pool)
+            room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
             room._live = recorder.wrap(room.game)
             room._make_partners(None)
@@ -244,28 +243,13 @@ class Room:
         """Whether time passes: everybody is there, and it is not over."""
         return not self.over and not any(seat.waits for seat in self.seats.values())
 
-    async def run(self, note_lateness: Any) -> None:
-        """The clock: a tick each `STEP_S`, by absolute deadlines, for as long as the game goes on."""
-        due = time.monotonic()
-        while not self.over:
-            if not self.playing:
-                self.changed.clear()
-                await self.changed.wait()
-                due = time.monotonic()
-                continue
-            due += STEP_S
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            late = time.monotonic() - due
-            note_lateness(late)
-            if late > HURRY_S:
-                due += late
-            if not self.playing:
-                continue
-            try:
-                self.tick()
-            except Exception:  # of one game, which the others survive
-                _log.exception("game %s has failed", self.name)
-                self.end("failed")
+    def go_on(self) -> None:
+        """A tick, which ends the game where it fails: the others survive it."""
+        try:
+            self.tick()
+        except Exception:
+            _log.exception("game %s has failed", self.name)
+            self.end("failed")
 
     def tick(self) -> None:
         """One step of the game, with whatever has come."""
@@ -312,7 +296,6 @@ class Room:
                 self._recorder.end(self.game)
             self._recorder.close()
             self._seats_file.unlink(missing_ok=True)
-        self.changed.set()
         self.tell_status()
         for heed in self.on_end:
             heed(self)
@@ -338,7 +321,6 @@ class Room:
             if role == Role.BUILDER and self.hands is not None:
                 self.hands.forget()
         self.clients.add(client)
-        self.changed.set()
         client.tell("welcome", **self.facts(client))
         self.tell_status()
         return client
@@ -395,13 +377,12 @@ class Room:
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
-        self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
+        self._partners[seat.role] = Partner(self.game, seat.role, name, self._thinking, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
         self.keep_seats()
         named = f" ({shown_name(name)})" if self.options.agents_named else ""
         self.announce(f"An agent{named} goes on as the {seat.role.value}.")
         self.tell_status()
-        self.changed.set()
 
     # -- what they do
 
@@ -481,9 +462,9 @@ class Rooms:
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._thinking = Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # who ticks when
 
     # -- beginning and ending
 
@@ -508,7 +489,7 @@ class Rooms:
         if partner != PERSON:
             theirs = Seat(other, agent=partner)
         game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
-        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._pool)
+        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once: it counts
         try:
@@ -520,20 +501,20 @@ class Rooms:
         return own
 
     def _open(self, room: Room) -> None:
-        """Let people in, and start the clock."""
+        """Let people in, and have the clock count for them."""
         for role, seat in room.seats.items():
             for token in filter(None, (seat.token, seat.invitation)):
                 self._tokens[token] = room, role, seat
         for role, token in room.watch.items():
             self._tokens[token] = room, role, None
-        self._keep(room.run(self.note_lateness))
+        min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
         """Go on with the games that were going on when the server was ended; who does not come back ends them."""
         for path in sorted(self.options.folder.glob(f"*{SEATS}")):
             try:
                 room = await asyncio.get_running_loop().run_in_executor(
-                    self._makers, Room.resume, path, self.options, self._pool
+                    self._makers, Room.resume, path, self.options, self._thinking
                 )
             except IgluMarlError as error:
                 _log.error("a game cannot go on: %s", error)
@@ -542,10 +523,22 @@ class Rooms:
                 self.rooms[room.name] = room
                 self._open(room)
 
-    def _keep(self, course: Any) -> None:
-        task = asyncio.get_running_loop().create_task(course)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def clock(self) -> None:
+        """Have all rooms tick, each every `STEP_S`, evenly spread over that time, for as long as the server runs.
+
+        One timer for all, by absolute deadlines.
+        """
+        due = time.monotonic()
+        for slot in itertools.cycle(self._slots):
+            due += STEP_S / SLOTS
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            for room in tuple(slot):
+                if room.playing:
+                    self.note_lateness(time.monotonic() - due)
+                    room.go_on()
+                elif room.over:
+                    slot.remove(room)
+            due = max(due, time.monotonic() - HURRY_S)
 
     async def tend(self) -> None:
         """See to all rooms once a second, for as long as the server runs."""
@@ -563,13 +556,11 @@ class Rooms:
 
     async def close(self) -> None:
         """Suspend all games; what they have recorded is there."""
-        for task in tuple(self._tasks):
-            task.cancel()
         for room in self.rooms.values():
             if not room.over:
                 room.suspend()
-        for pool in (self._pool, self._makers):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._thinking.shutdown()
+        self._makers.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
 

@@ -81,9 +81,10 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         await rooms.resume()
         if sessions is not None:
             await sessions.resume(rooms)
-        tending = asyncio.create_task(rooms.tend())
+        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.tend())]
         yield
-        tending.cancel()
+        for task in tasks:
+            task.cancel()
         await rooms.close()
         if sessions is not None:
             await sessions.close()
