@@ -172,7 +172,7 @@ class Page(asyncio.Protocol):
 async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
     """Two people, or one and an agent, until the server ends. delays: gets when and how late an input was seen."""
     if agent and number % 2:
-        await explain(await asyncio.to_thread(begin, "scripted", "architect"))
+        await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
     else:
         await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
 
@@ -204,9 +204,10 @@ async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> No
         builder.send({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
 
 
-async def explain(token: str) -> None:
+async def explain(token: str, number: int) -> None:
     """An architect who has a builder place a block every few seconds."""
     architect = await Page.open(token)
+    await asyncio.sleep(4.0 * (number * 0.382 % 1.0))  # each at a time of its own
     for count in itertools.count():
         edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
         architect.send({"t": "say", "text": render(edit)})

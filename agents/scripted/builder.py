@@ -109,9 +109,9 @@ class ScriptedBuilder(BuilderBase):
         )
 
     @property
-    def at_work(self) -> bool:
-        """Whether its next act is a step of the plan that it has, unless somebody speaks."""
-        return bool(self._executor.steps) and not self._executor.lost
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks: a step of the plan that it has, or none."""
+        return self._unheeded is None and not self._executor.lost
 
     # -- the world
 

@@ -155,6 +155,11 @@ class PreciseArchitect:
         """Whether there is nothing left to say: as it is with the plain architect."""
         return self._inner.idle
 
+    @property
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks or the build changes."""
+        return self._inner.ready
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -393,9 +398,9 @@ class CarefulBuilder(BuilderBase):
         return self._inner.idle
 
     @property
-    def at_work(self) -> bool:
-        """Whether its next act is a step of the plan that it has, unless somebody speaks."""
-        return self._inner.at_work
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks."""
+        return self._inner.ready
 
     # -- the manner
 

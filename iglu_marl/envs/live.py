@@ -104,7 +104,8 @@ def _told(value: Any) -> Any:
     """A value as JSON; numbers to 1/10,000."""
     if isinstance(value, (str, list)):
         return value
-    return np.asarray(value, np.float64).round(4).tolist()
+    plain = value.tolist()
+    return [round(number, 4) for number in plain] if isinstance(plain, list) else round(plain, 4)
 
 
 @documented
@@ -124,7 +125,7 @@ class LiveGame(TwoAgentGame):
 
     def _show_anew(self) -> None:
         self._shown = {role: _Shown() for role in Role}
-        self._edited = self.ticks  # when grids were changed last, and with them what is made of them
+        self.edited = self.ticks  # when the grids were changed last, and with them what is made of them
 
     @property
     def unwrapped(self) -> LiveGame:
@@ -166,7 +167,7 @@ class LiveGame(TwoAgentGame):
         change = self._episode.worlds.change[0].tolist()
         edited = change[3] != change[4]
         if edited or self._episode.task is not task:
-            self._edited = self.ticks
+            self.edited = self.ticks
         return Tick(
             outcome.rewards,
             tuple(change) if edited else None,
@@ -204,14 +205,14 @@ class LiveGame(TwoAgentGame):
         """
         shown = self._shown[role]
         if shown.last != self.ticks:
-            seen = self._seen(role, shown.last < self._edited)
+            seen = self._seen(role, shown.last < self.edited)
             shown.take(self.ticks, seen, len(self._episode.dialogue))
         whole = since < shown.first
         since = -1 if whole else since
         told: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
         sees = self.config.architect_sees if role == Role.ARCHITECT else self.config.builder_sees
         if "dialog" in sees:
-            heard = self._episode.dialogue[bisect_right(shown.said, since) :]
+            heard = self._episode.dialogue.utterances[bisect_right(shown.said, since) :]
             told["said"] = [[each.role.value, each.text] for each in heard]
         for key, tick in shown.since.items():
             if tick <= since:
@@ -230,7 +231,7 @@ class LiveGame(TwoAgentGame):
     def _seen(self, role: Role, grids: bool) -> dict[str, Any]:
         """The role's observations, and what its info and its own body tell; grids: and what only edits change."""
         worlds = self._episode.worlds
-        observer = self.choose(f"{role.value}_0", self._observers)
+        observer = self._observers[AGENTS[role == Role.BUILDER]]
         seen = observer.observe(self._episode, _NOT_TOLD if grids else _STILL)
         if role == Role.BUILDER:
             seen |= {"active": worlds.active[0], "body": [float(worlds.speed[0]), int(worlds.slices[0])]}

@@ -15,8 +15,8 @@ class Agent(Protocol):
     An agent whose attribute `privileged` is true (an oracle, a replay) is also given the episode's `Task`: its `reset`
     is called as `reset(role, seed, task=task)`. One may have an attribute `idle`: true while nothing more is to be
     expected of it, unless the world changes or somebody speaks. `play` ends a game in which everybody is.
-    And one `at_work`: true while its next act is a step of a plan that it has, and so is there at once, unless somebody
-    speaks.
+    And one `ready`: true while its next act takes no time, unless somebody speaks or the build is changed by another:
+    it does a step of a plan that it has, or waits.
     And one `fault`: the `ServiceError` that tells what has failed in this episode of what it runs on, None if nothing;
     such a game is no measure of how it plays.
     And `stats`, whose `as_dict()` tells what it has counted in this episode, JSON-ready.
@@ -45,9 +45,9 @@ def is_idle(agent: Agent) -> bool:
     return bool(getattr(agent, "idle", False))
 
 
-def is_at_work(agent: Agent) -> bool:
-    """Whether an agent says that its next act is there at once, unless somebody speaks."""
-    return bool(getattr(agent, "at_work", False))
+def is_ready(agent: Agent) -> bool:
+    """Whether an agent says that its next act takes no time."""
+    return bool(getattr(agent, "ready", False))
 
 
 def check_service(agents: Iterable[Agent]) -> None:

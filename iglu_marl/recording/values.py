@@ -35,6 +35,7 @@ LAYOUT = hashlib.blake2b(
 
 _MARK = "~"  # the key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
+_PLAIN = frozenset((type(None), bool, int, str))
 _NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
 
 
@@ -54,7 +55,10 @@ def to_json(value: Any, where: str = "action") -> Any:
     if isinstance(value, float):
         return value
     if isinstance(value, Mapping) and _MARK not in value and all(isinstance(key, str) for key in value):
-        return {key: to_json(part, f"{where}[{key!r}]") for key, part in value.items()}
+        return {
+            key: part if type(part) in _PLAIN else to_json(part, f"{where}[{key!r}]")
+            for key, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [to_json(part, f"{where}[{number}]") for number, part in enumerate(value)]
     raise DataError(

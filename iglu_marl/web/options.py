@@ -62,7 +62,7 @@ class ServerOptions:
     games: int = 500
     requests_per_s: float = 20.0
     processes: int = 0
-    late_s: float = 0.02
+    late_s: float = 0.015
     agents_named: bool = True
     gallery: bool = True
     back: str = "To the lobby"

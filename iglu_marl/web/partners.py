@@ -2,7 +2,7 @@
 
 What takes time, reading and planning, is done in processes of their own where an agent can be sent there, as all that
 are scripted can: what is computed in Python in a thread of the server holds up the clock of all games. Others, learned
-agents and language models, think in threads. A step of a plan that an agent has is there at once.
+agents and language models, think in threads. What an agent is ready to do it does at once.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.game.agent import Agent, begin, is_at_work, is_idle
+from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
 from iglu_marl.web.options import AGENTS
 
 TURN_TICKS = 20  # who has nothing to do looks up once a second, and when somebody speaks or ends a turn
-SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
 THREADS = 2  # in which agents think: more compete with the clock
-NICENESS = 5  # of processes in which agents think: the clock comes first
+NICENESS = 10  # of processes in which agents think: the clock comes first
+_OTHER = {Role.ARCHITECT: Role.BUILDER, Role.BUILDER: Role.ARCHITECT}
+_SCRIPTED = frozenset(name for names in AGENTS.values() for name in names)
 
 
 class Thinking:
@@ -44,8 +45,7 @@ class Thinking:
 
     def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
         """Have an agent by name act: the agent as it is then, and its action."""
-        role_names = (*AGENTS[Role.ARCHITECT], *AGENTS[Role.BUILDER])
-        if name not in role_names:
+        if name not in _SCRIPTED:
             return self._threads.submit(_act, agent, observation)
         try:
             return self._processes.submit(_act, agent, observation)
@@ -98,6 +98,7 @@ class Partner:
         self._thought: Future[tuple[Agent, Any]] | None = None
         self._asked_at = -TURN_TICKS
         self._asked_about: Any = None
+        self._heard: Utterance | None = None  # the last that the other has said to it
         self._closed = False
 
     def decided(self) -> Any:
@@ -117,11 +118,13 @@ class Partner:
         if waits and game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
             return
         observation = game.observe(f"{self.role.value}_0")
-        if is_at_work(self._agent) and now == self._asked_about:
+        spoken = game.episode.dialogue.last(_OTHER[self.role])
+        edited = self.role == Role.ARCHITECT and game.edited > self._asked_at
+        if is_ready(self._agent) and spoken is self._heard and not edited:
             self._thought = _at_once(_act, self._agent, observation)
         else:
             self._thought = self._thinking.submit(self.name, self._agent, observation)
-        self._asked_at, self._asked_about = game.ticks, now
+        self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken
 
     def close(self) -> None:
         """Release what the agent holds, when it has done thinking."""

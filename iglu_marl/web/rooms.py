@@ -36,15 +36,16 @@ from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
-from iglu_marl.web.partners import SWITCH_S, Partner, Thinking
+from iglu_marl.web.partners import Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
+SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
 SLOTS = 20  # in which rooms tick, one after the other
-HURRY_S = 1.0  # a clock that is so late does not make up for it
+HURRY_S = 0.25  # a clock that is later does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
@@ -241,7 +242,7 @@ class Room:
     @property
     def playing(self) -> bool:
         """Whether time passes: everybody is there, and it is not over."""
-        return not self.over and not any(seat.waits for seat in self.seats.values())
+        return not self.over and all(seat.agent is not None or seat.client for seat in self.seats.values())
 
     def go_on(self) -> None:
         """A tick, which ends the game where it fails: the others survive it."""

@@ -306,6 +306,22 @@ def acts_of_a_builder(options: dict[str, Any], thinking: Counting) -> list[Any]:
     return acts
 
 
+def test_an_architect_who_waits_takes_no_time(options: dict[str, Any]) -> None:
+    game, thinking = game_for(RED, None, ServerOptions(**options)), Counting()
+    game.reset(seed=0)
+    partner = Partner(game, Role.ARCHITECT, "scripted", thinking, 0)
+    looks, said = 0, []
+    for _ in range(200):
+        if (words := partner.decided()) is not None:
+            looks += 1
+            said += [words] if words else []
+        game.tick({Role.ARCHITECT: words} if words else {})
+        partner.consult(game)
+    thinking.shutdown()
+    assert (looks, len(said)) == (11, 1)  # once a second, and after its words
+    assert thinking.count == 1
+
+
 def test_agents_think_in_threads_and_in_processes_alike(options: dict[str, Any]) -> None:
     threads, processes = Counting(), Counting(1)
     try:
