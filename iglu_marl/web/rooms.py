@@ -95,7 +95,7 @@ class Client:
             return None
         told = room.changes(self.role, self._since)
         hands = room.hands if self.seat is not None and self.role == Role.BUILDER else None
-        fresh = len(told) > 4 or told.get("said") or told["floor"] != self._floor
+        fresh = len(told) > 5 or told.get("said") or told["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # told with what comes next
@@ -103,7 +103,7 @@ class Client:
         if hands is not None:
             self._ack = hands.ack
             told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
-        return _encode({"t": "frame", **told})
+        return _encode(told)
 
 
 @dataclass
@@ -405,11 +405,11 @@ class Room:
     # -- what they are told
 
     def changes(self, role: Role, since: int) -> dict[str, Any]:
-        """`LiveGame.delta`, made once for all that need the same."""
+        """The message with `LiveGame.delta`, made once for all that need the same."""
         if self._changes_at != self.game.ticks:
             self._changes, self._changes_at = {}, self.game.ticks
         if (role, since) not in self._changes:
-            self._changes[role, since] = self.game.delta(role, since)
+            self._changes[role, since] = {"t": "frame", **self.game.delta(role, since)}
         return self._changes[role, since]
 
     def facts(self, client: Client) -> dict[str, Any]:
@@ -532,7 +532,8 @@ class Rooms:
         due = time.monotonic()
         for slot in itertools.cycle(self._slots):
             due += STEP_S / SLOTS
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            if slot or slot is self._slots[-1]:
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
             for room in tuple(slot):
                 if room.playing:
                     self.note_lateness(time.monotonic() - due)
