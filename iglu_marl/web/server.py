@@ -178,7 +178,7 @@ def example_sentences() -> dict[str, list[str]]:
         "instructions": of("put", "clause", "change", said=True),
         "places": [text[:-1].lower() for text in of("told_where")[:24]],
         "questions": [
-            f"{text[:-1]}?"
+            re.sub(r"\bi\b", "I", f"{text[:-1]}?")
             for text in of("asked_plain")
             if re.match("What|How|Where|Which|Is|Are|Should", text)
         ],
