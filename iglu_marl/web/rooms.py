@@ -99,11 +99,13 @@ class Client:
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # told with what comes next
-        self._since, self._floor = told["tick"], told["floor"]
-        if hands is not None:
-            self._ack = hands.ack
-            told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
-        return _encode(told)
+        since, self._since, self._floor = self._since, told["tick"], told["floor"]
+        if hands is None:
+            return room.encoded(self.role, since)
+        self._ack = hands.ack
+        return _encode(
+            {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
+        )
 
 
 @dataclass
@@ -177,6 +179,7 @@ class Room:
         self._live: Any = self.game
         self._partners: dict[Role, Partner] = {}
         self._changes: dict[tuple[Role, int], dict[str, Any]] = {}
+        self._encoded: dict[tuple[Role, int], str] = {}
         self._changes_at = -1
 
     # -- course
@@ -407,10 +410,17 @@ class Room:
     def changes(self, role: Role, since: int) -> dict[str, Any]:
         """The message with `LiveGame.delta`, made once for all that need the same."""
         if self._changes_at != self.game.ticks:
-            self._changes, self._changes_at = {}, self.game.ticks
+            self._changes, self._encoded, self._changes_at = {}, {}, self.game.ticks
         if (role, since) not in self._changes:
             self._changes[role, since] = {"t": "frame", **self.game.delta(role, since)}
         return self._changes[role, since]
+
+    def encoded(self, role: Role, since: int) -> str:
+        """`changes` as text, made once for all who watch."""
+        told = self.changes(role, since)
+        if (role, since) not in self._encoded:
+            self._encoded[role, since] = _encode(told)
+        return self._encoded[role, since]
 
     def facts(self, client: Client) -> dict[str, Any]:
         """What one is told on entering."""
