@@ -42,6 +42,7 @@ PERSON = "person"  # in place of an agent's name
 SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
+OUTSIDE_TICKS = 2  # after which one who looks from outside is told of motion: pages glide
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
 SLOTS = 20  # in which rooms tick, one after the other
@@ -60,6 +61,7 @@ class Client:
 
     def __init__(self, room: Room, role: Role, seat: Seat | None) -> None:
         self.room, self.role, self.seat = room, role, seat
+        self.builds = role == Role.BUILDER and seat is not None
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
         self.gone = False  # nothing more is sent but what it was told before
@@ -94,7 +96,7 @@ class Client:
         if self._since == game.ticks:
             return None
         told = room.changes(self.role, self._since)
-        hands = room.hands if self.seat is not None and self.role == Role.BUILDER else None
+        hands = room.hands if self.builds else None
         fresh = len(told) > 5 or told.get("said") or told["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
@@ -270,8 +272,10 @@ class Room:
         done = self._live.tick({role: said[role] for role in Role if role in said}, act)
         for partner in self._partners.values():
             partner.consult(self.game)
+        outside = done.edit is not None or done.utterances or self.game.ticks % OUTSIDE_TICKS == 0
         for client in self.clients:
-            client.wake.set()
+            if outside or client.builds:
+                client.wake.set()
         if done.terminated or done.truncated:
             self.end("complete" if done.terminated else "time")
 

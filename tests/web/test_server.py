@@ -367,6 +367,26 @@ def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expe
 # -------------------------------------------------------------------------------------------- coming and going
 
 
+def test_who_looks_from_outside_is_told_of_motion_half_as_often(client: TestClient) -> None:
+    with (
+        joined(client, begin(client, "architect")) as architect,
+        joined(client, architect.until("welcome")["invite"]) as builder,
+    ):
+        builder.until("status", state="playing")
+        for number in range(1, 13):
+            builder.frame(held=1)
+            builder.until("frame", ack=number)
+        builder.send(t="say", text="There.")
+        while not (last := architect.until("frame"))["said"]:
+            pass
+        assert builder.until("frame", said=last["said"])["tick"] == last["tick"]  # words come at once
+        moved = [
+            {told["tick"] for told in player.heard if told["t"] == "frame" and "agentPos" in told}
+            for player in (architect, builder)
+        ]
+    assert len(moved[1]) > 12 > len(moved[0]) > 4
+
+
 def test_one_comes_back_after_a_reload(client: TestClient) -> None:
     with joined(client, begin(client, "architect")) as architect:
         with joined(client, architect.until("welcome")["invite"]) as builder:
