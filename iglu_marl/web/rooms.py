@@ -40,13 +40,14 @@ from iglu_marl.web.partners import Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
 SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
+GC_THRESHOLDS = 5000, 20, 100  # looking over everything takes 50 ms, in which nothing ticks
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
 OUTSIDE_TICKS = 2  # after which one who looks from outside is told of motion: pages glide
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
 SLOTS = 20  # in which rooms tick, one after the other
-HURRY_S = 0.25  # a clock that is later does not make up for it
+HURRY_S = 1.0  # a clock that is so late does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
@@ -670,6 +671,7 @@ def warm_up(agents: bool = True) -> None:
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def plain_name(text: str) -> bool:

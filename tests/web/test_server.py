@@ -367,6 +367,18 @@ def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expe
 # -------------------------------------------------------------------------------------------- coming and going
 
 
+def test_one_who_walks_on_catches_up_after_a_delay() -> None:
+    hands = RemoteHands("human-level")
+    for number in range(1, 6):
+        hands.take(read_frame({"n": number, "held": 1}))  # five at once, then one a step
+    behind = []
+    for number in range(6, 106):
+        hands.take(read_frame({"n": number, "held": 1, "events": [["turn", 1, 0]]}))
+        assert hands.action(0.0, 0.0) is not None
+        behind.append(number - hands.ack)
+    assert (behind[0], behind[-1]) == (5, 0)
+
+
 def test_who_looks_from_outside_is_told_of_motion_half_as_often(client: TestClient) -> None:
     with (
         joined(client, begin(client, "architect")) as architect,
