@@ -15,6 +15,8 @@ import contextlib
 import cProfile
 import itertools
 import json
+import multiprocessing
+import os
 import pstats
 import resource
 import socket
@@ -22,28 +24,32 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import websockets
+import uvloop
 
 from iglu_marl.language import CellEdit, render
 
 PORT = 8791
-HOST = f"127.0.0.1:{PORT}"
+ADDRESS, HOST = ("127.0.0.1", PORT), f"127.0.0.1:{PORT}"
+TEXT, PING, PONG = 1, 9, 10  # kinds of frames
 PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there on until it is measured
 
 
 def serve(folder: Path, games: int, seconds: float) -> None:
     """The server, which prints at its end how late its ticks were while all games were played."""
     import uvicorn
-    import uvloop
 
+    from iglu_marl.commands.serve import PROCESSES
     from iglu_marl.web import ServerOptions, create_app, warm_up
 
     warm_up()
-    options = ServerOptions(folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000)
+    options = ServerOptions(
+        folder=folder, games_per_address=10_000, late_s=10.0, requests_per_s=10_000, processes=PROCESSES
+    )
     app = create_app(options)
     late: list[float] = []
     config = uvicorn.Config(
@@ -61,8 +67,8 @@ def serve(folder: Path, games: int, seconds: float) -> None:
         while not server.started:
             await asyncio.sleep(0.05)
         rooms = app.state.rooms
-        rooms.note_lateness = late.append  # of games that begin from here on
-        empty, patience = resident_mb(), time.monotonic() + PATIENCE_S
+        rooms.note_lateness = late.append
+        empty, patience = memory_mb(), time.monotonic() + PATIENCE_S
 
         def playing() -> int:
             return sum(room.playing for room in rooms.rooms.values())
@@ -71,15 +77,18 @@ def serve(folder: Path, games: int, seconds: float) -> None:
             await asyncio.sleep(0.2)
         await asyncio.sleep(SETTLE_S)
         late.clear()
-        used, begun = time.process_time(), time.monotonic()
+        children = [process.pid for process in multiprocessing.active_children()]
+        used, begun = [time.process_time(), sum(map(used_s, children))], time.monotonic()
         await asyncio.sleep(seconds)
-        cores = (time.process_time() - used) / (time.monotonic() - begun)
+        took = time.monotonic() - begun
+        own, beside = (time.process_time() - used[0]) / took, (sum(map(used_s, children)) - used[1]) / took
         p50, p95, p99 = np.percentile(late or [np.nan], [50, 95, 99]) * 1000
-        memory, each = resident_mb(), max(playing(), 1)
+        memory, each = memory_mb(), max(playing(), 1)
         print(
-            f"{playing()} games, {cores:.2f} cores ({1000 * cores / each:.1f} ms a second for each); lateness ms p50 "
-            f"{p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max {max(late, default=0) * 1000:.0f} in {len(late)} ticks; "
-            f"{memory:.0f} MB, {(memory - empty) / each:.2f} MB for each game",
+            f"{playing()} games; {own:.2f} cores ({1000 * own / each:.1f} ms a second for each game), and {beside:.2f} "
+            f"of agents in {len(children)} processes; lateness ms p50 {p50:.1f}, p95 {p95:.1f}, p99 {p99:.1f}, max "
+            f"{max(late, default=0) * 1000:.0f} in {len(late)} ticks; {memory:.0f} MB, {(memory - empty) / each:.2f} "
+            f"MB for each game, and {sum(map(memory_mb, children)):.0f} MB of agents; load {os.getloadavg()[0]:.1f}",
             flush=True,
         )
         server.should_exit = True
@@ -88,81 +97,123 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     uvloop.run(run())
 
 
-def resident_mb() -> float:
-    """The memory of this process now, in MB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def memory_mb(process: int | str = "self") -> float:
+    """The memory of a process now, in MB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
+
+
+def used_s(process: int) -> float:
+    """The seconds of a core that a process has had."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+class Page(asyncio.Protocol):
+    """One who plays, with as little work as can be: it shares the machine with the server that is measured."""
+
+    def __init__(self, token: str, take: Callable[[bytes], None]) -> None:
+        self._token, self._take, self._rest = token, take, b""
+        self._joined, self.ended = asyncio.Event(), asyncio.Event()
+
+    @classmethod
+    async def open(cls, token: str, take: Callable[[bytes], None] = lambda text: None) -> Page:
+        """Join with a token. take: gets each message."""
+        loop = asyncio.get_running_loop()
+        _, page = await loop.create_connection(lambda: cls(token, take), *ADDRESS)
+        await page._joined.wait()
+        return page
+
+    def connection_made(self, transport: Any) -> None:
+        """Ask for a WebSocket."""
+        self._transport = transport
+        lines = ("GET /ws HTTP/1.1", f"Host: {HOST}", f"Origin: http://{HOST}", "Upgrade: websocket")
+        lines += ("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "==")
+        transport.write("\r\n".join((*lines, "", "")).encode())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The server has ended."""
+        self._joined.set()
+        self.ended.set()
+
+    def data_received(self, data: bytes) -> None:
+        """Take apart what has come into messages."""
+        data = self._rest + data
+        if not self._joined.is_set():
+            head, found, data = data.partition(b"\r\n\r\n")
+            if not found:
+                self._rest = head
+                return
+            self._joined.set()
+            self.send({"t": "join", "token": self._token})
+        while len(data) > 1:
+            begin, size = 2, data[1]
+            if size > 125:
+                begin = 4 if size == 126 else 10
+                size = int.from_bytes(data[2:begin], "big")
+            if len(data) < max(begin, begin + size):
+                break
+            kind, text, data = data[0] & 15, data[begin : begin + size], data[begin + size :]
+            if kind == TEXT:
+                self._take(text)
+            elif kind == PING:
+                self._frame(PONG, text)
+        self._rest = data
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        self._frame(TEXT, json.dumps(message).encode())
+
+    def _frame(self, kind: int, text: bytes) -> None:
+        size = bytes([len(text) | 128]) if len(text) < 126 else b"\xfe" + len(text).to_bytes(2, "big")
+        self._transport.write(bytes([kind | 128]) + size + bytes(4) + text)  # masked with zeros
 
 
 async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
     """Two people, or one and an agent, until the server ends. delays: gets when and how late an input was seen."""
-    with contextlib.suppress(websockets.ConnectionClosed):
-        if agent and number % 2:
-            await explain(await asyncio.to_thread(begin, "scripted", "architect"))
-        else:
-            await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
-
-
-def connected() -> Any:
-    """A connection to the server."""
-    return websockets.connect(f"ws://{HOST}/ws", origin=f"http://{HOST}", compression=None)  # type: ignore[arg-type]
+    if agent and number % 2:
+        await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
+    else:
+        await walk(await asyncio.to_thread(begin, "scripted" if agent else "person"), number, delays)
 
 
 async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> None:
     """A builder who is never still, and the architect who looks on where one is invited."""
-    async with connected() as builder:
-        await builder.send(json.dumps({"t": "join", "token": token}))
-        welcome: dict[str, Any] = json.loads(await builder.recv())
-        others = [asyncio.create_task(look_on(welcome["invite"]))] if welcome["invite"] else []
-        sent: dict[int, float] = {}
+    sent: dict[int, float] = {}
+    welcome = asyncio.get_running_loop().create_future()
 
-        async def send() -> None:
-            due = time.monotonic() + number % 20 / 400
-            for count in itertools.count(1):
-                due += 0.05
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
-                sent[count] = time.monotonic()
-                held = (1, 4, 2, 8)[count // 12 % 4]
-                await builder.send(
-                    json.dumps({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
-                )
+    def take(text: bytes) -> None:
+        if not welcome.done():
+            welcome.set_result(json.loads(text))
+        elif (found := text.find(b'"ack":')) > 0:
+            acknowledged = int(text[found + 6 : text.index(b",", found)])
+            if (at := sent.pop(acknowledged, None)) is not None:
+                delays.append((time.monotonic(), time.monotonic() - at))
 
-        others.append(asyncio.create_task(send()))
-        try:
-            async for text in builder:
-                acknowledged = json.loads(text).get("ack", 0)
-                if (at := sent.pop(acknowledged, None)) is not None:
-                    delays.append((time.monotonic(), time.monotonic() - at))
-        finally:
-            for task in others:
-                task.cancel()
+    builder = await Page.open(token, take)
+    if invitation := (await welcome)["invite"]:
+        await Page.open(invitation)
+    due = time.monotonic() + number % 20 / 400
+    for count in itertools.count(1):
+        due += 0.05
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        if builder.ended.is_set():
+            return
+        sent[count] = time.monotonic()
+        held = (1, 4, 2, 8)[count // 12 % 4]
+        builder.send({"t": "in", "n": count, "held": held, "events": [["turn", 3.3, 0]]})
 
 
-async def look_on(token: str) -> None:
-    """An architect who looks on."""
-    async with connected() as architect:
-        await architect.send(json.dumps({"t": "join", "token": token}))
-        async for _ in architect:
-            pass
-
-
-async def explain(token: str) -> None:
+async def explain(token: str, number: int) -> None:
     """An architect who has a builder place a block every few seconds."""
-    async with connected() as architect:
-        await architect.send(json.dumps({"t": "join", "token": token}))
-
-        async def speak() -> None:
-            for count in itertools.count():
-                edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
-                await architect.send(json.dumps({"t": "say", "text": render(edit)}))
-                await asyncio.sleep(4.0)
-
-        speaking = asyncio.create_task(speak())
-        try:
-            async for _ in architect:
-                pass
-        finally:
-            speaking.cancel()
+    architect = await Page.open(token)
+    await asyncio.sleep(4.0 * (number * 0.382 % 1.0))  # each at a time of its own
+    for count in itertools.count():
+        edit = CellEdit.between((count * 7 % 9 - 4, -1, count * 5 % 9 - 4), 0, 6)
+        architect.send({"t": "say", "text": render(edit)})
+        await asyncio.sleep(4.0)
+        if architect.ended.is_set():
+            return
 
 
 def begin(partner: str, role: str = "builder") -> str:
@@ -182,18 +233,22 @@ async def people(games: int, agents: int, seconds: float) -> None:
     patience = time.monotonic() + PATIENCE_S
     while time.monotonic() < patience:
         try:
-            socket.create_connection(("127.0.0.1", PORT), 1.0).close()
+            socket.create_connection(ADDRESS, 1.0).close()
             break
         except OSError:
             await asyncio.sleep(0.2)
-    delays: list[tuple[float, float]] = []
+    begun, delays = time.monotonic() - time.process_time(), list[tuple[float, float]]()
     courses = (one_game(number, number < agents, delays) for number in range(games))
     failures = [one for one in await asyncio.gather(*courses, return_exceptions=True) if one is not None]
     if failures:
         print(f"{len(failures)} games have failed: {failures[0]!r}")
     measured = [delay for at, delay in delays if at > delays[-1][0] - seconds]
     p50, p95, p99 = np.percentile(measured or [np.nan], [50, 95, 99]) * 1000
-    print(f"input to state ms p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f}", flush=True)
+    cores = time.process_time() / (time.monotonic() - begun)
+    print(
+        f"input to state ms p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f}; people took {cores:.2f} cores",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -213,7 +268,7 @@ def main() -> None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(40)
         return
     if asked.part == "people":
-        asyncio.run(people(asked.games, asked.agents, asked.seconds))
+        uvloop.run(people(asked.games, asked.agents, asked.seconds))
         return
     options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
     options += ["--profile"] if asked.profile else []

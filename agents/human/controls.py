@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,11 @@ class InputMapper:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.can_yield, self.select_and_place = can_yield, select_and_place
         self.active = 1
-        self._space = self.controls.space
+        parts = getattr(self.controls.space, "spaces", {})  # none where an action is a number
+        self._nothing: dict[str, Callable[[], Any]] = {
+            key: partial(np.zeros, space.shape, np.float32) if isinstance(space, spaces.Box) else int
+            for key, space in parts.items()
+        }
         self._fill = {
             "walking": self._walk, "flying": self._fly, "human-level": self._press, "discrete": self._hop,
             "continuous": self._slide,
@@ -143,12 +149,7 @@ class InputMapper:
 
     def still(self) -> Any:
         """The action that does nothing."""
-        if isinstance(self._space, spaces.Dict):
-            return {
-                key: np.zeros(space.shape, np.float32) if isinstance(space, spaces.Box) else 0
-                for key, space in self._space.spaces.items()
-            }
-        return 0
+        return {key: make() for key, make in self._nothing.items()} if self._nothing else 0
 
     def action(self, yaw_deg: float) -> Any:
         """The action of this step; what it does is no longer asked for. yaw_deg: of the gaze, now."""

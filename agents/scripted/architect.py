@@ -216,6 +216,12 @@ class ScriptedArchitect:
         """Whether it has said its last words, since there is nothing more to ask for, or nothing that can be done."""
         return self._closed
 
+    @property
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks or the build changes: it waits."""
+        waits = self._still + 1 < self.patience and self._waited + 1 < self.repeat_after
+        return waits and self._asked is not None and not self._over
+
     def close(self) -> None:
         """Nothing is held."""
 

@@ -108,6 +108,11 @@ class ScriptedBuilder(BuilderBase):
             or self._unheeded is not None
         )
 
+    @property
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks: a step of the plan that it has, or none."""
+        return self._unheeded is None and not self._executor.lost
+
     # -- the world
 
     def _look(self, observation: Any) -> None:

@@ -155,6 +155,11 @@ class PreciseArchitect:
         """Whether there is nothing left to say: as it is with the plain architect."""
         return self._inner.idle
 
+    @property
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks or the build changes."""
+        return self._inner.ready
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -391,6 +396,11 @@ class CarefulBuilder(BuilderBase):
     def idle(self) -> bool:
         """Whether there is nothing left to do or to say of what it has taken in."""
         return self._inner.idle
+
+    @property
+    def ready(self) -> bool:
+        """Whether its next act takes no time, unless somebody speaks."""
+        return self._inner.ready
 
     # -- the manner
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,8 @@ from iglu_marl.commands.study import open_study
 from iglu_marl.core.errors import ConfigError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+# In which scripted agents think. Two, as a long plan of one is not waited for by all then, but one core is the clock's.
+PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
 
 
 def serve(
@@ -83,6 +86,7 @@ def serve(
         wait_s=wait,
         replace={role: names[0] for role, names in agents.items()} if replace else {},
         minutes=minutes,
+        processes=PROCESSES,
         gallery=gallery,
         secret=secret,
     )

@@ -24,7 +24,10 @@ from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
-_NOT_TOLD = ("dialog", "pov", "grid_view", "target_view")  # told as utterances, or not at all: pictures
+_NOT_TOLD = frozenset(
+    ("dialog", "pov", "grid_view", "target_view")
+)  # told as utterances, or not at all: pictures
+_STILL = _NOT_TOLD | {*_GRIDS}  # what need not be looked at where there was no edit
 
 
 class Tick(NamedTuple):
@@ -101,7 +104,8 @@ def _told(value: Any) -> Any:
     """A value as JSON; numbers to 1/10,000."""
     if isinstance(value, (str, list)):
         return value
-    return np.asarray(value, np.float64).round(4).tolist()
+    plain = value.tolist()
+    return [round(number, 4) for number in plain] if isinstance(plain, list) else round(plain, 4)
 
 
 @documented
@@ -121,7 +125,7 @@ class LiveGame(TwoAgentGame):
 
     def _show_anew(self) -> None:
         self._shown = {role: _Shown() for role in Role}
-        self._ghost: Any = None  # the target as it lies over the build; it moves with edits alone
+        self.edited = self.ticks  # when the grids were changed last, and with them what is made of them
 
     @property
     def unwrapped(self) -> LiveGame:
@@ -155,15 +159,15 @@ class LiveGame(TwoAgentGame):
             texts[Role(role)] = self._episode.chat.read(words, f"what the {Role(role)} says")[0]
         controls = self._setup.controls
         move = Act(*(controls.noop() if act is None else controls.encode(act, out=self._control)))
-        heard = len(self._episode.dialogue)
+        heard, task = len(self._episode.dialogue), self._episode.task
         outcome = self._episode.tick(texts, move)
         self.ticks += 1
         if outcome.terminated or outcome.truncated:
             self.agents = []
         change = self._episode.worlds.change[0].tolist()
         edited = change[3] != change[4]
-        if edited:
-            self._ghost = None
+        if edited or self._episode.task is not task:
+            self.edited = self.ticks
         return Tick(
             outcome.rewards,
             tuple(change) if edited else None,
@@ -201,13 +205,14 @@ class LiveGame(TwoAgentGame):
         """
         shown = self._shown[role]
         if shown.last != self.ticks:
-            shown.take(self.ticks, self._seen(role), len(self._episode.dialogue))
+            seen = self._seen(role, shown.last < self.edited)
+            shown.take(self.ticks, seen, len(self._episode.dialogue))
         whole = since < shown.first
         since = -1 if whole else since
         told: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
         sees = self.config.architect_sees if role == Role.ARCHITECT else self.config.builder_sees
         if "dialog" in sees:
-            heard = self._episode.dialogue[bisect_right(shown.said, since) :]
+            heard = self._episode.dialogue.utterances[bisect_right(shown.said, since) :]
             told["said"] = [[each.role.value, each.text] for each in heard]
         for key, tick in shown.since.items():
             if tick <= since:
@@ -223,18 +228,18 @@ class LiveGame(TwoAgentGame):
                 ]
         return told
 
-    def _seen(self, role: Role) -> dict[str, Any]:
-        """The role's observations, and what its info and its own body tell."""
+    def _seen(self, role: Role, grids: bool) -> dict[str, Any]:
+        """The role's observations, and what its info and its own body tell; grids: and what only edits change."""
         worlds = self._episode.worlds
-        seen = {key: value for key, value in self.observe(f"{role.value}_0").items() if key not in _NOT_TOLD}
+        observer = self._observers[AGENTS[role == Role.BUILDER]]
+        seen = observer.observe(self._episode, _NOT_TOLD if grids else _STILL)
         if role == Role.BUILDER:
             seen |= {"active": worlds.active[0], "body": [float(worlds.speed[0]), int(worlds.slices[0])]}
             if worlds.event[0]:
                 seen["event"] = [self.ticks, EVENTS[worlds.event[0]]]
         elif "target_grid" in seen:
-            if self._ghost is None:
-                self._ghost = worlds.aligned_target(0)
-            seen |= {"score": [int(worlds.best[0]), int(worlds.target_blocks[0])], "ghost": self._ghost}
+            score = [int(worlds.best[0]), int(worlds.target_blocks[0])]
+            seen |= {"score": score, "ghost": worlds.aligned_target(0)}
         return seen
 
     # -- saving

@@ -19,6 +19,7 @@ import numpy as np
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
@@ -201,22 +202,9 @@ _state: tuple[EvaluationPlan, list[EvaluationJob], _Shared] | None = None  # of 
 
 def _start_process(plan: EvaluationPlan, jobs: list[EvaluationJob], shared: _Shared) -> None:
     global _state
-    _end_with_parent()
+    end_with_parent()
     os.environ[SHARED] = shared.folder
     _state = plan, jobs, shared
-
-
-def _end_with_parent() -> None:
-    """A process of the pool ends when the one that started it was killed; else it would wait for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _play_in_process(at_once: int) -> None:

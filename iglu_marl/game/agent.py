@@ -15,6 +15,8 @@ class Agent(Protocol):
     An agent whose attribute `privileged` is true (an oracle, a replay) is also given the episode's `Task`: its `reset`
     is called as `reset(role, seed, task=task)`. One may have an attribute `idle`: true while nothing more is to be
     expected of it, unless the world changes or somebody speaks. `play` ends a game in which everybody is.
+    And one `ready`: true while its next act takes no time, unless somebody speaks or the build is changed by another:
+    it does a step of a plan that it has, or waits.
     And one `fault`: the `ServiceError` that tells what has failed in this episode of what it runs on, None if nothing;
     such a game is no measure of how it plays.
     And `stats`, whose `as_dict()` tells what it has counted in this episode, JSON-ready.
@@ -41,6 +43,11 @@ def begin(agent: Agent, role: Role, seed: int | None, task: Any) -> None:
 def is_idle(agent: Agent) -> bool:
     """Whether an agent says that nothing more is to be expected of it."""
     return bool(getattr(agent, "idle", False))
+
+
+def is_ready(agent: Agent) -> bool:
+    """Whether an agent says that its next act takes no time."""
+    return bool(getattr(agent, "ready", False))
 
 
 def check_service(agents: Iterable[Agent]) -> None:

@@ -7,7 +7,7 @@ memory of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -48,9 +48,9 @@ class Observer:
         self.space = spaces.Dict({sight.key: sight.space for sight in ordered})
         self._readers = tuple((sight.key, sight.read) for sight in ordered)
 
-    def observe(self, episode: Episode) -> dict[str, Any]:
-        """The observation now; shares no memory with the episode or with other observations."""
-        return {key: read(episode) for key, read in self._readers}
+    def observe(self, episode: Episode, without: Collection[str] = ()) -> dict[str, Any]:
+        """The observation now, or all of it but some keys; shares no memory with the episode or other observations."""
+        return {key: read(episode) for key, read in self._readers if key not in without}
 
 
 # --- readers ---------------------------------------------------------------------------------------------------

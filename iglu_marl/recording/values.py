@@ -7,6 +7,7 @@ import hashlib
 import platform
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -34,7 +35,13 @@ LAYOUT = hashlib.blake2b(
 
 _MARK = "~"  # the key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
+_PLAIN = frozenset((type(None), bool, int, str))
 _NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
+
+
+@lru_cache
+def _name(dtype: np.dtype[Any]) -> str:
+    return dtype.name  # which takes NumPy as long as all the rest
 
 
 def to_json(value: Any, where: str = "action") -> Any:
@@ -42,13 +49,16 @@ def to_json(value: Any, where: str = "action") -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, np.generic):
-        return {_MARK: value.dtype.name, "v": value.item()}
+        return {_MARK: _name(value.dtype), "v": value.item()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {_MARK: value.dtype.name, "shape": list(value.shape), "v": value.ravel().tolist()}
+        return {_MARK: _name(value.dtype), "shape": list(value.shape), "v": value.ravel().tolist()}
     if isinstance(value, float):
         return value
     if isinstance(value, Mapping) and _MARK not in value and all(isinstance(key, str) for key in value):
-        return {key: to_json(part, f"{where}[{key!r}]") for key, part in value.items()}
+        return {
+            key: part if type(part) in _PLAIN else to_json(part, f"{where}[{key!r}]")
+            for key, part in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [to_json(part, f"{where}[{number}]") for number, part in enumerate(value)]
     raise DataError(
@@ -172,7 +182,7 @@ def checksum(episode: Episode) -> str:
 
     Of the world's record, it is made of the fields of version 0.1.0, so that recordings of any version are compared.
     """
-    made = hashlib.blake2b(episode.worlds.state.tobytes()[:_COMPARED], digest_size=8)
+    made = hashlib.blake2b(episode.worlds.state.view(np.uint8)[:_COMPARED].data, digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 

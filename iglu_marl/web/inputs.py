@@ -18,6 +18,7 @@ from iglu_marl.core.errors import ActionError
 KEYS = (FORWARD, BACK, LEFT, RIGHT, UP, FAST)  # by bit
 MOST_FRAMES = 8  # that wait: of more, the two oldest become one
 MOST_EVENTS = 16  # in a frame
+DELAY_STEPS = 10  # in which some always wait, after which two become one
 _DOINGS = {"place": 0, "remove": 0, "yield": 0, "choose": 1, "turn": 2}  # and how many numbers each has
 
 
@@ -57,6 +58,7 @@ class RemoteHands:
         self.inputs = InputMapper(controls)
         self._frames: deque[CommandFrame] = deque()
         self._newest = 0
+        self._seen = [0]  # how many waited, in the last steps
         self.ack = 0
 
     def take(self, frame: CommandFrame) -> None:
@@ -66,17 +68,27 @@ class RemoteHands:
         self._newest = frame.number
         self._frames.append(frame)
         if len(self._frames) > MOST_FRAMES:
-            first, second = self._frames.popleft(), self._frames.popleft()
-            self._frames.appendleft(second._replace(events=(first.events + second.events)[-MOST_EVENTS:]))
+            self._join_oldest()
+
+    def _join_oldest(self) -> None:
+        """Make one frame of the two that have waited longest."""
+        first, second = self._frames.popleft(), self._frames.popleft()
+        self._frames.appendleft(second._replace(events=(first.events + second.events)[-MOST_EVENTS:]))
 
     def forget(self) -> None:
         """Let go of everything: the one who pressed it is gone. Frames are numbered from 1 again."""
         self.inputs.release()
         self._frames.clear()
+        self._seen = [0]
         self._newest = self.ack = 0
 
     def action(self, yaw_deg: float, pitch_deg: float) -> Any:
         """The action of this tick for a builder who looks there, or None when there is nothing to do."""
+        self._seen.append(len(self._frames))
+        if len(self._seen) > DELAY_STEPS:
+            if min(self._seen) > 1:  # all that time: one who goes on would be behind for ever
+                self._join_oldest()
+            self._seen.clear()
         waits = any(self.inputs.look_deg) or self.inputs.busy
         held = 0
         if self._frames:

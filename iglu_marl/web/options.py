@@ -42,6 +42,7 @@ class ServerOptions:
         for a sign of life of those who are there.
     minutes: of a game at most. games_per_address: that one address may have going on. games: at once in all.
     requests_per_s: of one address, and ten times as many at once.
+    processes: in which scripted agents think, beside the server's own; 0 = in threads of it.
     late_s: no new game begins while 5 % of all ticks are later than this.
     agents_named: whether people are told which agent plays with them.
     gallery: whether everybody can watch recorded games. back: what the link out of a game says.
@@ -60,7 +61,8 @@ class ServerOptions:
     games_per_address: int = 20
     games: int = 500
     requests_per_s: float = 20.0
-    late_s: float = 0.02
+    processes: int = 0
+    late_s: float = 0.015
     agents_named: bool = True
     gallery: bool = True
     back: str = "To the lobby"
@@ -71,7 +73,7 @@ class ServerOptions:
             raise ConfigError("a server has no tasks, expected one or more by name")
         numbers = [name for name, kind in self.__annotations__.items() if kind in ("float", "int")]
         for name in numbers:
-            if not getattr(self, name) > 0:
+            if not (getattr(self, name) > 0 or (name == "processes" and self.processes == 0)):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
         for role in Role:
             self._check_agents(role, [*self.agents.get(role, ()), *filter(None, [self.replace.get(role)])])

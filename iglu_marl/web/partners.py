@@ -1,29 +1,104 @@
-"""Agents that play in real time: they think in a thread, and the game takes what they have decided when it is there."""
+"""Agents that play in real time: they think beside the game, which takes what they have decided when it is there.
+
+What takes time, reading and planning, is done in processes of their own where an agent can be sent there, as all that
+are scripted can: what is computed in Python in a thread of the server holds up the clock of all games. Others, learned
+agents and language models, think in threads. What an agent is ready to do it does at once.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, Utterance
+from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
-from iglu_marl.game.agent import begin, is_idle
+from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
+from iglu_marl.web.options import AGENTS
 
 TURN_TICKS = 20  # who has nothing to do looks up once a second, and when somebody speaks or ends a turn
+THREADS = 2  # in which agents think: more compete with the clock
+NICENESS = 10  # of processes in which agents think: the clock comes first
+_OTHER = {Role.ARCHITECT: Role.BUILDER, Role.BUILDER: Role.ARCHITECT}
+_SCRIPTED = frozenset(name for names in AGENTS.values() for name in names)
+
+
+class Thinking:
+    """Where the agents of a server think. processes: of those that can be sent to one; 0 = in threads as well."""
+
+    def __init__(self, processes: int = 0) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._count = processes
+        self._processes: Executor = self._started() if processes else self._threads
+
+    def _started(self) -> Executor:
+        context = multiprocessing.get_context("spawn")  # forks inherit connections, and locks of threads
+        pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_get_ready)
+        for _ in range(self._count):
+            pool.submit(os.getpid)  # has it start a process
+        return pool
+
+    def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
+        """Have an agent by name act: the agent as it is then, and its action."""
+        if name not in _SCRIPTED:
+            return self._threads.submit(_act, agent, observation)
+        try:
+            return self._processes.submit(_act, agent, observation)
+        except BrokenExecutor:  # a process was killed
+            self._processes = self._started()
+            return self._processes.submit(_act, agent, observation)
+
+    def close(self, agent: Agent) -> None:
+        """Have an agent release what it holds."""
+        self._threads.submit(agent.close)
+
+    def shutdown(self) -> None:
+        """No more of it."""
+        for pool in (self._threads, self._processes):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _get_ready() -> None:
+    """Begin as a process in which agents think."""
+    from iglu_marl.web.rooms import warm_up
+
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends its processes
+    os.nice(NICENESS)
+    warm_up()
+
+
+def _act(agent: Agent, observation: Any) -> tuple[Agent, Any]:
+    action = agent.act(observation)
+    return agent, action
+
+
+def _at_once(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    done: Future[Any] = Future()
+    try:
+        done.set_result(work(*arguments))
+    except Exception as error:
+        done.set_exception(error)
+    return done
 
 
 class Partner:
     """An agent by name in one role of a game. Making one may take long (models are loaded)."""
 
-    def __init__(self, game: LiveGame, role: Role, name: str, pool: Executor, seed: int | None) -> None:
+    def __init__(self, game: LiveGame, role: Role, name: str, thinking: Thinking, seed: int | None) -> None:
         self.role, self.name = role, name
         self._agent = partner_for(game, role, name)
         begin(self._agent, role, seed, game.task)
-        self._pool = pool
-        self._thought: Future[Any] | None = None
+        self._thinking = thinking
+        self._thought: Future[tuple[Agent, Any]] | None = None
         self._asked_at = -TURN_TICKS
         self._asked_about: Any = None
+        self._heard: Utterance | None = None  # the last that the other has said to it
         self._closed = False
 
     def decided(self) -> Any:
@@ -31,7 +106,8 @@ class Partner:
         if self._thought is None or not self._thought.done():
             return None
         thought, self._thought = self._thought, None
-        return thought.result()
+        self._agent, action = thought.result()
+        return action
 
     def consult(self, game: LiveGame) -> None:
         """Show it the game, if it is not thinking and its time has come."""
@@ -41,13 +117,19 @@ class Partner:
         waits = self.role == Role.ARCHITECT or is_idle(self._agent)
         if waits and game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
             return
-        self._asked_at, self._asked_about = game.ticks, now
-        self._thought = self._pool.submit(self._agent.act, game.observe(f"{self.role.value}_0"))
+        observation = game.observe(f"{self.role.value}_0")
+        spoken = game.episode.dialogue.last(_OTHER[self.role])
+        edited = self.role == Role.ARCHITECT and game.edited > self._asked_at
+        if is_ready(self._agent) and spoken is self._heard and not edited:
+            self._thought = _at_once(_act, self._agent, observation)
+        else:
+            self._thought = self._thinking.submit(self.name, self._agent, observation)
+        self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken
 
     def close(self) -> None:
         """Release what the agent holds, when it has done thinking."""
         self._closed = True
         if self._thought is None or self._thought.cancel():
-            self._pool.submit(self._agent.close)
+            self._thinking.close(self._agent)
         else:
             self._thought.add_done_callback(lambda _: self._agent.close())

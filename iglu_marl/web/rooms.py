@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import json
 import logging
 import math
@@ -34,15 +35,17 @@ from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
 from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
-from iglu_marl.web.partners import Partner
+from iglu_marl.web.partners import Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
 SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
-THREADS = 2  # in which agents think: more compete with the clock
+GC_THRESHOLDS = 5000, 20, 100  # looking over everything takes 50 ms, in which nothing ticks
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
+OUTSIDE_TICKS = 2  # after which one who looks from outside is told of motion: pages glide
 WATCHERS = 20  # of a room
 KEPT_S = 600.0  # that a game which is over can still be looked at
+SLOTS = 20  # in which rooms tick, one after the other
 HURRY_S = 1.0  # a clock that is so late does not make up for it
 FEW = 10  # games do not make a machine late: something else does
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
@@ -58,6 +61,7 @@ class Client:
 
     def __init__(self, room: Room, role: Role, seat: Seat | None) -> None:
         self.room, self.role, self.seat = room, role, seat
+        self.builds = role == Role.BUILDER and seat is not None
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
         self.gone = False  # nothing more is sent but what it was told before
@@ -92,16 +96,18 @@ class Client:
         if self._since == game.ticks:
             return None
         told = room.changes(self.role, self._since)
-        hands = room.hands if self.seat is not None and self.role == Role.BUILDER else None
-        fresh = len(told) > 4 or told.get("said") or told["floor"] != self._floor
+        hands = room.hands if self.builds else None
+        fresh = len(told) > 5 or told.get("said") or told["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # told with what comes next
-        self._since, self._floor = told["tick"], told["floor"]
-        if hands is not None:
-            self._ack = hands.ack
-            told = {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
-        return _encode({"t": "frame", **told})
+        since, self._since, self._floor = self._since, told["tick"], told["floor"]
+        if hands is None:
+            return room.encoded(self.role, since)
+        self._ack = hands.ack
+        return _encode(
+            {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
+        )
 
 
 @dataclass
@@ -148,7 +154,7 @@ class Room:
         game: LiveGame,
         seats: Iterable[Seat],
         options: ServerOptions,
-        pool: ThreadPoolExecutor,
+        thinking: Thinking,
     ) -> None:
         self.name, self.game, self.options = name, game, options
         self.seats = {seat.role: seat for seat in seats}
@@ -159,10 +165,9 @@ class Room:
         self.origin = ""  # the address that began it
         self.until = math.inf  # when (monotonic) it ends at the latest
         self.idle: Role | None = None  # who has done nothing for too long
-        self.changed = asyncio.Event()
         self.on_end: list[Callable[[Room], None]] = []
         self.recording = ""  # the name of its file
-        self._pool = pool
+        self._thinking = thinking
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
         self.hands = RemoteHands(game.config.controls) if person else None
@@ -170,6 +175,7 @@ class Room:
         self._live: Any = self.game
         self._partners: dict[Role, Partner] = {}
         self._changes: dict[tuple[Role, int], dict[str, Any]] = {}
+        self._encoded: dict[tuple[Role, int], str] = {}
         self._changes_at = -1
 
     # -- course
@@ -188,7 +194,7 @@ class Room:
     def _make_partners(self, seed: int | None) -> None:
         for role, seat in self.seats.items():
             if seat.agent is not None:
-                self._partners[role] = Partner(self.game, role, seat.agent, self._pool, seed)
+                self._partners[role] = Partner(self.game, role, seat.agent, self._thinking, seed)
 
     def keep_seats(self) -> None:
         """Keep on disk who plays, so that the game can go on when the server was ended, however it was."""
@@ -204,7 +210,7 @@ class Room:
         return (self.options.folder / self.recording).with_suffix(SEATS)
 
     @classmethod
-    def resume(cls, path: Path, options: ServerOptions, pool: ThreadPoolExecutor) -> Room | None:
+    def resume(cls, path: Path, options: ServerOptions, thinking: Thinking) -> Room | None:
         """The game of a file of seats, as after its last recorded step; None for one that is over.
 
         Raises `DataError` where another server has it or a file is damaged, `ReplayError` where it does not come back.
@@ -223,7 +229,7 @@ class Room:
                 now = time.monotonic()
                 seats = [Seat(Role(role), **told, away_at=now) for role, told in kept["seats"].items()]
                 watch = {Role(role): str(token) for role, token in kept["watch"].items()}
-            room = cls(path.stem.rpartition("-")[2], game, seats, options, pool)
+            room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
             room._live = recorder.wrap(room.game)
             room._make_partners(None)
@@ -235,30 +241,15 @@ class Room:
     @property
     def playing(self) -> bool:
         """Whether time passes: everybody is there, and it is not over."""
-        return not self.over and not any(seat.waits for seat in self.seats.values())
+        return not self.over and all(seat.agent is not None or seat.client for seat in self.seats.values())
 
-    async def run(self, note_lateness: Any) -> None:
-        """The clock: a tick each `STEP_S`, by absolute deadlines, for as long as the game goes on."""
-        due = time.monotonic()
-        while not self.over:
-            if not self.playing:
-                self.changed.clear()
-                await self.changed.wait()
-                due = time.monotonic()
-                continue
-            due += STEP_S
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            late = time.monotonic() - due
-            note_lateness(late)
-            if late > HURRY_S:
-                due += late
-            if not self.playing:
-                continue
-            try:
-                self.tick()
-            except Exception:  # of one game, which the others survive
-                _log.exception("game %s has failed", self.name)
-                self.end("failed")
+    def go_on(self) -> None:
+        """A tick, which ends the game where it fails: the others survive it."""
+        try:
+            self.tick()
+        except Exception:
+            _log.exception("game %s has failed", self.name)
+            self.end("failed")
 
     def tick(self) -> None:
         """One step of the game, with whatever has come."""
@@ -275,8 +266,10 @@ class Room:
         done = self._live.tick({role: said[role] for role in Role if role in said}, act)
         for partner in self._partners.values():
             partner.consult(self.game)
+        outside = done.edit is not None or done.utterances or self.game.ticks % OUTSIDE_TICKS == 0
         for client in self.clients:
-            client.wake.set()
+            if outside or client.builds:
+                client.wake.set()
         if done.terminated or done.truncated:
             self.end("complete" if done.terminated else "time")
 
@@ -305,7 +298,6 @@ class Room:
                 self._recorder.end(self.game)
             self._recorder.close()
             self._seats_file.unlink(missing_ok=True)
-        self.changed.set()
         self.tell_status()
         for heed in self.on_end:
             heed(self)
@@ -331,7 +323,6 @@ class Room:
             if role == Role.BUILDER and self.hands is not None:
                 self.hands.forget()
         self.clients.add(client)
-        self.changed.set()
         client.tell("welcome", **self.facts(client))
         self.tell_status()
         return client
@@ -388,13 +379,12 @@ class Room:
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
-        self._partners[seat.role] = Partner(self.game, seat.role, name, self._pool, None)
+        self._partners[seat.role] = Partner(self.game, seat.role, name, self._thinking, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
         self.keep_seats()
         named = f" ({shown_name(name)})" if self.options.agents_named else ""
         self.announce(f"An agent{named} goes on as the {seat.role.value}.")
         self.tell_status()
-        self.changed.set()
 
     # -- what they do
 
@@ -416,12 +406,19 @@ class Room:
     # -- what they are told
 
     def changes(self, role: Role, since: int) -> dict[str, Any]:
-        """`LiveGame.delta`, made once for all that need the same."""
+        """The message with `LiveGame.delta`, made once for all that need the same."""
         if self._changes_at != self.game.ticks:
-            self._changes, self._changes_at = {}, self.game.ticks
+            self._changes, self._encoded, self._changes_at = {}, {}, self.game.ticks
         if (role, since) not in self._changes:
-            self._changes[role, since] = self.game.delta(role, since)
+            self._changes[role, since] = {"t": "frame", **self.game.delta(role, since)}
         return self._changes[role, since]
+
+    def encoded(self, role: Role, since: int) -> str:
+        """`changes` as text, made once for all who watch."""
+        told = self.changes(role, since)
+        if (role, since) not in self._encoded:
+            self._encoded[role, since] = _encode(told)
+        return self._encoded[role, since]
 
     def facts(self, client: Client) -> dict[str, Any]:
         """What one is told on entering."""
@@ -474,9 +471,9 @@ class Rooms:
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
+        self._thinking = Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # who ticks when
 
     # -- beginning and ending
 
@@ -501,7 +498,7 @@ class Rooms:
         if partner != PERSON:
             theirs = Seat(other, agent=partner)
         game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
-        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._pool)
+        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once: it counts
         try:
@@ -513,20 +510,20 @@ class Rooms:
         return own
 
     def _open(self, room: Room) -> None:
-        """Let people in, and start the clock."""
+        """Let people in, and have the clock count for them."""
         for role, seat in room.seats.items():
             for token in filter(None, (seat.token, seat.invitation)):
                 self._tokens[token] = room, role, seat
         for role, token in room.watch.items():
             self._tokens[token] = room, role, None
-        self._keep(room.run(self.note_lateness))
+        min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
         """Go on with the games that were going on when the server was ended; who does not come back ends them."""
         for path in sorted(self.options.folder.glob(f"*{SEATS}")):
             try:
                 room = await asyncio.get_running_loop().run_in_executor(
-                    self._makers, Room.resume, path, self.options, self._pool
+                    self._makers, Room.resume, path, self.options, self._thinking
                 )
             except IgluMarlError as error:
                 _log.error("a game cannot go on: %s", error)
@@ -535,10 +532,23 @@ class Rooms:
                 self.rooms[room.name] = room
                 self._open(room)
 
-    def _keep(self, course: Any) -> None:
-        task = asyncio.get_running_loop().create_task(course)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def clock(self) -> None:
+        """Have all rooms tick, each every `STEP_S`, evenly spread over that time, for as long as the server runs.
+
+        One timer for all, by absolute deadlines.
+        """
+        due = time.monotonic()
+        for slot in itertools.cycle(self._slots):
+            due += STEP_S / SLOTS
+            if slot or slot is self._slots[-1]:
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+            for room in tuple(slot):
+                if room.playing:
+                    self.note_lateness(time.monotonic() - due)
+                    room.go_on()
+                elif room.over:
+                    slot.remove(room)
+            due = max(due, time.monotonic() - HURRY_S)
 
     async def tend(self) -> None:
         """See to all rooms once a second, for as long as the server runs."""
@@ -556,13 +566,11 @@ class Rooms:
 
     async def close(self) -> None:
         """Suspend all games; what they have recorded is there."""
-        for task in tuple(self._tasks):
-            task.cancel()
         for room in self.rooms.values():
             if not room.over:
                 room.suspend()
-        for pool in (self._pool, self._makers):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._thinking.shutdown()
+        self._makers.shutdown(wait=False, cancel_futures=True)
 
     # -- entering
 
@@ -656,6 +664,7 @@ def warm_up(agents: bool = True) -> None:
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def plain_name(text: str) -> bool:

@@ -81,9 +81,10 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         await rooms.resume()
         if sessions is not None:
             await sessions.resume(rooms)
-        tending = asyncio.create_task(rooms.tend())
+        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.tend())]
         yield
-        tending.cancel()
+        for task in tasks:
+            task.cancel()
         await rooms.close()
         if sessions is not None:
             await sessions.close()
@@ -177,7 +178,7 @@ def example_sentences() -> dict[str, list[str]]:
         "instructions": of("put", "clause", "change", said=True),
         "places": [text[:-1].lower() for text in of("told_where")[:24]],
         "questions": [
-            f"{text[:-1]}?"
+            re.sub(r"\bi\b", "I", f"{text[:-1]}?")
             for text in of("asked_plain")
             if re.match("What|How|Where|Which|Is|Are|Should", text)
         ],

@@ -193,6 +193,7 @@ def test_one_who_goes_to_another_page_is_away(window: Browser, phone: Browser, a
     phone.open(window.run("return document.getElementById('watchlink').value"))
     phone.wait("return window.play !== undefined && play.state.watching && play.world.body !== null")
     assert phone.run("return [play.state.watching, play.world.target_grid]") == [True, None]
+    assert phone.run("return document.getElementById('who').checkVisibility()")  # that one watches
     window.open(f"{address}/")
     phone.wait("return play.state.status.state === 'paused'")
     keep(phone, "watching-away")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, check_agents, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
 from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
-from iglu_marl.web.partners import Partner
+from iglu_marl.web.partners import Partner, Thinking
 from iglu_marl.web.rooms import Room, Rooms, game_for
 
 ORIGIN = {"origin": "http://testserver"}
@@ -272,33 +274,82 @@ def test_language_models_play_with_people(options: dict[str, Any], role: Role) -
                 assert architect.until("status", state="over")["how"] == "complete"
 
 
-def test_a_builder_without_work_looks_up_once_a_second(options: dict[str, Any]) -> None:
-    class Counting(Executor):
-        count = 0
+class Counting(Thinking):
+    """Counts how often agents think, where it takes time."""
 
-        def submit(self, work: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-            self.count += 1
-            done: Future[Any] = Future()
-            done.set_result(work(*arguments, **named))
-            return done
+    count = 0
 
-    game, pool = game_for(RED, "scripted", ServerOptions(**options)), Counting()
+    def submit(self, name: str, agent: Any, observation: Any) -> Any:
+        self.count += 1
+        thought = super().submit(name, agent, observation)
+        thought.exception()  # waits
+        return thought
+
+
+def acts_of_a_builder(options: dict[str, Any], thinking: Counting) -> list[Any]:
+    """What a builder does that waits for three seconds, is told to place a block, and does so."""
+    game = game_for(RED, "scripted", ServerOptions(**options))
     game.reset(seed=0)
-    partner = Partner(game, Role.BUILDER, "scripted", pool, 0)
-
-    def run(ticks: int) -> None:
-        for _ in range(ticks):
-            action = partner.decided()
-            game.tick({}, None if action is None else action["act"])
-            partner.consult(game)
-
-    run(60)
-    assert pool.count <= 5
-    game.tick({Role.ARCHITECT: "Place a red block one north of the middle."})
+    partner, acts = Partner(game, Role.BUILDER, "scripted", thinking, 0), []
+    waited = 0
     while game.agents:
-        run(1)
         assert game.ticks < 200
-    assert pool.count > 10  # at each step of its work
+        action = partner.decided()
+        said = {Role.ARCHITECT: "Place a red block one north of the middle."} if game.ticks == 60 else {}
+        waited = thinking.count if game.ticks == 60 else waited
+        acts.append(None if action is None else action["act"])
+        game.tick(said, acts[-1])
+        partner.consult(game)
+    assert waited <= 4  # it looks up once a second
+    assert thinking.count <= waited + 4  # steps of a plan take no time
+    assert sum(act is not None for act in acts[60:]) > 8
+    return acts
+
+
+def test_an_architect_who_waits_takes_no_time(options: dict[str, Any]) -> None:
+    game, thinking = game_for(RED, None, ServerOptions(**options)), Counting()
+    game.reset(seed=0)
+    partner = Partner(game, Role.ARCHITECT, "scripted", thinking, 0)
+    looks, said = 0, []
+    for _ in range(200):
+        if (words := partner.decided()) is not None:
+            looks += 1
+            said += [words] if words else []
+        game.tick({Role.ARCHITECT: words} if words else {})
+        partner.consult(game)
+    thinking.shutdown()
+    assert (looks, len(said)) == (11, 1)  # once a second, and after its words
+    assert thinking.count == 1
+
+
+def test_agents_think_in_threads_and_in_processes_alike(options: dict[str, Any]) -> None:
+    threads, processes = Counting(), Counting(1)
+    try:
+        assert acts_of_a_builder(options, threads) == acts_of_a_builder(options, processes)
+    finally:
+        threads.shutdown()
+        processes.shutdown()
+
+
+def test_a_process_in_which_agents_think_delays_nobody_and_is_replaced(options: dict[str, Any]) -> None:
+    """It stands still, and the game goes on; it is killed, and who thought there is gone; another takes its place."""
+    others = multiprocessing.active_children()
+    with serving({**options, "processes": 1}) as client:
+        with joined(client, begin(client, "architect", "scripted")) as architect:
+            architect.until("status", state="playing")
+            (process,) = set(multiprocessing.active_children()) - set(others)
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGSTOP)
+            architect.send(t="say", text="Place a red block one north of the middle.")
+            ticks = only_room(client).game.ticks
+            while only_room(client).game.ticks < ticks + 40:
+                architect.hear()
+            process.kill()
+            assert "stopped working" in architect.until("note")["text"]
+        with joined(client, begin(client, "architect", "scripted")) as architect:
+            architect.until("status", state="playing")
+            architect.send(t="say", text="Place a red block one north of the middle.")
+            assert architect.until("status", state="over")["how"] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -314,6 +365,38 @@ def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expe
 
 
 # -------------------------------------------------------------------------------------------- coming and going
+
+
+def test_one_who_walks_on_catches_up_after_a_delay() -> None:
+    hands = RemoteHands("human-level")
+    for number in range(1, 6):
+        hands.take(read_frame({"n": number, "held": 1}))  # five at once, then one a step
+    behind = []
+    for number in range(6, 106):
+        hands.take(read_frame({"n": number, "held": 1, "events": [["turn", 1, 0]]}))
+        assert hands.action(0.0, 0.0) is not None
+        behind.append(number - hands.ack)
+    assert (behind[0], behind[-1]) == (5, 0)
+
+
+def test_who_looks_from_outside_is_told_of_motion_half_as_often(client: TestClient) -> None:
+    with (
+        joined(client, begin(client, "architect")) as architect,
+        joined(client, architect.until("welcome")["invite"]) as builder,
+    ):
+        builder.until("status", state="playing")
+        for number in range(1, 13):
+            builder.frame(held=1)
+            builder.until("frame", ack=number)
+        builder.send(t="say", text="There.")
+        while not (last := architect.until("frame"))["said"]:
+            pass
+        assert builder.until("frame", said=last["said"])["tick"] == last["tick"]  # words come at once
+        moved = [
+            {told["tick"] for told in player.heard if told["t"] == "frame" and "agentPos" in told}
+            for player in (architect, builder)
+        ]
+    assert len(moved[1]) > 12 > len(moved[0]) > 4
 
 
 def test_one_comes_back_after_a_reload(client: TestClient) -> None:

@@ -262,6 +262,23 @@ def test_the_games_in_forms_that_other_tools_read(
     assert all(episode["completed"] for episode in episodes.values())
 
 
+def test_games_in_which_nobody_speaks_are_no_sessions(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iglu_marl.agents.ScriptedArchitect.act", lambda self, observation: "")
+    study, out = written(tmp_path, STUDY), tmp_path / "out"
+    with serving(study, folder) as client:
+        token = to_the_game(client, "P1")
+        build_red(client, token)
+        until_stage(client, token, "questions")
+    words = ["study", "export", str(study), "--folder", str(folder), "-o", str(out), "--upstream"]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 0, done.exception
+    (game,) = rows_of(out / "games.csv")
+    assert not replay(out / "recordings" / game["recording"]).dialogue
+    assert not (out / "sessions").exists()
+
+
 @pytest.mark.parametrize(("failed_checks", "stage", "code"), [(0, "done", "C0DE"), (1, "failed", "N0")])
 def test_checks_of_attention(tmp_path: Path, folder: Path, failed_checks: int, stage: str, code: str) -> None:
     study = written(tmp_path, f'failed_checks = {failed_checks}\nfailed_code = "N0"\n{STUDY}{CHECK}')

@@ -2,7 +2,7 @@
 import {cellOf, clamp} from "./drawing.js";
 import {stepBody} from "./motion.js";
 
-const GRIDS = ["grid", "target_grid", "ghost"], NEAR_S = 0.045, CORRECT_S = 0.1, JUMPED = 3;
+const GRIDS = ["grid", "target_grid", "ghost"], NEAR_S = 0.07, CORRECT_S = 0.1, JUMPED = 3;
 export const STEP_MS = 50;
 
 export class World {
