@@ -5,7 +5,7 @@ number of epochs with the same seed, and prints a table of its F1 on the held-ou
 intervals over sessions. Variants that are there already are not trained again; one that was interrupted goes on.
 
 `--keep edits` measures the model in that folder on the parts by which nothing was chosen, prints the rows of the page's
-tables, and keeps it as `edits-v1`.
+tables, and keeps it in the zoo.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ SITUATIONS: dict[str, Change] = {
 }
 WORDS = {"16 words": 16, "160 words": 160}
 ALL, NO_IGLU = f"all, {LENGTH} words", "without IGLU's single turns"
+NAME = "edits-v1"  # of the zoo
 DECODINGS: dict[Decoding, str] = {"threshold": "by threshold", "steps": "step by step"}
 VARIANTS = (ALL, *SITUATIONS, NO_IGLU, *WORDS)
 
@@ -84,9 +85,16 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
                 told = " | ".join(interval.told() for interval in scores.values())
                 print(f"| {part} | `{decoding}`{first} | {told} |", flush=True)
     notes = trained.notes
-    before = zoo.pretrained("edits-v0").card
     card = {
-        **before,
+        "kind": "edit-builder",
+        "about": "A builder that reads a dialogue between people, predicts what the person in its place would do, and "
+        "does it: the mean of three networks.",
+        "roles": ["builder"],
+        "game": {
+            "controls": "flying",
+            "chat": "text",
+            "builder_sees": ["dialog", "inventory", "pose", "grid"],
+        },
         "network": trained.description,
         "data": f"{notes['corpus']} but {notes['held_out']}, and {notes['further']} about the same structures. Epochs "
         "and thresholds were chosen on what was held out; val and test were not looked at.",
@@ -94,10 +102,10 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
         f"counts; {notes['seconds'] / 60:.0f} minutes of a core in all",
         "results": results,
         "command": "iglu-marl train edits --data mdc.zip --iglu iglu-singleturn.zip --members 3 -o edits",
-        "check": "iglu-marl predict --data mdc.zip --model edits-v1",
+        "check": f"iglu-marl predict --data mdc.zip --model {NAME}",
         "versions": {"iglu_marl": __version__, "numpy": np.__version__, "torch": torch.__version__},
     }
-    print(zoo.save("edits-v1", card, tensors))
+    print(zoo.save(NAME, card, tensors))
 
 
 def main() -> None:

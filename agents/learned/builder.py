@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
-DEFAULT = "edits-v0"  # of the zoo
+DEFAULT = "edits-v1"  # of the zoo
 Grid = npt.NDArray[np.int8]
 
 
@@ -55,7 +55,7 @@ class LearnedBuilder(BuilderBase):
     def for_env(cls, env: Any, **options: Any) -> Self:
         """One that fits an environment's action space and chat.
 
-        Without `model` it is the folder that the environment variable `IGLU_MARL_MODEL` names, or else `edits-v0`
+        Without `model` it is the folder that the environment variable `IGLU_MARL_MODEL` names, or else `edits-v1`
         of the zoo.
         """
         if "model" not in options:

@@ -231,7 +231,7 @@ def test_the_game_in_which_agents_can_play() -> None:
     asked = {"controls": "flying", "builder_sees": ("pov",)}
     assert game_options(agents, own, asked) == {**learned, **asked}
     assert game_options({Role.BUILDER: ["scripted"]}, own, {}) == own
-    both = {Role.ARCHITECT: ["symbols-pair-v0"], Role.BUILDER: ["edits-v0"]}
+    both = {Role.ARCHITECT: ["symbols-pair-v0"], Role.BUILDER: ["edits-v1"]}
     assert game_options(both, {}, {"controls": "flying", "chat": "text"})["controls"] == "flying"
     with pytest.raises(AgentError, match="no game in common"):
         game_options(both, {}, {"controls": "flying"})
