@@ -180,7 +180,8 @@ for module in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        if error.name.split(".")[0] not in ("openenv", "torch", "transformers"):
+        extras = ("openenv", "sqlalchemy", "starlette", "torch", "transformers", "uvicorn")
+        if error.name.split(".")[0] not in extras:
             raise
     except iglu_marl.RenderError as error:  # a machine without OpenGL says so, and in those modules alone
         if not (module.name.startswith("iglu_marl.rendering.opengl.") and "no OpenGL here" in str(error)):

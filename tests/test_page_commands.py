@@ -19,6 +19,8 @@ import pytest
 from requirements import ROOT, require
 from test_docs import OTHER_PAGES, PAGES, commands, names, read, snippets
 
+from iglu_marl.agents.learned import zoo
+
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 # What a line matches first decides; the reason why it is not run here.
@@ -84,6 +86,9 @@ def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
             subprocess.run([sys.executable, "-c", snippet.code], cwd=tmp_path, check=True, timeout=120)
     if any("--minari" in line for line in lines_of(name)):
         require("minari", importlib.util.find_spec("minari"), "minari is not installed")
+    trained = {*zoo.zoo(), "learned", "hybrid"}
+    if any(trained & {*shlex.split(line)} for line in lines_of(name)):
+        require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     environment = {
         **os.environ,
         "IGLU_MARL_CACHE": str(tmp_path / "cache"),
