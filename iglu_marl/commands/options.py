@@ -105,11 +105,11 @@ def in_options(message: str, command: Callable[..., Any]) -> str:
     for name, kind in get_type_hints(command, include_extras=True).items():
         about = getattr(kind, "__metadata__", (None,))[0]
         if isinstance(about, OptionInfo):
-            names = [
+            names = (
                 about.default,
                 *(about.param_decls or ()),
                 f"--{name.replace('_', '-')}",
-            ]  # the first: Typer's
+            )  # the first: Typer's
             spelled[name] = next(word for word in names if isinstance(word, str)).split("/")
 
     def option(found: re.Match[str]) -> str:

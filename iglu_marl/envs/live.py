@@ -24,10 +24,8 @@ from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
-_NOT_TOLD = frozenset(
-    ("dialog", "pov", "grid_view", "target_view")
-)  # told as utterances, or not at all: pictures
-_STILL = _NOT_TOLD | {*_GRIDS}  # what need not be looked at where there was no edit
+_NOT_TOLD = {"dialog", "pov", "grid_view", "target_view"}  # told as utterances, or not at all: pictures
+_STILL = {*_NOT_TOLD, *_GRIDS}  # what need not be looked at where there was no edit
 
 
 class Tick(NamedTuple):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.web.rooms import Room as Room
     from iglu_marl.web.rooms import Rooms as Rooms
     from iglu_marl.web.rooms import check_agents as check_agents
-    from iglu_marl.web.rooms import warm_up as warm_up
     from iglu_marl.web.server import create_app as create_app
     from iglu_marl.web.sessions import Sessions as Sessions
     from iglu_marl.web.store import Store as Store
@@ -23,5 +22,6 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.web.study import Study as Study
     from iglu_marl.web.study import SurveyQuestion as SurveyQuestion
     from iglu_marl.web.study import read_study as read_study
+    from iglu_marl.web.warming import warm_up as warm_up
 
 __getattr__, __dir__, __all__ = members(__name__)

@@ -71,9 +71,11 @@ class ServerOptions:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError("a server has no tasks, expected one or more by name")
+        if self.processes < 0:
+            raise ConfigError(f"processes is {self.processes!r}, expected 0 or more")
         numbers = [name for name, kind in self.__annotations__.items() if kind in ("float", "int")]
         for name in numbers:
-            if not (getattr(self, name) > 0 or (name == "processes" and self.processes == 0)):
+            if name != "processes" and not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
         for role in Role:
             self._check_agents(role, [*self.agents.get(role, ()), *filter(None, [self.replace.get(role)])])

@@ -20,6 +20,7 @@ from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
 from iglu_marl.web.options import AGENTS
+from iglu_marl.web.warming import warm_up
 
 TURN_TICKS = 20  # who has nothing to do looks up once a second, and when somebody speaks or ends a turn
 THREADS = 2  # in which agents think: more compete with the clock
@@ -65,8 +66,6 @@ class Thinking:
 
 def _get_ready() -> None:
     """Begin as a process in which agents think."""
-    from iglu_marl.web.rooms import warm_up
-
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends its processes
     os.nice(NICENESS)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import itertools
 import json
 import logging
 import math
 import re
 import secrets
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -38,8 +36,6 @@ from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
-SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
-GC_THRESHOLDS = 5000, 20, 100  # looking over everything takes 50 ms, in which nothing ticks
 WORDS_WAITING = 8  # of one who speaks, for the ticks to come
 NOTES_WAITING = 200  # of a client that does not take them
 OUTSIDE_TICKS = 2  # after which one who looks from outside is told of motion: pages glide
@@ -52,6 +48,7 @@ LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
 SEATS_LIMIT = 1 << 16  # bytes of it
 
+_ALWAYS = {"t", "tick", "whole", "floor", "said"}  # what frames have in which nothing else has changed
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
 _log = logging.getLogger("uvicorn.error")
 
@@ -97,7 +94,7 @@ class Client:
             return None
         told = room.changes(self.role, self._since)
         hands = room.hands if self.builds else None
-        fresh = len(told) > 5 or told.get("said") or told["floor"] != self._floor
+        fresh = told.keys() - _ALWAYS or told.get("said") or told["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # told with what comes next
@@ -241,7 +238,7 @@ class Room:
     @property
     def playing(self) -> bool:
         """Whether time passes: everybody is there, and it is not over."""
-        return not self.over and all(seat.agent is not None or seat.client for seat in self.seats.values())
+        return not self.over and not any(seat.waits for seat in self.seats.values())
 
     def go_on(self) -> None:
         """A tick, which ends the game where it fails: the others survive it."""
@@ -639,32 +636,6 @@ def check_agents(options: ServerOptions) -> None:
                 agent.close()
             except IgluMarlError as error:
                 raise ConfigError(f"the {role} {name!r} cannot play here: {error}") from error
-
-
-def warm_up(agents: bool = True) -> None:
-    """Compile what a game needs, which takes half a minute when it has never been done, and a second else.
-
-    And have the process run evenly from here on: threads that compute give way soon, and what is there now is not
-    looked over by the garbage collector again and again.
-    """
-    from iglu_marl.core.grid import blocks_to_grid
-
-    task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
-    for controls in ("human-level", "walking"):
-        game = LiveGame(tasks=task, controls=controls, builder_sees=("inventory", "dialog", "pose", "grid"))
-        game.reset(seed=0)
-        hands = RemoteHands(controls)
-        game.tick({Role.ARCHITECT: "Place a red block two north of the middle."}, hands.action(0.0, 0.0))
-        for role in Role:
-            game.delta(role, -1)
-            if agents:
-                agent = partner_for(game, role, "scripted")
-                agent.reset(role, 0)
-                agent.act(game.observe(f"{role.value}_0"))
-    sys.setswitchinterval(SWITCH_S)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def plain_name(text: str) -> bool:
