@@ -4,8 +4,8 @@
 number of epochs with the same seed, and prints a table of its F1 on the held-out part of the training split, with 95 %
 intervals over sessions. Variants that are there already are not trained again; one that was interrupted goes on.
 
-`--keep edits` measures the model in that folder on the parts by which nothing was chosen, prints the rows of the page's
-tables, and keeps it in the zoo.
+`--keep edits` measures the model in that folder on the parts by which nothing was chosen, prints the figures of the
+page's tables, and keeps it in the zoo.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rich.console import Console
 
 from iglu_marl import Dialogue, Role, __version__
 from iglu_marl.agents.learned import zoo
@@ -26,9 +27,16 @@ from iglu_marl.agents.learned.decoding import Decoding
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.text import LENGTH
 from iglu_marl.agents.learned.training import TrainingConfig, train
+from iglu_marl.commands.predict import oracles, table
 from iglu_marl.commands.train import corpus_parts, singleturn_part
 from iglu_marl.data.mdc.corpus import Corpus
-from iglu_marl.evaluation.action_prediction import Sample, Situation, bap_samples, predict_actions
+from iglu_marl.evaluation.action_prediction import (
+    Predictions,
+    Sample,
+    Situation,
+    bap_samples,
+    predict_actions,
+)
 
 Change = Callable[[Situation], Situation]
 SITUATIONS: dict[str, Change] = {
@@ -68,11 +76,13 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
         "IGLU single turns, test": [*singleturn_part(iglu, "test")],
     }
     results: dict[str, Any] = {}
+    console = Console(width=160)
     for part, samples in parts.items():
+        rows: dict[str, Predictions] = {}
         for decoding, how in DECODINGS.items():
             model = TrainedModel.of(trained.description, state, decoding)
             for player, first in ((model, ""), (Hybrid(model), ", the grammar first")):
-                found = predict_actions(player, samples)
+                found = rows[f"{decoding}{first}"] = predict_actions(player, samples)
                 scores = {"F1 of net actions": found.interval()}
                 if part != "Minecraft val":
                     scores["mean F1 of changes"] = found.mean_f1()
@@ -82,8 +92,8 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
                         "interval": [round(interval.low, 3), round(interval.high, 3)],
                         "games": len(samples),
                     }
-                told = " | ".join(interval.told() for interval in scores.values())
-                print(f"| {part} | `{decoding}`{first} | {told} |", flush=True)
+        console.print(part, table(rows), table(rows, "v2"), oracles(rows))
+        console.print({name: found.mean_f1().told() for name, found in rows.items()})
     notes = trained.notes
     card = {
         "kind": "edit-builder",

@@ -2,15 +2,15 @@
 
 `"threshold"`: everything whose probability exceeds a threshold is done at once. Where the words leave several places
 open this names more than one of them, which is what an F1 over actions rewards. `"steps"`: the most probable action
-is done, then the model looks again, until nothing is probable enough. It makes up its mind, so a builder in a
-game uses it.
+is done, then the model looks again, until nothing is probable enough; of several such sequences, which begin
+differently, the one counts that agrees best with the first look. It makes up its mind, so a builder in a game uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from iglu_marl.data.mdc.action_sequences import Action
 
 Decoding = Literal["threshold", "steps"]
 MOST_STEPS = 40
+WAYS = 4  # sequences of each member of an ensemble, among which one is chosen
 _AT_ONCE = 64
 Marginals = npt.NDArray[np.float32]
 
@@ -95,36 +96,101 @@ def in_one_look(
     ]
 
 
-def step_by_step(
+class Tried(NamedTuple):
+    """A sequence of actions for an example.
+
+    example: its number. actions: int64 [n, 3], (cell, 1 for placing, color). sure: how probable each was when it was
+    chosen, [n]. seen: how probable it was at the first look, to the whole model, [n].
+    """
+
+    example: int
+    actions: npt.NDArray[np.int64]
+    sure: npt.NDArray[np.float32]
+    seen: npt.NDArray[np.float32]
+
+
+def sequences(
     model: EditModel | Ensemble,
     examples: Sequence[Example],
     threshold: float,
     *,
+    ways: int = WAYS,
     most: int = MOST_STEPS,
     device: torch.device | str = "cpu",
     precision: str = "float32",
+) -> list[Tried]:
+    """For each example, so many sequences of each member of an ensemble, with different first actions.
+
+    They go on with what is then the most probable action, and end where nothing is more probable than the threshold.
+    """
+    where: dict[str, Any] = {"device": device, "precision": precision}
+    empty = [replace(example, actions=example.actions[:0]) for example in examples]
+    members = list(model) if isinstance(model, Ensemble) else [model]
+    looks = [marginals(member, empty, **where) for member in members]
+    seen = np.mean(looks, axis=0)
+    found = []
+    for member, first in zip(members, looks, strict=True):
+        begun = [
+            (number, action)
+            for number, example in enumerate(empty)
+            for action in _likely(first[number], example, threshold, ways)
+        ]
+        made = [replace(empty[number], actions=np.array([action[:3]], np.int64)) for number, action in begun]
+        sure = [[action.probability] for _, action in begun]
+        busy = list(range(len(made)))
+        for _ in range(most - 1):
+            if not busy:
+                break
+            then = marginals(member, [made[index] for index in busy], done=True, **where)
+            going = []
+            for index, probabilities in zip(busy, then, strict=True):
+                for action in _likely(probabilities, made[index], threshold, 1):
+                    actions = np.concatenate([made[index].actions, [action[:3]]])
+                    made[index] = replace(made[index], actions=actions)
+                    sure[index].append(action.probability)
+                    going.append(index)
+            busy = going
+        for (number, _), example, chances in zip(begun, made, sure, strict=True):
+            cells, placing, colors = example.actions.T
+            agreed = seen[number][cells, placing * colors]
+            found.append(Tried(number, example.actions, np.array(chances, np.float32), agreed))
+    return found
+
+
+def settled(tried: Iterable[Tried], count: int, threshold: float) -> list[npt.NDArray[np.int64]]:
+    """Of the sequences of each of so many examples the one that the first look gives most for, [n, 3].
+
+    A sequence ends where its next action is not more probable than the threshold, and each action counts by how much
+    it exceeds that at the first look.
+    """
+    best = [(-np.inf, np.empty((0, 3), np.int64))] * count
+    for sequence in tried:
+        length = int(np.cumprod(sequence.sure > threshold).sum())
+        gained = float((sequence.seen[:length] - threshold).sum())
+        if length and gained > best[sequence.example][0]:
+            best[sequence.example] = gained, sequence.actions[:length]
+    return [actions for _, actions in best]
+
+
+def step_by_step(
+    model: EditModel | Ensemble, examples: Sequence[Example], threshold: float, **how: Any
 ) -> list[npt.NDArray[np.int64]]:
-    """The actions of each example, one after the other, as [n, 3] (cell, 1 for placing, color)."""
-    made = [replace(example, actions=example.actions[:0]) for example in examples]
-    busy = list(range(len(examples)))
-    for _ in range(most):
-        if not busy:
-            break
-        found = marginals(
-            model, [made[index] for index in busy], done=True, device=device, precision=precision
-        )
-        going = []
-        for index, probabilities in zip(busy, found, strict=True):
-            action = _next(probabilities, made[index], threshold)
-            if action is not None:
-                made[index] = replace(made[index], actions=np.concatenate([made[index].actions, [action]]))
-                going.append(index)
-        busy = going
-    return [example.actions for example in made]
+    """The actions of each example, one after the other, as [n, 3] (cell, 1 for placing, color).
+
+    how: arguments of `sequences`.
+    """
+    return settled(sequences(model, examples, threshold, **how), len(examples), threshold)
 
 
-def _next(probabilities: Marginals, made: Example, threshold: float) -> tuple[int, int, int] | None:
-    """The most probable action that can be done now, and undoes none that was; None below the threshold."""
+class _Likely(NamedTuple):
+    cell: int
+    placing: int
+    color: int
+    probability: float
+
+
+def _likely(probabilities: Marginals, made: Example, threshold: float, most: int) -> list[_Likely]:
+    """The most probable actions above a threshold that can be done now, and undo none that was; so many at most."""
     grid = made.grid.copy()
     for cell, placing, color in made.actions:
         grid[cell] = color if placing else 0
@@ -134,10 +200,13 @@ def _next(probabilities: Marginals, made: Example, threshold: float) -> tuple[in
     removed = made.actions[made.actions[:, 1] == 0]
     allowed[placed[:, 0], 0] = False
     allowed[removed[:, 0], removed[:, 2]] = False
-    cell, color = divmod(int(np.where(allowed, probabilities, 0.0).argmax()), 7)
-    if probabilities[cell, color] <= threshold:
-        return None
-    return cell, int(color > 0), color or int(grid[cell])
+    left = np.where(allowed, probabilities, 0.0).ravel()
+    best = left.argsort()[::-1][:most]
+    found = []
+    for number in best[left[best] > threshold]:
+        cell, color = divmod(int(number), 7)
+        found.append(_Likely(cell, int(color > 0), color or int(grid[cell]), float(left[number])))
+    return found
 
 
 def as_actions(rows: npt.NDArray[np.int64]) -> list[Action]:

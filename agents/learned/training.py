@@ -23,7 +23,7 @@ import torch
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned.checkpoint import TrainedModel, save_tensors
-from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, step_by_step
+from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, sequences, settled
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
@@ -44,7 +44,7 @@ COLUMNS = (
     "threshold",
 )
 THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
-STEP_THRESHOLDS = (0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
+STEP_THRESHOLDS = (0.08, 0.09, 0.1, 0.12, 0.15, 0.2, 0.3)
 WARM_UP = 200  # optimizer steps
 _LONGEST = 60  # actions: longer sequences are no training examples
 
@@ -280,9 +280,10 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
     model = first.average if len(runs) == 1 else Ensemble(run.average for run in runs)
     where: dict[str, Any] = {"device": first.config.device, "precision": first.config.precision}
     threshold, counts = _best_threshold(model, first.held_out, **where)
+    tried = sequences(model, first.held_out, min(STEP_THRESHOLDS), **where)
     steps = {
-        threshold: score(first.held_out, step_by_step(model, first.held_out, threshold, **where)).f1
-        for threshold in STEP_THRESHOLDS
+        least: score(first.held_out, settled(tried, len(first.held_out), least)).f1
+        for least in STEP_THRESHOLDS
     }
     step_threshold = max(steps, key=lambda key: steps[key])
     told: dict[str, Any] = {

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from iglu_marl.commands.options import (
     Chat,
     Controls,
+    Data,
     Json,
     LLMEndpoint,
     LLMModel,
@@ -47,6 +48,7 @@ def record(
     ] = "scripted",
     tasks: TaskSource = "bundled",
     task: TaskId = None,
+    data: Data = None,
     episodes: Annotated[int, Option(help="How many games, one after the other.", callback=at_least(1))] = 1,
     controls: Controls = None,
     chat: Chat = None,
@@ -80,7 +82,7 @@ def record(
         raise ConfigError(
             f"{output} exists already; recordings are not overwritten: choose another name, or --append"
         )
-    chosen = _chosen(tasks, task, seed)
+    chosen = _chosen(tasks, data, task, seed)
     names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
     asked = {"max_steps": max_steps, "controls": controls, "chat": chat}
     config = game_options({role: [name] for role, name in names.items()}, DEFAULTS, asked)
@@ -130,13 +132,19 @@ def _repair(path: Path, as_json: bool) -> bool:
     return True
 
 
-def _chosen(source: str, name: str | None, seed: int) -> list[Task]:
-    """The tasks to be played in turn: the named one, or all of the source from a place that the seed decides."""
+def _chosen(source: str, data: Path | None, name: str | None, seed: int) -> list[Task]:
+    """The tasks to be played in turn: the named one's, or all of the source; from a place that the seed decides."""
+    from iglu_marl.commands.task_selection import corpus_tasks
     from iglu_marl.evaluation import tasks_of
 
-    tasks = tasks_of(source, seed=seed)
-    if name is None:
-        first = seed % len(tasks)
-        return tasks[first:] + tasks[:first]
-    expect_one_of("--task", name, [str(task.task_id) for task in tasks])
-    return [task for task in tasks if task.task_id == name]
+    if data is not None:
+        if source != "bundled":
+            raise ConfigError("--tasks does not go with --data: tasks come from the one or the other")
+        tasks = corpus_tasks(data, name, dialog=True)
+    else:
+        tasks = tasks_of(source, seed=seed)
+        if name is not None:
+            expect_one_of("--task", name, [str(task.task_id) for task in tasks])
+            return [task for task in tasks if task.task_id == name]
+    first = seed % len(tasks)
+    return tasks[first:] + tasks[:first]

@@ -39,7 +39,7 @@ def _found(tasks: Path | None, data: Path | None, task: str | None, progress: bo
     if tasks is not None and data is not None:
         raise ConfigError("--tasks does not go with --data: structures come from the one or the other")
     if data is not None:
-        return _corpus_tasks(data, task, progress)
+        return corpus_tasks(data, task, progress)
     if tasks is not None:
         return list(StructureTasks(tasks, None if task is None else [task]))
     found = list(BundledTasks(mode="structures"))
@@ -54,12 +54,17 @@ def _drawn(found: list[Any], seed: int) -> Any:
     return found[int(np.random.default_rng(seed).integers(len(found)))]
 
 
-def _corpus_tasks(data: Path, task: str | None, progress: bool | None) -> list[Task]:
-    """Gold structures of the Minecraft Dialogue Corpus: the one that is named, or all."""
+def corpus_tasks(
+    data: Path, task: str | None, progress: bool | None = None, *, dialog: bool = False
+) -> list[Task]:
+    """Gold structures of the Minecraft Dialogue Corpus: the one that is named, or all.
+
+    dialog: a task for each session, with what was said in it.
+    """
     from iglu_marl.data.mdc.corpus import Corpus
 
     names = [task] if task is not None else list(Corpus.open(data, fetch=False, progress=progress).gold)
-    return list(TaskSet(preset=names, path=data, dialog=False))
+    return list(TaskSet(preset=names, path=data, dialog=dialog))
 
 
 def choose_session(

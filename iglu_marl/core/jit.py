@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -41,7 +42,8 @@ def jit(function: Function) -> Function:
     """Compile at the first call, or load what was compiled before. What stands in no kernel file is not cached."""
     # No fastmath anywhere: the dynamics are exact to the last bit.
     compiled = numba.njit(nogil=True)(function)
-    if compiled is not function:  # NUMBA_DISABLE_JIT leaves functions as they are
+    # NUMBA_DISABLE_JIT leaves functions as they are. A generator that was loaded cannot be compiled into others.
+    if compiled is not function and not isgeneratorfunction(function):
         with suppress(RuntimeError):  # no locator
             compiled._cache = _KernelCache(function)
     return cast(Function, compiled)

@@ -295,8 +295,26 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = decoding.step_by_step(None, [example, example], 0.35, most=9)  # type: ignore[arg-type]
     assert made[0].tolist() == [[free, 1, 5], [block, 0, 3], [block, 1, 4]]
     assert len(seen) == 4
-    assert seen[1] == [[[free, 1, 5]]] * 2
+    assert seen[0] == [[], []]
+    assert seen[1] == [[[free, 1, 5]], [[block, 0, 3]]] * 2, "two ways to begin"
     assert len(decoding.step_by_step(None, [example], 0.35, most=2)[0]) == 2  # type: ignore[arg-type]
+    assert decoding.step_by_step(None, [example], 0.35, ways=1)[0].tolist() == made[0].tolist()  # type: ignore[arg-type]
+    assert decoding.step_by_step(None, [example], 0.95)[0].shape == (0, 3)  # type: ignore[arg-type]
+
+
+def test_of_several_sequences_the_one_counts_that_the_first_look_agrees_with(torch: Any) -> None:
+    from iglu_marl.agents.learned.decoding import Tried, settled
+
+    def tried(example: int, cell: int, sure: list[float], seen: list[float]) -> Tried:
+        actions = np.array([[cell + step, 1, 2] for step in range(len(sure))])
+        return Tried(example, actions, np.array(sure, np.float32), np.array(seen, np.float32))
+
+    likely = tried(0, 10, [0.4, 0.9, 0.9], [0.4, 0.05, 0.05])
+    agreed = tried(0, 20, [0.3, 0.9, 0.15], [0.3, 0.3, 0.15])
+    made = settled([likely, agreed, tried(1, 30, [0.1], [0.1])], 3, 0.2)
+    assert [part.tolist() for part in made] == [[[20, 1, 2], [21, 1, 2]], [], []]
+    assert len(settled([likely, agreed], 1, 0.1)[0]) == 3, "it ends where nothing is probable enough"
+    assert settled([likely, agreed], 1, 0.35)[0].tolist() == likely.actions.tolist()
 
 
 # ------------------------------------------------------------------------------------------------------- training

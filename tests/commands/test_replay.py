@@ -21,12 +21,14 @@ from iglu_marl import (
     parallel_env,
     play,
     raw_env,
+    replay,
 )
 from iglu_marl.agents import OracleBuilder, ReplayArchitect
 from iglu_marl.cli import app
 from iglu_marl.commands.task_selection import choose_session, choose_task
 from iglu_marl.data import CDMDataset
 from iglu_marl.envs.single import GridworldEnv
+from iglu_marl.tasks import TaskSet
 
 A, B = Role.ARCHITECT, Role.BUILDER
 ONE = [(0, -1, 0, 1)]
@@ -208,6 +210,25 @@ def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: py
     assert text.startswith("<Builder> Mission has started.")
     names = {choose_task(data=Path(corpus), seed=seed).task_id for seed in range(4)}
     assert len(names) > 1
+
+
+def test_a_dialogue_of_people_is_spoken_to_a_builder_that_is_named(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    corpus, path = str(shared / "data" / "mdc.zip"), tmp_path / "game.jsonl"
+    options = ["--data", corpus, "--task", "C8", "--architect", "replay", "--controls", "flying"]
+    done = CliRunner().invoke(app, ["record", str(path), *options, "--json"])
+    (facts,) = json.loads(done.stdout)["games"]
+    assert facts["target_blocks"] == 12
+    game = replay(path)
+    said = [one.text for one in game.dialogue if one.role is Role.ARCHITECT]
+    told = [one.text for one in TaskSet("C8", path=corpus)["C8"].dialogue if one.role is Role.ARCHITECT]
+    assert said == told
+    with pytest.raises(ConfigError, match="--tasks does not go with --data"):
+        CliRunner().invoke(
+            app, ["record", str(path) + "2", *options, "--tasks", "random"], catch_exceptions=False
+        )
 
 
 def test_wrong_options_of_the_demo(tmp_path: Path) -> None:

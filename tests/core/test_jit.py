@@ -78,6 +78,25 @@ def folders(cache: Path) -> list[Path]:
     return sorted(path for path in (cache / "iglu_marl").iterdir() if path.is_dir())
 
 
+def test_a_generator_is_compiled_into_callers_of_later_processes(cache: Path) -> None:
+    code = """
+from iglu_marl.core.jit import jit
+from iglu_marl.core.kernels.ray import cells_along, gaze
+@jit
+def count(eye, way):
+    cells = 0
+    for _ in cells_along(eye, way):
+        cells += 1
+    return cells
+eye, way = (0.5, 1.0, 0.5), gaze(30.0, -20.0)
+print(len(list(cells_along(eye, way))), count(eye, way))
+"""
+    first, second = run(code, cache=cache), run(code, cache=cache)
+    assert first == second
+    one, other = first[0].split()
+    assert one == other
+
+
 def test_the_second_process_loads_what_the_first_compiled(cache: Path) -> None:
     assert run(KERNEL, cache=cache) == ["False", "0 loaded"]
     assert run(KERNEL, cache=cache) == ["False", "1 loaded"]
