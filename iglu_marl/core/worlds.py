@@ -139,7 +139,10 @@ class Worlds:
         `PoseError` unless it is five finite numbers.
         """
         if pose is not None:
-            numbers = np.asarray(pose)
+            try:
+                numbers = np.asarray(pose)
+            except ValueError:  # lists of different lengths inside
+                numbers = np.array(None)
             if numbers.shape != (5,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
                 raise PoseError(
                     f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)"
