@@ -184,17 +184,33 @@ def zip_seeds() -> list[bytes]:
 
 
 def run_npz(data: bytes) -> None:
+    """A file, or what one of the arrays in a good one is, by its number: else a checksum keeps all changes out."""
     path = scratch() / "tasks.npz"
-    path.write_bytes(data)
+    if data[:1] in (b"", b"P"):
+        path.write_bytes(data)
+    else:
+        members = dict(npz_members())
+        members[list(members)[data[0] % len(members)]] = data[1:]
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
     with ours():
         for task in RandomTasks.load(path):
             assert isinstance(task, Task)
 
 
-def npz_seeds() -> list[bytes]:
+@functools.cache
+def npz_members() -> dict[str, bytes]:
+    """The arrays of `good.npz`, which is made by it."""
     path = scratch() / "good.npz"
     RandomTasks(max_blocks=3, max_cache=2).dump(path)
-    return [path.read_bytes()]
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def npz_seeds() -> list[bytes]:
+    parts = [bytes([number]) + part for number, part in enumerate(npz_members().values())]
+    return [(scratch() / "good.npz").read_bytes(), *parts]
 
 
 @functools.cache
