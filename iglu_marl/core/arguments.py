@@ -34,12 +34,13 @@ def as_count(name: str, value: Any, low: int, high: int, more: str = "") -> int:
     return number
 
 
-def as_number(name: str, value: Any, expected: str = "a finite number of 0 or more") -> float:
-    """A finite number of 0 or more; `expected` says it where there is more to it."""
+def as_number(name: str, value: Any, high: float = math.inf) -> float:
+    """A finite number in 0..high."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, (bool, str)) or not math.isfinite(number) or number < 0:
+    if isinstance(value, (bool, str)) or not math.isfinite(number) or not 0 <= number <= high:
+        expected = "a finite number of 0 or more" if high == math.inf else f"a number in 0..{high:g}"
         raise ConfigError(f"{name} is {value!r:.80}, expected {expected}")
     return number

@@ -268,7 +268,7 @@ class Controls:
             if not isinstance(flag, (bool, np.bool_)):
                 raise ConfigError(f"{option} is {flag!r:.80}, expected True or False")
         if camera_limit is not None:
-            camera_limit = as_number("camera_limit", camera_limit)
+            camera_limit = as_number("camera_limit", camera_limit, 360.0)
         if not isinstance(conventions, Conventions):
             raise ConfigError(f"conventions is {conventions!r:.80}, expected a Conventions")
         self.name: str = name

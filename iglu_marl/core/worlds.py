@@ -107,7 +107,12 @@ class Worlds:
     def __init__(self, n: int = 1) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise StateError(f"the number of worlds is {n!r}, expected an integer of 1 or more")
-        self.state = np.repeat(_empty(), n)
+        try:
+            self.state = np.repeat(_empty(), n)
+        except (MemoryError, OverflowError, ValueError):
+            raise StateError(
+                f"the number of worlds is {n!r:.80}, expected as many as memory holds, {WORLD.itemsize} bytes each"
+            ) from None
         self._name_fields()
 
     def _name_fields(self) -> None:
