@@ -250,6 +250,7 @@ def by_atheris(target: str, seconds: float, seed: int) -> None:
         f"-max_len={LONGEST}",
         f"-seed={seed + 1}",
         f"-dict={words}",
+        f"-artifact_prefix={KEPT}/",
         "-verbosity=0",
         "-rss_limit_mb=4096",
         "-timeout=3600",
