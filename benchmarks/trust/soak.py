@@ -27,6 +27,7 @@ from benchmarks.trust.driver import ROOT, Figures, expect, main, tell
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
 from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.worlds import prepare
 from iglu_marl.envs import VectorGame
 from iglu_marl.language import CellEdit, understand, wordings
 from iglu_marl.recording import read_recording
@@ -59,7 +60,9 @@ def sentence(number: int) -> str:
 
 
 def fill_caches() -> None:
-    """Have the large caches of the language as full as they get, which games do bit by bit for half an hour."""
+    """Have the large caches as full as they get, which games do bit by bit for half an hour."""
+    for task in itertools.islice(TASKS, 1 << 10):
+        prepare(task)
     for number in range(1 << 12):
         understand(sentence(number), np.zeros(ZONE_SHAPE, np.int8))
     for (y, x, z), color in itertools.product(np.ndindex(*ZONE_SHAPE), range(1, 7)):
