@@ -61,7 +61,7 @@ def _integer(action: Any, limit: int, where: str, check: bool) -> int:
 
 def _numbers(action: Any, size: int, limit: float, where: str, check: bool) -> list[float]:
     """`size` finite numbers within ±limit, widened from float32 to double exactly."""
-    if type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
+    if size and type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
         values: list[float] = action.tolist()
     else:
         values = _other_numbers(action, size, limit, where)

@@ -239,6 +239,12 @@ def test_camera_limits(limit: Any) -> None:
     refuses(lambda: Controls("flying", camera_limit=limit), ConfigError, "camera_limit", "0..360")
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_arrays_without_a_number(dtype: str) -> None:
+    action = {**NOOPS["continuous"], "move_x": np.zeros(0, dtype)}
+    refuses(lambda: Controls("continuous").encode(action), ActionError, "move_x", "a number")
+
+
 def test_messages_can_be_shown_everywhere() -> None:
     assert str(ConfigError("the name \ud800")).encode() == rb"the name \ud800"
 
