@@ -142,6 +142,7 @@ def drive(amount: int, seed: int) -> Figures:
         for number in (signal.SIGINT, signal.SIGTERM):
             figures[number.name] = ended_by(number, folder)
     finally:
+        server.close()
         shutil.rmtree(folder, ignore_errors=True)
     return figures
 
