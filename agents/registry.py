@@ -69,6 +69,8 @@ def find(name: str, role: Role) -> Any:
 
     Raises `AgentError` for a name that begins with `llm:` and does not go on with a model.
     """
+    if not isinstance(name, str):
+        return None
     if name.startswith(NamedModel.PREFIX):
         return NamedModel.of(name, known(role)["llm"])
     return known(role).get(name)
@@ -104,7 +106,7 @@ def game_options(
     learned: dict[str, tuple[str, Any]] = {}  # by option: who first, and how
     for role, names in agents.items():
         for name in names:
-            trained = getattr(find(name, role), "game", {}) if isinstance(name, str) else {}
+            trained = getattr(find(name, role), "game", {})
             for key, value in trained.items():
                 if key in _SIGHTS:
                     game[key] = tuple(dict.fromkeys((*game.get(key, getattr(GameConfig, key)), *value)))

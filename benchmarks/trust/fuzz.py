@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -209,6 +210,9 @@ def begun(target: str) -> tuple[Watch, list[bytes]]:
 
     os.environ["IGLU_MARL_CACHE"] = str(scratch() / "cache")
     found = TARGETS[target].seeds()
+    for data in found:
+        with suppress(Exception):  # tells of it later; what is compiled now counts for no input
+            run_target(target, data)
     for folder in (KEPT / target, CASES / target):
         found += [path.read_bytes() for path in sorted(folder.glob("*"))] if folder.is_dir() else []
     return Watch(target, run_target), found
@@ -250,6 +254,7 @@ def by_atheris(target: str, seconds: float, seed: int) -> None:
         f"-max_len={LONGEST}",
         f"-seed={seed + 1}",
         f"-dict={words}",
+        f"-artifact_prefix={KEPT}/",
         "-verbosity=0",
         "-rss_limit_mb=4096",
         "-timeout=3600",

@@ -7,6 +7,7 @@ The amount is seconds of the first part. Memory is what the process holds (RSS) 
 from __future__ import annotations
 
 import gc
+import itertools
 import multiprocessing
 import os
 import shutil
@@ -25,8 +26,10 @@ from benchmarks.trust import doors
 from benchmarks.trust.driver import ROOT, Figures, expect, main, tell
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
+from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.worlds import prepare
 from iglu_marl.envs import VectorGame
-from iglu_marl.language import understand
+from iglu_marl.language import CellEdit, understand, wordings
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import write_video
 from iglu_marl.tasks import RandomTasks
@@ -49,6 +52,21 @@ def memory_mib() -> float:
 def handles() -> int:
     """Open files and sockets."""
     return len(os.listdir("/proc/self/fd"))
+
+
+def sentence(number: int) -> str:
+    """Another one for each number."""
+    return f"place a red block {number % 7} north of the middle, then remove it {number}"
+
+
+def fill_caches() -> None:
+    """Have the large caches as full as they get, which games do bit by bit for half an hour."""
+    for task in itertools.islice(TASKS, 1 << 10):
+        prepare(task)
+    for number in range(1 << 12):
+        understand(sentence(number), np.zeros(ZONE_SHAPE, np.int8))
+    for (y, x, z), color in itertools.product(np.ndindex(*ZONE_SHAPE), range(1, 7)):
+        next(wordings(CellEdit("place", (x - 5, y - 1, z - 5), color)))
 
 
 def everything(rng: np.random.Generator, folder: Path, server: Server, figures: dict[str, int]) -> None:
@@ -78,11 +96,9 @@ def everything(rng: np.random.Generator, folder: Path, server: Server, figures: 
     games.reset(seed=0)
     for _ in range(30):
         games.step({agent: games.batched_action_space(agent).sample() for agent in games.possible_agents})
-    grid = np.zeros((9, 11, 11), np.int8)
-    for number in range(20):
-        understand(
-            f"place a red block {number % 7} north of the middle, then remove it {rng.integers(10**6)}", grid
-        )
+    grid = np.zeros(ZONE_SHAPE, np.int8)
+    for _ in range(20):
+        understand(sentence(int(rng.integers(10**6))), grid)
     counts = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
     doors.text_game(rng, counts)
     doors.web_game(server, rng, counts)
@@ -100,6 +116,8 @@ def drive(amount: int, seed: int) -> Figures:
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     figures: Figures = {"rounds": 0}
     server = Server()
+    if amount >= FULL // 4:
+        fill_caches()
     try:
         begun = time.monotonic()
         held: list[float] = []
@@ -113,7 +131,7 @@ def drive(amount: int, seed: int) -> Figures:
         figures |= {"mib_warm": round(held[warm], 1), "mib_end": round(held[-1], 1)}
         figures |= {"handles_warm": opened[warm], "handles_end": opened[-1]}
         grown = min(held[-3:]) - held[warm]
-        if amount >= FULL // 4:  # caches fill for some minutes
+        if amount >= FULL // 4:  # smaller caches fill for a minute
             expect(
                 grown <= GROWTH_MIB,
                 f"{grown:.1f} MiB more than after the warm-up: {held[:: max(1, len(held) // 20)]}",
@@ -124,6 +142,7 @@ def drive(amount: int, seed: int) -> Figures:
         for number in (signal.SIGINT, signal.SIGTERM):
             figures[number.name] = ended_by(number, folder)
     finally:
+        server.close()
         shutil.rmtree(folder, ignore_errors=True)
     return figures
 

@@ -31,7 +31,12 @@ TESTS = (
     "tests/web/test_server.py",
 )
 EXTRAS = "data,parquet,web"
-TOOLS = ("pytest", "hypothesis", "httpx2")
+TOOLS = (
+    "pytest",
+    "hypothesis",
+    "httpx",
+    "httpx2",
+)  # old and new versions of Starlette test with one of them each
 SHOWN = ("numpy", "numba", "gymnasium", "pettingzoo", "pandas", "starlette", "sqlalchemy")
 
 
@@ -108,6 +113,8 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
         "-p",
         "no:anyio",
         "--no-header",
+        "-W",
+        "ignore:'click.:DeprecationWarning",  # what the lowest Typer uses of the newest Click
         "-m",
         "not slow and not system",
     ]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
+from iglu_marl.core.arguments import as_number
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
 from iglu_marl.core.grid import MIN_CORNER, ZONE_SHAPE
@@ -60,7 +61,7 @@ def _integer(action: Any, limit: int, where: str, check: bool) -> int:
 
 def _numbers(action: Any, size: int, limit: float, where: str, check: bool) -> list[float]:
     """`size` finite numbers within ±limit, widened from float32 to double exactly."""
-    if type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
+    if size and type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
         values: list[float] = action.tolist()
     else:
         values = _other_numbers(action, size, limit, where)
@@ -266,6 +267,8 @@ class Controls:
         for option, flag in (("select_and_place", select_and_place), ("can_yield", can_yield)):
             if not isinstance(flag, (bool, np.bool_)):
                 raise ConfigError(f"{option} is {flag!r:.80}, expected True or False")
+        if camera_limit is not None:
+            camera_limit = as_number("camera_limit", camera_limit, 360.0)
         if not isinstance(conventions, Conventions):
             raise ConfigError(f"conventions is {conventions!r:.80}, expected a Conventions")
         self.name: str = name

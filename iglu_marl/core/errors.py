@@ -8,7 +8,10 @@ from __future__ import annotations
 
 
 class IgluMarlError(Exception):
-    """Base class of all errors raised by iglu_marl."""
+    """Base class of all errors raised by iglu_marl. What they say can be shown everywhere: it is UTF-8."""
+
+    def __str__(self) -> str:
+        return super().__str__().encode("utf-8", "backslashreplace").decode()
 
 
 class ConfigError(IgluMarlError, ValueError):

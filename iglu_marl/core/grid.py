@@ -129,17 +129,23 @@ def canonical(grid: npt.NDArray[Any]) -> bytes:
     return min(forms)
 
 
-def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
-    """A validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
-
-    Raises `GridError` for a wrong shape, a non-numeric type, fractions, or ids outside 0..6.
-    """
+def as_dense(value: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """An array of anything, [9, 11, 11]. Raises `GridError` for a wrong shape."""
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise GridError(f"{name} is not an array of shape {ZONE_SHAPE}: {error}") from None
     if array.shape != ZONE_SHAPE:
         raise GridError(f"{name} has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
+    return array
+
+
+def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
+    """A validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
+
+    Raises `GridError` for a wrong shape, a non-numeric type, fractions, or ids outside 0..6.
+    """
+    array = as_dense(value, name)
     if array.dtype.kind not in "iufb":
         raise GridError(f"{name} has dtype {array.dtype}, expected integers 0..6")
     bad = ~((array >= 0) & (array <= 6))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError
-from iglu_marl.core.grid import ZONE_SHAPE
+from iglu_marl.core.grid import as_dense
 from iglu_marl.core.kernels.score import count_all, first_alignment, fix_in_place, shift_box
 
 Shifts = Literal["all", "inside"]
@@ -40,9 +40,7 @@ class IntersectionScores(NamedTuple):
 
 
 def _integers(value: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
-    array = np.asarray(value)
-    if array.shape != ZONE_SHAPE:
-        raise GridError(f"{name} has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
+    array = as_dense(value, name)
     if array.dtype.kind not in "iufb":
         raise GridError(f"{name} has dtype {array.dtype}, expected integers")
     if array.dtype.kind == "f" and not (np.isfinite(array).all() and (array == np.floor(array)).all()):
@@ -73,8 +71,10 @@ class Target:
         invariant: bool = True,
         full_grid: npt.ArrayLike | None = None,
     ) -> None:
-        if shifts not in SHIFTS:
-            raise GridError(f"shifts is {shifts!r}, expected one of {SHIFTS}")
+        if not isinstance(shifts, str) or shifts not in SHIFTS:
+            raise GridError(f"shifts is {shifts!r:.80}, expected one of {SHIFTS}")
+        if not isinstance(invariant, (bool, np.bool_)):
+            raise GridError(f"invariant is {invariant!r:.80}, expected True or False")
         self.grid = _integers(grid, "target")
         self.size = int(np.count_nonzero(self.grid))
         self.shifts = np.zeros((4, 4), dtype=np.int8)
@@ -154,8 +154,8 @@ def intersection_scores(
     empty target scores 1; a quotient by zero is 0 otherwise.
     """
     prepared = Target(target, shifts, invariant, full_grid)
-    built = int(np.count_nonzero(np.asarray(grid)))
     common = prepared.score(grid)
+    built = int(np.count_nonzero(np.asarray(grid)))
     if built == 0 and prepared.size == 0:
         return IntersectionScores(1.0, 1.0, 1.0, 0)
     precision = common / built if built else 0.0

@@ -107,7 +107,12 @@ class Worlds:
     def __init__(self, n: int = 1) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise StateError(f"the number of worlds is {n!r}, expected an integer of 1 or more")
-        self.state = np.repeat(_empty(), n)
+        try:
+            self.state = np.repeat(_empty(), n)
+        except (MemoryError, OverflowError, ValueError):
+            raise StateError(
+                f"the number of worlds is {n!r:.80}, expected as many as memory holds, {WORLD.itemsize} bytes each"
+            ) from None
         self._name_fields()
 
     def _name_fields(self) -> None:
@@ -139,7 +144,10 @@ class Worlds:
         `PoseError` unless it is five finite numbers.
         """
         if pose is not None:
-            numbers = np.asarray(pose)
+            try:
+                numbers = np.asarray(pose)
+            except ValueError:  # lists of different lengths inside
+                numbers = np.array(None)
             if numbers.shape != (5,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
                 raise PoseError(
                     f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)"

@@ -16,13 +16,14 @@ import numpy.typing as npt
 from gymnasium import spaces
 from typing_extensions import Unpack
 
+from iglu_marl.core.arguments import check_flags, check_option
 from iglu_marl.core.controls import CellControls, ControlsName
 from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
 from iglu_marl.envs.base import EnvState, GameSetup
 from iglu_marl.envs.documentation import goal_documented, spelled
-from iglu_marl.envs.single import SingleAgentEnv, check_flags
+from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import Episode
@@ -73,11 +74,6 @@ class LanguageState(NamedTuple):
     seed: int
     achieved: tuple[Goal, ...] | None
     sources: tuple[Any, ...] = ()
-
-
-def _check_choice(name: str, value: Any, known: tuple[str, ...], more: str = "") -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ConfigError(f"{name} is {value!r:.80}, expected one of {', '.join(known)}{more}")
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
@@ -181,7 +177,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         if not isinstance(env.unwrapped, SingleAgentEnv):
             raise ConfigError(f"env is {env!r:.80}, expected a single-agent environment of iglu_marl")
         if goal_in_obs is not None:
-            _check_choice("goal_in_obs", goal_in_obs, get_args(GoalForm), " or None")
+            check_option("goal_in_obs", goal_in_obs, get_args(GoalForm), " or None")
         check_flags(
             systematic_generalization=systematic_generalization,
             terminate_on_success=terminate_on_success,
@@ -608,7 +604,7 @@ def make_language_goal(
     maximum_episode_steps: the same as `max_steps`.
     The rest is as in `LanguageGoal`, and fields of `GameConfig`.
     """
-    _check_choice("obs_type", obs_type, OBS_TYPES)
+    check_option("obs_type", obs_type, OBS_TYPES)
     if direct_obs is not None:
         check_flags(direct_obs=direct_obs)
         if direct_obs and obs_type == "image":

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 from typing_extensions import Unpack
 
+from iglu_marl.core.arguments import check_flags
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
 from iglu_marl.core.dialogue import Role
@@ -47,13 +48,6 @@ _MAX_SEED = 2**31 - 1
 def _default_render_mode() -> Literal["human"] | None:
     """`IGLU_HEADLESS=0` opens a window, as in the IGLU tools."""
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
-
-
-def check_flags(**flags: Any) -> None:
-    """Raises `ConfigError` for a flag that is not True or False."""
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name} is {value!r}, expected True or False")
 
 
 def _choose(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
+from iglu_marl.core.arguments import as_count, as_number
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
@@ -158,7 +158,7 @@ class GameConfig:
                 raise self._error(name, "True or False")
         for name in ("right_scale", "wrong_scale", "completion_reward", "message_cost", "step_cost"):
             if name != "wrong_scale" or not isinstance(self.wrong_scale, Schedule):
-                self._check_cost(name)
+                object.__setattr__(self, name, as_number(name, getattr(self, name)))
         if self.sparse_reward and self.size_reward:
             raise self._error("size_reward", "False with sparse_reward=True")
         if self.sparse_reward and self.completion_reward:
@@ -182,25 +182,8 @@ class GameConfig:
         if not (value is None or isinstance(value, str)) or value not in options:
             raise self._error(name, "one of " + ", ".join(repr(option) for option in options))
 
-    def _check_cost(self, name: str) -> None:
-        value = getattr(self, name)
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if isinstance(value, (bool, str)) or not math.isfinite(number) or number < 0:
-            raise self._error(name, "a finite number of 0 or more")
-        object.__setattr__(self, name, number)
-
     def _check_count(self, name: str, low: int, high: int, more: str = "") -> None:
-        value = getattr(self, name)
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise self._error(name, f"an integer in {low}..{high}{more}") from None
-        if isinstance(value, bool) or not low <= number <= high:
-            raise self._error(name, f"an integer in {low}..{high}{more}")
-        object.__setattr__(self, name, number)
+        object.__setattr__(self, name, as_count(name, getattr(self, name), low, high, more))
 
     def _check_sights(self, name: str, known: tuple[str, ...]) -> None:
         value = getattr(self, name)

@@ -79,10 +79,11 @@ def from_json(value: Any) -> Any:
         if value[_MARK] not in _DTYPES:
             raise TypeError(value[_MARK])
         dtype = np.dtype(value[_MARK])
-        if "shape" in value:
-            return np.array(value["v"], dtype).reshape(value["shape"])
-        return dtype.type(value["v"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        with np.errstate(over="raise"):
+            if "shape" in value:
+                return np.array(value["v"], dtype).reshape(value["shape"])
+            return dtype.type(value["v"])
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise DataError(f"{value!r:.80} is no value of a recording: {error}") from None
 
 

@@ -13,7 +13,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import DataError, StateError
+from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode
@@ -66,8 +66,15 @@ class Recorder:
         note: str = "",
         private: bool = False,
     ) -> None:
+        names = {} if agents is None else agents
+        if not isinstance(names, Mapping) or not all(
+            isinstance(text, str) for text in (*names, *names.values())
+        ):
+            raise ConfigError(f"agents is {agents!r:.80}, expected names by role")
+        if not isinstance(note, str):
+            raise ConfigError(f"note is {note!r:.80}, expected a text")
         self.path = Path(path)
-        self.agents, self.remark = dict(agents or {}), note
+        self.agents, self.remark = dict(names), note
         self.episodes = 0
         self._trajectory: Trajectory | None = None
         self._taken = -1  # turns of the trajectory that are in the file; -1: not yet begun

@@ -20,6 +20,7 @@ from iglu_marl.agents.llm.schemas import TOOLS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import told_edits
 from iglu_marl.agents.registry import named
+from iglu_marl.core.arguments import as_count, as_number, check_flags, check_option
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, cell_index, color_at
@@ -120,10 +121,20 @@ class TextGame:
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
             ("view", view, ("layers", "coordinates", "auto")),
         ):  # fmt: skip
-            if value not in known:
-                raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(known)}")
-        if max_replies is not None and max_replies < 1:
-            raise ConfigError(f"max_replies is {max_replies}, expected 1 or more")
+            check_option(name, value, known)
+        check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
+        question_cost, word_cost, error_cost = (
+            as_number(name, value)
+            for name, value in (
+                ("question_cost", question_cost),
+                ("word_cost", word_cost),
+                ("error_cost", error_cost),
+            )
+        )
+        if max_replies is not None:
+            max_replies = as_count("max_replies", max_replies, 1, 2**31 - 1, " or None")
+        if not isinstance(partner, str):
+            raise ConfigError(f"partner is {partner!r:.80}, expected an agent's name, or 'none'")
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
         self._arguments: dict[str, Any] = {

@@ -229,6 +229,26 @@ def test_poses_of_worlds(pose: Any) -> None:
     assert worlds.get_state().tobytes() == before
 
 
+def test_more_worlds_than_memory_holds() -> None:
+    for count in (2**62, 10**30):
+        refuses(lambda n=count: Worlds(n), StateError, "number of worlds", "memory")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("limit", [NAN, INF, -1.0, 1e308, 10**400, "5", True, np.zeros(2)])
+def test_camera_limits(limit: Any) -> None:
+    refuses(lambda: Controls("flying", camera_limit=limit), ConfigError, "camera_limit", "0..360")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_arrays_without_a_number(dtype: str) -> None:
+    action = {**NOOPS["continuous"], "move_x": np.zeros(0, dtype)}
+    refuses(lambda: Controls("continuous").encode(action), ActionError, "move_x", "a number")
+
+
+def test_messages_can_be_shown_everywhere() -> None:
+    assert str(ConfigError("the name \ud800")).encode() == rb"the name \ud800"
+
+
 # ----------------------------------------------------------------------------------------------- actions
 
 NOOPS: dict[str, Any] = {

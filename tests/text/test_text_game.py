@@ -218,6 +218,11 @@ def test_players_without_sense() -> None:
         ({"view": "picture"}, "expected one of layers"),
         ({"reward": "praise"}, "expected one of change_f1"),
         ({"max_replies": 0}, "max_replies is 0"),
+        ({"max_replies": np.zeros(2)}, "max_replies is array.*expected an integer"),
+        ({"role": np.zeros(2)}, "role is array.*expected one of builder"),
+        ({"partner": 5}, "partner is 5, expected an agent's name"),
+        ({"word_cost": float("nan")}, "word_cost is nan, expected a finite number"),
+        ({"invariant": "yes"}, "invariant is 'yes', expected True or False"),
         ({"role": "architect", "partner": "none"}, "expected a partner"),
     ],
 )

@@ -1,0 +1,46 @@
+"""Checks of arguments: each takes a name and whatever was given for it, and raises `ConfigError` naming both."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from iglu_marl.core.errors import ConfigError
+
+
+def check_flags(**flags: Any) -> None:
+    """Each is True or False."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ConfigError(f"{name} is {value!r:.80}, expected True or False")
+
+
+def check_option(name: str, value: Any, known: Iterable[str], more: str = "") -> None:
+    """It is one of these texts."""
+    if not isinstance(value, str) or value not in known:
+        raise ConfigError(f"{name} is {value!r:.80}, expected one of {', '.join(known)}{more}")
+
+
+def as_count(name: str, value: Any, low: int, high: int, more: str = "") -> int:
+    """An integer in low..high."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if isinstance(value, bool) or not low <= number <= high:
+        raise ConfigError(f"{name} is {value!r:.80}, expected an integer in {low}..{high}{more}")
+    return number
+
+
+def as_number(name: str, value: Any, high: float = math.inf) -> float:
+    """A finite number in 0..high."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not math.isfinite(number) or not 0 <= number <= high:
+        expected = "a finite number of 0 or more" if high == math.inf else f"a number in 0..{high:g}"
+        raise ConfigError(f"{name} is {value!r:.80}, expected {expected}")
+    return number
