@@ -45,6 +45,7 @@ NOT_RUN = {
     r"iglu-marl bench ": "minutes: tests/commands/test_bench.py",
     r"iglu-marl evaluate --architect partners": "minutes; two of the pairs are in README",
     r"iglu-marl render replay games.jsonl": "reads the reader's recordings: tests/commands/test_render.py",
+    r"iglu-marl replay c1.jsonl": "reads what was recorded of a corpus: tests/commands/test_replay.py",
     r"iglu-marl replay more.jsonl": "reads others' recordings: tests/recording/test_minari.py",
 }
 # Options that come after the documented ones, and so win over them.
