@@ -371,7 +371,7 @@ def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
                 if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                     names.append(node.module)
                 for name in (name.split(".")[0] for name in names):
-                    if name in sys.stdlib_module_names or name in ("iglu_marl", "tomli"):
+                    if name in sys.stdlib_module_names or name in ("iglu_marl", "tomli", "tomllib"):
                         continue
                     distribution = known.get(name, name).lower().replace("_", "-")
                     assert distribution in listed | extras, f"{path.name} imports {name}, which nothing lists"

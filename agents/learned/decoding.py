@@ -137,24 +137,36 @@ def sequences(
         ]
         made = [replace(empty[number], actions=np.array([action[:3]], np.int64)) for number, action in begun]
         sure = [[action.probability] for _, action in begun]
-        busy = list(range(len(made)))
-        for _ in range(most - 1):
-            if not busy:
-                break
-            then = marginals(member, [made[index] for index in busy], done=True, **where)
-            going = []
-            for index, probabilities in zip(busy, then, strict=True):
-                for action in _likely(probabilities, made[index], threshold, 1):
-                    actions = np.concatenate([made[index].actions, [action[:3]]])
-                    made[index] = replace(made[index], actions=actions)
-                    sure[index].append(action.probability)
-                    going.append(index)
-            busy = going
+        _go_on(member, made, sure, threshold, most - 1, where)
         for (number, _), example, chances in zip(begun, made, sure, strict=True):
             cells, placing, colors = example.actions.T
             agreed = seen[number][cells, placing * colors]
             found.append(Tried(number, example.actions, np.array(chances, np.float32), agreed))
     return found
+
+
+def _go_on(
+    model: EditModel,
+    made: list[Example],
+    sure: list[list[float]],
+    threshold: float,
+    most: int,
+    where: dict[str, Any],
+) -> None:
+    """Add to begun sequences what is then the most probable action, and how probable it is; so many at most."""
+    busy = list(range(len(made)))
+    for _ in range(most):
+        if not busy:
+            return
+        then = marginals(model, [made[index] for index in busy], done=True, **where)
+        going = []
+        for index, probabilities in zip(busy, then, strict=True):
+            for action in _likely(probabilities, made[index], threshold, 1):
+                actions = np.concatenate([made[index].actions, [action[:3]]])
+                made[index] = replace(made[index], actions=actions)
+                sure[index].append(action.probability)
+                going.append(index)
+        busy = going
 
 
 def settled(tried: Iterable[Tried], count: int, threshold: float) -> list[npt.NDArray[np.int64]]:

@@ -7,13 +7,14 @@ default is not checked, so what is dear to import is imported only when an optio
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import os
 import pkgutil
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from typer import CallbackParam, Context, Option
 from typer.models import OptionInfo
@@ -102,8 +103,8 @@ def in_options(message: str, command: Callable[..., Any]) -> str:
     `output=…` becomes `--output …`, `append=True` `--append`, and `seed is …`, at the beginning, `--seed is …`.
     """
     spelled: dict[str, list[str]] = {}  # --verify, and --no-verify where there is that
-    for name, kind in get_type_hints(command, include_extras=True).items():
-        about = getattr(kind, "__metadata__", (None,))[0]
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        about = getattr(parameter.annotation, "__metadata__", (None,))[0]
         if isinstance(about, OptionInfo):
             names = (
                 about.default,

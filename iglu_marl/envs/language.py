@@ -345,7 +345,8 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         float, or float64 [n]: 1.0 where all desired goals (one at least) are achieved, else 0.0, less `step_cost`.
         Raises `LanguageError` for other shapes.
         """
-        achieved, desired = (np.asarray(value) != 0 for value in (achieved_goal, desired_goal))
+        # Comparing a text, older versions of NumPy give no array but one truth.
+        achieved, desired = (np.asarray(np.asarray(value) != 0) for value in (achieved_goal, desired_goal))
         if achieved.shape != desired.shape or achieved.shape[-1:] != (len(self.goals),):
             raise LanguageError(
                 f"achieved_goal is of shape {achieved.shape} and desired_goal of {desired.shape}, "

@@ -7,6 +7,7 @@ import sys
 
 from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.web.inputs import RemoteHands
@@ -21,8 +22,6 @@ def warm_up(agents: bool = True) -> None:
     And have the process run evenly from here on: threads that compute give way soon, and what is there now is not
     looked over by the garbage collector again and again.
     """
-    from iglu_marl.core.grid import blocks_to_grid
-
     task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
     for controls in ("human-level", "walking"):
         game = LiveGame(tasks=task, controls=controls, builder_sees=("inventory", "dialog", "pose", "grid"))

@@ -30,8 +30,9 @@ EXAMPLES = {
 
 
 def python_of(library: str) -> Path:
-    """The Python of a library's environment."""
-    python = ROOT / f".venv-{library}" / "bin" / "python"
+    """The Python of a library's environment: what `IGLU_MARL_<LIBRARY>_PYTHON` names, or that of `make adapters`."""
+    named = os.environ.get(f"IGLU_MARL_{library.upper()}_PYTHON")
+    python = Path(named or ROOT / f".venv-{library}" / "bin" / "python")
     require("adapters", python.exists(), f"{library} is not installed: make adapters")
     return python
 

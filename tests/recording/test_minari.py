@@ -215,6 +215,15 @@ def test_another_look_at_the_same_games(tmp_path: Path) -> None:
         write_minari(tmp_path / "b.jsonl", "iglu/none-v0", sees=("target_grid",))
 
 
+def test_a_version_that_changes_pictures_is_refused(
+    tmp_path: Path, minari: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minari, "__version__", "0.5.3")
+    with pytest.raises(DataError, match=r"Minari 0\.5\.3 changes pictures \(JPEG\), expected another"):
+        write_minari(games(tmp_path / "a.jsonl"), "iglu/games-v0")
+    assert not minari.list_local_datasets()
+
+
 def test_files_are_joined_and_appended_to(tmp_path: Path, minari: Any) -> None:
     one, two = games(tmp_path / "a.jsonl"), games(tmp_path / "b.jsonl")
     write_minari([one, read_recording(two)[1]], "iglu/games-v0", author="me", description="Ours.")

@@ -15,9 +15,11 @@ from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 
+LOSSY = "0.5.3"  # the version of Minari that stores all pictures as JPEG, and cannot be told not to
+
 
 def minari_module() -> Any:
-    """Minari. Raises `DataError`, saying what to install, where it is not."""
+    """Minari. Raises `DataError`, saying what to install, where it is not there, or changes pictures."""
     try:
         import h5py  # noqa: F401  # how Minari keeps its data; a part of its own extra
         import minari
@@ -25,6 +27,10 @@ def minari_module() -> Any:
         raise DataError(
             f"the export needs Minari, which is not installed ({error}); run: pip install 'iglu_marl[data]'"
         ) from None
+    if minari.__version__ == LOSSY:
+        raise DataError(
+            f"Minari {LOSSY} changes pictures (JPEG), expected another; run: pip install 'minari!={LOSSY}'"
+        )
     return minari
 
 
