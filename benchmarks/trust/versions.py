@@ -143,7 +143,11 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
         del versions["pillow"]  # MoviePy, a tool, wants an older one
     kept = folder / "kept.txt"
     kept.write_text("".join(f"{name}=={version}\n" for name, version in versions.items()))
-    uv(*install, "--constraint", str(kept), "-e", f".[{case.extras},dev]", "httpx", "pip")
+    brought = (
+        case.extras if case.tests is ADAPTERS else f"{case.extras},dev"
+    )  # not all of those go with `dev`
+    tools = ("httpx", "hypothesis", "pip", "pytest", "pytest-xdist")
+    uv(*install, "--constraint", str(kept), "-e", f".[{brought}]", *tools)
     done = within(*PYTEST, *(case.tests or ("-m", "not slow")))
     found["tests"] = done.stdout.strip().rpartition("\n")[2].strip("= ")
     expect(done.returncode in (0, 1), case.name, done.stdout[-1000:], done.stderr[-1000:])
